@@ -17,7 +17,7 @@ const (
 	ConditionPermitted = "Permitted"
 )
 
-// ReservedConditions are the condition types that a policy may not define.
+// reservedConditions are the condition types that a policy may not define.
 var reservedConditions = []string{ConditionReady, ConditionReconciling, ConditionStalled, ConditionPermitted}
 
 // IsReservedCondition says whether Ambit itself sets conditions of this type.
@@ -59,6 +59,12 @@ const (
 	// ReasonNameConflict: an object of the wanted name exists and is not ours; it
 	// is left as it is (Stalled=True).
 	ReasonNameConflict = "NameConflict"
+	// ReasonRefused: the API server refuses a write for another cause than a missing
+	// right, such as a quota or an admission policy (Stalled=True).
+	ReasonRefused = "Refused"
+	// ReasonNamespaceTerminating: the namespace is being deleted, nothing can be
+	// made in it (Ready=False, Reconciling=True).
+	ReasonNamespaceTerminating = "NamespaceTerminating"
 	// ReasonExpressionFailed: an expression of the policy failed for this owner
 	// (Stalled=True).
 	ReasonExpressionFailed = "ExpressionFailed"
