@@ -1,0 +1,112 @@
+package imports
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// module is the path of the module whose packages have layers.
+const module = "github.com/ambit-dev/ambit"
+
+// layer is a row of packages that may import only those of later rows.
+type layer struct {
+	// packages are paths inside the module.
+	packages []string
+	// pure: no I/O, no goroutine, no clock, no log.
+	pure bool
+}
+
+// layers returns the rows from top to bottom: a package may import those of any
+// row after its own, and none of its own row or before it.
+func layers() []layer {
+	return []layer{
+		{packages: []string{"cmd/ambit"}},
+		{packages: []string{"pkg/internal/cli"}},
+		{packages: []string{"pkg/manager"}},
+		{packages: []string{"pkg/source", "pkg/engine"}},
+		{packages: []string{"pkg/internal/apply", "pkg/internal/status", "pkg/watch"}},
+		{packages: []string{"pkg/plan"}, pure: true},
+		{packages: []string{"pkg/policy"}, pure: true},
+		{packages: []string{"pkg/internal/cel", "pkg/internal/graph"}, pure: true},
+		{packages: []string{"pkg/internal/fields"}, pure: true},
+		{packages: []string{"pkg/api/v1alpha1", "pkg/internal/version"}, pure: true},
+	}
+}
+
+// forbiddenInPure returns the import paths, with all below them, that a pure
+// package must not import.
+func forbiddenInPure() []string {
+	return []string{
+		"crypto/rand", "io/ioutil", "log", "math/rand", "net", "os", "syscall",
+		"github.com/go-logr",
+		"k8s.io/client-go/discovery", "k8s.io/client-go/dynamic", "k8s.io/client-go/informers",
+		"k8s.io/client-go/kubernetes", "k8s.io/client-go/metadata", "k8s.io/client-go/rest",
+		"k8s.io/client-go/tools", "k8s.io/klog", "sigs.k8s.io/controller-runtime",
+	}
+}
+
+// pkg is a package as `go list -json` prints it.
+type pkg struct {
+	Dir, ImportPath string
+	GoFiles         []string
+	Imports         []string
+}
+
+// checkImports returns every import against the rules, one line each, sorted;
+// nil if there is none.
+func checkImports(pkgs []pkg) []string {
+	var found []string
+	for _, p := range pkgs {
+		own, inside := strings.CutPrefix(p.ImportPath, module+"/")
+		if !inside || isTest(own) {
+			continue
+		}
+		found = append(found, checkPackage(own, p.Imports)...)
+	}
+	slices.Sort(found)
+	return found
+}
+
+// checkPackage returns the violations of one package that ships; own is its path
+// inside the module.
+func checkPackage(own string, imports []string) []string {
+	row := rowOf(own)
+	if row < 0 {
+		return []string{fmt.Sprintf("%s is in no layer: give it its place in test/imports", own)}
+	}
+	var found []string
+	for _, path := range imports {
+		if reason := refuse(row, path); reason != "" {
+			found = append(found, fmt.Sprintf("%s imports %s: %s", own, path, reason))
+		}
+	}
+	return found
+}
+
+// refuse returns why a package of the given row must not import path, or "".
+func refuse(row int, path string) string {
+	target, inside := strings.CutPrefix(path, module+"/")
+	switch {
+	case inside && isTest(target):
+		return "what ships imports nothing under test/"
+	case inside && rowOf(target) <= row:
+		return "imports point down the layers only"
+	case !inside && layers()[row].pure && slices.ContainsFunc(forbiddenInPure(), under(path)):
+		return "a pure package does no I/O and logs nothing"
+	}
+	return ""
+}
+
+// rowOf returns the index of the layer that names the package, or -1.
+func rowOf(own string) int {
+	return slices.IndexFunc(layers(), func(l layer) bool { return slices.Contains(l.packages, own) })
+}
+
+// isTest says whether the package is there for tests, benchmarks and the demo.
+func isTest(own string) bool { return strings.HasPrefix(own, "test/") }
+
+// under returns a predicate: is path the given root, or below it.
+func under(path string) func(root string) bool {
+	return func(root string) bool { return path == root || strings.HasPrefix(path, root+"/") }
+}
