@@ -1,0 +1,18 @@
+// Package policy turns the text of a ReconcilePolicy into a Program: checked,
+// ordered and ready to evaluate. Every mistake that an author can make is found
+// here, all of them at once, each at its line and column, also inside of the
+// CEL of folded and quoted scalars.
+//
+// The path is Parse, then Compile:
+//
+//	data -> Parse -> []*Document (YAML nodes with positions)
+//	Document -> Compile -> *Program, or Errors
+//
+// The package is pure: no I/O, no goroutine, no clock, no log. It knows nothing
+// of a cluster: whether a kind exists or a field is in its schema is not asked.
+//
+// Valid input is UTF-8 YAML with `---` between documents, each of apiVersion
+// ambit.dev/v1alpha1 and kind ReconcilePolicy. Unknown fields, duplicate keys,
+// merge keys, anchors and aliases are errors: a policy says what it means where it says it.
+// Fields of the API that this version does not implement are refused by name.
+package policy
