@@ -22,7 +22,7 @@ type layer struct {
 func layers() []layer {
 	return []layer{
 		{packages: []string{"cmd/ambit"}},
-		{packages: []string{"pkg/internal/cli"}},
+		{packages: []string{"pkg/cli"}},
 		{packages: []string{"pkg/manager"}},
 		{packages: []string{"pkg/source", "pkg/engine"}},
 		{packages: []string{"pkg/internal/apply", "pkg/internal/status", "pkg/watch"}},

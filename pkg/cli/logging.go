@@ -1,0 +1,40 @@
+package cli
+
+import (
+	"flag"
+	"io"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+)
+
+// logging are the zap flags that operators on controller-runtime have. Not
+// given, they mean: level info, one readable line an entry, times as RFC 3339.
+type logging struct {
+	options zap.Options
+	flags   *flag.FlagSet
+}
+
+func newLogging() *logging {
+	l := &logging{flags: flag.NewFlagSet("zap", flag.ContinueOnError)}
+	l.options.BindFlags(l.flags)
+	return l
+}
+
+// addFlags adds the zap flags to flags.
+func (l *logging) addFlags(flags *pflag.FlagSet) {
+	flags.AddGoFlagSet(l.flags)
+	for name, value := range map[string]string{"zap-encoder": "console", "zap-time-encoding": "rfc3339"} {
+		f := flags.Lookup(name)
+		if err := f.Value.Set(value); err != nil {
+			panic("cli: zap refuses its own value: " + err.Error()) // a programmer's error
+		}
+		f.DefValue = value
+	}
+}
+
+// logger returns the logger that the flags describe; it writes to w.
+func (l *logging) logger(w io.Writer) logr.Logger {
+	return zap.New(zap.UseFlagOptions(&l.options), zap.WriteTo(w))
+}

@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// readObjects decodes every object in the files, in order; lists, as kubectl
+// prints them, are taken apart. All errors are usage errors.
+func readObjects(files []file) ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	for _, f := range files {
+		found, err := decodeObjects(f.data)
+		if err != nil {
+			return nil, usageErrorf("reading %s: %w", f.name, err)
+		}
+		objects = append(objects, found...)
+	}
+	return objects, nil
+}
+
+// decodeObjects decodes the YAML or JSON documents in data.
+func decodeObjects(data []byte) ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	documents := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	for number := 1; ; number++ {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return objects, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		found, err := decodeDocument(document)
+		if err != nil {
+			return nil, fmt.Errorf("document %d: %w", number, err)
+		}
+		objects = append(objects, found...)
+	}
+}
+
+// decodeDocument returns the objects of one document: none if it is empty, many
+// if it is a list.
+func decodeDocument(document []byte) ([]*unstructured.Unstructured, error) {
+	data, err := yaml.ToJSON(document)
+	if err != nil {
+		return nil, err
+	}
+	if bytes.Equal(bytes.TrimSpace(data), []byte("null")) {
+		return nil, nil
+	}
+	object := &unstructured.Unstructured{}
+	if err := object.UnmarshalJSON(data); err != nil {
+		return nil, err
+	}
+	if !object.IsList() {
+		return []*unstructured.Unstructured{object}, nil
+	}
+	var objects []*unstructured.Unstructured
+	err = object.EachListItem(func(item runtime.Object) error {
+		objects = append(objects, item.(*unstructured.Unstructured))
+		return nil
+	})
+	return objects, err
+}

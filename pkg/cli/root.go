@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+// Main runs the command line args, whose first element is the name that the
+// program was called by, and returns the exit code. It returns when the command
+// is done; `run` is done when ctx ends.
+func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
+	root := newRoot(args[0], streams)
+	root.SetArgs(args[1:])
+	called, err := root.ExecuteContextC(ctx)
+	code, message := exitCode(err)
+	if message != "" {
+		fmt.Fprintf(streams.ErrOut, "error: %s\n", message)
+	}
+	if code == exitUsage {
+		fmt.Fprintf(streams.ErrOut, "See '%s --help' for usage.\n", called.CommandPath())
+	}
+	return code
+}
+
+// newRoot returns the command `ambit` with all below it. program is argv[0]:
+// under the name kubectl-ambit the help texts say `kubectl ambit`.
+func newRoot(program string, streams genericiooptions.IOStreams) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "ambit",
+		Short: "Run Kubernetes operators from policy files",
+		Long: `Ambit runs Kubernetes operators from policy files, inside exactly the
+permissions it has been given.
+
+Exit codes: 0 all is well; 1 findings; 2 wrong usage; 3 an error of the cluster or
+a missing right. Results go to stdout, everything else to stderr.`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          noArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	if strings.HasPrefix(filepath.Base(program), "kubectl-") {
+		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl ambit"}
+	}
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.ErrOut)
+	root.AddCommand(newRun(streams), newValidate(streams), newRender(streams), newVersion(streams))
+	return root
+}
+
+// noArgs refuses arguments, and says so in words that name the first of them.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if cmd.HasSubCommands() {
+		return usageErrorf("unknown command %q", args[0])
+	}
+	return usageErrorf("unexpected argument %q: files are given with -f", args[0])
+}
+
+// example indents the text of an example as cobra wants it.
+func example(text string) string {
+	return "  " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  ")
+}

@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/ambit-dev/ambit/pkg/policy"
+)
+
+// validateOptions are the flags of `ambit validate`.
+type validateOptions struct {
+	genericiooptions.IOStreams
+	// Files are the values of -f.
+	Files []string
+	// Output is "", json or yaml.
+	Output string
+}
+
+// finding is one mistake as `ambit validate -o json` prints it.
+type finding struct {
+	File    string `json:"file"`
+	Line    int    `json:"line"`
+	Column  int    `json:"column"`
+	Message string `json:"message"`
+}
+
+func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &validateOptions{IOStreams: streams}
+	cmd := &cobra.Command{
+		Use:   "validate -f FILE|FOLDER",
+		Short: "Find every mistake in policies, without a cluster",
+		Long: `Compile policies and print every mistake as file:line:column, with the line and a
+caret, to stdout. Exit code 1 when there is any. Opens no socket.`,
+		Example: example(`
+# One policy
+ambit validate -f policies/memcached.yaml
+
+# All policies of a folder, for a program
+ambit validate -f policies -o json
+
+# What another program writes
+kustomize build . | ambit validate -f -`),
+		Args: noArgs,
+		RunE: func(*cobra.Command, []string) error { return o.Run() },
+	}
+	addFilesFlag(cmd.Flags(), &o.Files)
+	addOutputFlag(cmd.Flags(), &o.Output, "json", "yaml")
+	return cmd
+}
+
+// Run prints the mistakes.
+func (o *validateOptions) Run() error {
+	l, err := load(o.Files, o.In)
+	if err != nil {
+		return err
+	}
+	if err := o.print(l.findings); err != nil {
+		return err
+	}
+	if len(l.findings) > 0 {
+		fmt.Fprintf(o.ErrOut, "%s\n", plural(len(l.findings), "mistake"))
+		return errFindings()
+	}
+	fmt.Fprintf(o.ErrOut, "%s, no mistakes\n", plural(len(l.programs), "policy"))
+	return nil
+}
+
+func (o *validateOptions) print(findings policy.Errors) error {
+	if o.Output == "" {
+		printFindings(o.Out, findings)
+		return nil
+	}
+	list := make([]finding, 0, len(findings))
+	for _, f := range findings {
+		list = append(list, finding{File: f.File, Line: f.Line, Column: f.Column, Message: f.Message})
+	}
+	return printData(o.Out, o.Output, map[string]any{"findings": list})
+}
