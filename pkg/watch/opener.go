@@ -1,0 +1,244 @@
+package watch
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// opener makes the requests of one epoch, for the Reflector, and reads every
+// answer. What passes is tried again here, so that the Reflector neither sleeps
+// nor forgets where it was; what is final ends the epoch.
+type opener struct {
+	stream *stream
+	source source
+	epoch  uint64
+	end    context.CancelFunc // ends the epoch
+
+	running sync.WaitGroup // list calls and taps; Add only under mu and before closed
+
+	mu       sync.Mutex // guards what is below
+	closed   bool
+	verdict  *verdict // the first final answer
+	failures int      // in a row
+	free     bool     // the next attempt need not wait
+	attempt  int      // the one under way, to tell a late timer
+}
+
+// list is a cache.ListWithContextFunc.
+func (o *opener) list(ctx context.Context, opts metav1.ListOptions) (list runtime.Object, err error) {
+	if !o.enter() {
+		return nil, context.Canceled
+	}
+	defer o.running.Done()
+	o.stream.selectors(&opts)
+	err = o.try(ctx, false, func() (err error) {
+		list, err = o.source.List(ctx, opts)
+		return err
+	})
+	if err == nil {
+		o.stream.accepted(o.epoch)
+	}
+	return list, err
+}
+
+// watch is a cache.WatchFuncWithContext.
+func (o *opener) watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+	o.stream.selectors(&opts)
+	opts.TimeoutSeconds = o.stream.timeout(opts.TimeoutSeconds)
+	initial := opts.SendInitialEvents != nil && *opts.SendInitialEvents
+	var w watch.Interface
+	var first *watch.Event
+	err := o.try(ctx, initial, func() (err error) {
+		w, first, err = o.open(ctx, opts)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !o.enter() {
+		w.Stop()
+		return nil, context.Canceled
+	}
+	o.stream.opened(o.epoch, initial)
+	return o.tap(w, first), nil
+}
+
+func (o *opener) open(ctx context.Context, opts metav1.ListOptions) (watch.Interface, *watch.Event, error) {
+	w, err := o.source.Watch(ctx, opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	first, ended := peek(w)
+	if ended {
+		w.Stop()
+		return nil, nil, errEnded
+	}
+	return w, first, nil
+}
+
+// tap wraps an open watch; the caller has entered.
+func (o *opener) tap(w watch.Interface, first *watch.Event) watch.Interface {
+	t, since := newTap(w), o.stream.now()
+	go func() {
+		defer o.running.Done()
+		failed := false
+		t.run(first, func(err error) {
+			failed = true
+			o.settle(since)
+			o.heard(err)
+		}, func() {
+			if !failed && !o.settle(since) {
+				o.fail()
+			}
+		})
+	}()
+	return t
+}
+
+// try makes attempts until there is an answer for the Reflector.
+func (o *opener) try(ctx context.Context, initial bool, call func() error) error {
+	for {
+		if err := o.pause(ctx); err != nil {
+			return err
+		}
+		err := o.once(ctx, call)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		if initial && refusesInitial(err) {
+			return err
+		}
+		if o.heard(err).state != Degraded {
+			return err
+		}
+	}
+}
+
+// once makes one attempt. The slot and the wait for an answer are bounded, the
+// attempt is not: an API server that never answers holds up this stream only.
+func (o *opener) once(ctx context.Context, call func() error) error {
+	release, err := o.stream.owner.slots.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	attempt := o.next()
+	clock := o.stream.owner.options.Clock
+	defer clock.AfterFunc(slotTime, release).Stop()
+	defer clock.AfterFunc(answerTime, func() { o.late(attempt) }).Stop()
+	err = call()
+	o.next()
+	return err
+}
+
+// next begins or ends an attempt.
+func (o *opener) next() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.attempt++
+	return o.attempt
+}
+
+// late is called when an attempt takes long.
+func (o *opener) late(attempt int) {
+	o.mu.Lock()
+	waiting := o.attempt == attempt && !o.closed
+	o.mu.Unlock()
+	if waiting {
+		o.stream.degrade(o.epoch, "NoAnswer", errNoAnswer)
+	}
+}
+
+// heard takes in an error that the API server answered with, or that came instead
+// of an answer. It does not block.
+func (o *opener) heard(err error) verdict {
+	v := classify(err)
+	o.mu.Lock()
+	o.failures++
+	o.free = v.state == "" && o.failures == 1
+	if v.state.Final() && o.verdict == nil {
+		o.verdict = &v
+	}
+	o.mu.Unlock()
+	switch {
+	case v.state.Final():
+		o.end()
+	case v.state == Degraded:
+		o.stream.degrade(o.epoch, v.reason, err)
+	}
+	o.reached(err)
+	return v
+}
+
+// reached notes whether an error came from the API server or from the way there.
+func (o *opener) reached(err error) {
+	if unreachable(err) {
+		o.stream.owner.unreachable()
+		return
+	}
+	o.stream.owner.reached()
+}
+
+// fail counts a failure that nobody heard.
+func (o *opener) fail() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.failures++
+	o.free = false
+}
+
+// settle forgets failures if a watch was open long enough.
+func (o *opener) settle(since time.Time) bool {
+	if o.stream.now().Sub(since) < stableTime {
+		return false
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.failures = 0
+	return true
+}
+
+// pause waits out the failures so far. Retry ends the wait. The error is that of
+// ctx.
+func (o *opener) pause(ctx context.Context) error {
+	o.mu.Lock()
+	failures, free := o.failures, o.free
+	o.free = false
+	o.mu.Unlock()
+	if failures > 0 && !free {
+		o.stream.wait(ctx, o.stream.owner.options.Reconnect(failures))
+	}
+	return ctx.Err()
+}
+
+func (o *opener) count() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.failures
+}
+
+// enter counts a call or tap as running, unless the epoch is over.
+func (o *opener) enter() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return false
+	}
+	o.running.Add(1)
+	return true
+}
+
+// close waits for everything that the opener started, and returns the final
+// answer, nil if there was none.
+func (o *opener) close() *verdict {
+	o.mu.Lock()
+	o.closed = true
+	o.mu.Unlock()
+	o.running.Wait()
+	return o.verdict
+}

@@ -1,0 +1,84 @@
+package watch
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/utils/clock"
+)
+
+// Options are the inputs of Streams.
+type Options struct {
+	// Clients returns the clients of an identity; "" is Ambit's own. It is called
+	// at each start of a stream, from its goroutine, concurrently: share clients
+	// there. An error leaves the stream Degraded, and is tried again. Required.
+	Clients func(identity string) (dynamic.Interface, metadata.Interface, error)
+	// Clock is the time of everything here. Nil means the real one.
+	Clock clock.WithDelayedExecution
+	// Retry is the wait before a refused stream is tried again. Nil means
+	// Exponential(1s, 30s).
+	Retry Backoff
+	// Reconnect is the wait between attempts while the API server cannot be reached
+	// or is busy. Nil means Exponential(100ms, 5s).
+	Reconnect Backoff
+	// WatchTimeout is how long a watch stays open before it is opened again where
+	// it was, without a list: from it to one and a half of it, at random, in whole
+	// seconds. 0 leaves it to client-go: 5 to 10 minutes.
+	WatchTimeout time.Duration
+	// Opening is how many streams may be in the middle of being opened. 0 means 16.
+	Opening int
+	// Logger is for people. The zero Logger writes nothing.
+	Logger logr.Logger
+}
+
+// Backoff returns how long to wait after the given number of failures in a row,
+// from 1. It must be safe for concurrent use.
+type Backoff func(failures int) time.Duration
+
+// Exponential doubles from first to last, and takes up to a quarter off at
+// random, so that streams that failed together do not come back together. Both
+// must be positive.
+func Exponential(first, last time.Duration) Backoff {
+	return func(failures int) time.Duration {
+		wait := first
+		for i := 1; i < failures && wait < last; i++ {
+			wait *= 2
+		}
+		wait = min(wait, last)
+		return wait - rand.N(wait/4+1)
+	}
+}
+
+// How an opening is bounded.
+const (
+	defaultOpening = 16
+	// slotTime is how long an opening holds its slot at most: slots are there to
+	// spread dials, and a server that never answers must not hold up other streams.
+	slotTime = 2 * time.Second
+	// answerTime is how long an opening may go unanswered before the stream is
+	// Degraded.
+	answerTime = 5 * time.Second
+	// stableTime is how long a watch must have been open for earlier failures to
+	// be forgotten.
+	stableTime = time.Second
+)
+
+// withDefaults returns a copy in which everything is set.
+func (o Options) withDefaults() Options {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Retry == nil {
+		o.Retry = Exponential(time.Second, 30*time.Second)
+	}
+	if o.Reconnect == nil {
+		o.Reconnect = Exponential(100*time.Millisecond, 5*time.Second)
+	}
+	if o.Opening == 0 {
+		o.Opening = defaultOpening
+	}
+	return o
+}

@@ -1,0 +1,141 @@
+package watch
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// routes are the subscribers of one stream. Finding those of an object costs the
+// same with ten and with ten thousand of them, and allocates nothing.
+type routes struct {
+	count   int    // needs attached
+	all     bucket // who gets everything
+	byLabel map[string]map[string]*bucket
+}
+
+func (r *routes) add(sub Subscriber, label, value string) {
+	r.count++
+	if label == "" {
+		r.all.add(sub)
+		return
+	}
+	if r.byLabel == nil {
+		r.byLabel = map[string]map[string]*bucket{}
+	}
+	if r.byLabel[label] == nil {
+		r.byLabel[label] = map[string]*bucket{}
+	}
+	if r.byLabel[label][value] == nil {
+		r.byLabel[label][value] = &bucket{}
+	}
+	r.byLabel[label][value].add(sub)
+}
+
+func (r *routes) remove(sub Subscriber, label, value string) {
+	r.count--
+	if label == "" {
+		r.all.remove(sub)
+		return
+	}
+	values := r.byLabel[label]
+	values[value].remove(sub)
+	if values[value].empty() {
+		delete(values, value)
+	}
+	if len(values) == 0 {
+		delete(r.byLabel, label)
+	}
+}
+
+// find appends who is to be told of a change. Either object may be nil. One
+// subscriber may come twice if it has two needs in the stream.
+func (r *routes) find(to []Subscriber, object, old *unstructured.Unstructured) []Subscriber {
+	to = r.all.appendTo(to)
+	for label, values := range r.byLabel {
+		now, isNow := labelOf(object, label)
+		was, hasBeen := labelOf(old, label)
+		if isNow {
+			to = values[now].appendTo(to)
+		}
+		if hasBeen && !(isNow && was == now) {
+			to = values[was].appendTo(to)
+		}
+	}
+	return to
+}
+
+// everybody appends all subscribers.
+func (r *routes) everybody(to []Subscriber) []Subscriber {
+	to = slices.Grow(to, r.count)
+	to = r.all.appendTo(to)
+	for _, values := range r.byLabel {
+		for _, b := range values {
+			to = b.appendTo(to)
+		}
+	}
+	return to
+}
+
+// bucket is a set of subscribers: mostly one, so that a slice is smaller than a
+// map; a map when there are many, so that leaving stays cheap. A nil bucket is
+// empty.
+type bucket struct {
+	few  []Subscriber
+	many map[Subscriber]struct{}
+}
+
+const fewSubscribers = 8
+
+func (b *bucket) add(sub Subscriber) {
+	if b.many == nil && len(b.few) < fewSubscribers {
+		b.few = append(b.few, sub)
+		return
+	}
+	if b.many == nil {
+		b.many = make(map[Subscriber]struct{}, 2*fewSubscribers)
+		for _, s := range b.few {
+			b.many[s] = struct{}{}
+		}
+		b.few = nil
+	}
+	b.many[sub] = struct{}{}
+}
+
+func (b *bucket) remove(sub Subscriber) {
+	delete(b.many, sub)
+	if i := slices.Index(b.few, sub); i >= 0 {
+		b.few = slices.Delete(b.few, i, i+1)
+	}
+}
+
+func (b *bucket) empty() bool { return len(b.few) == 0 && len(b.many) == 0 }
+
+func (b *bucket) appendTo(to []Subscriber) []Subscriber {
+	if b == nil {
+		return to
+	}
+	to = append(to, b.few...)
+	for sub := range b.many {
+		to = append(to, sub)
+	}
+	return to
+}
+
+// labelOf returns a label of an object, without copying the labels. A nil object
+// has none.
+func labelOf(object *unstructured.Unstructured, label string) (string, bool) {
+	if object == nil {
+		return "", false
+	}
+	metadata, _ := object.Object["metadata"].(map[string]any)
+	labels, _ := metadata["labels"].(map[string]any)
+	value, ok := labels[label].(string)
+	return value, ok
+}
+
+// carries says whether an object has a label with a value.
+func carries(object *unstructured.Unstructured, label, value string) bool {
+	have, ok := labelOf(object, label)
+	return ok && have == value
+}

@@ -1,0 +1,80 @@
+package watch
+
+import (
+	"context"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
+)
+
+// run is the stream's goroutine: epoch after epoch until ctx ends or the stream
+// is stopped.
+func (st *stream) run(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer st.stop()
+	if !st.launch(cancel) {
+		return
+	}
+	refusals := 0
+	for ctx.Err() == nil {
+		v, live := st.follow(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if live {
+			refusals = 0
+		}
+		refusals++
+		st.refuse(v)
+		st.wait(ctx, st.backoff(v, refusals))
+	}
+}
+
+func (st *stream) launch(cancel context.CancelFunc) bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.cancel = cancel
+	return !st.stopped
+}
+
+// follow is one epoch. It returns what ended it, and whether the stream was Live
+// in it; after the end of ctx neither means anything.
+func (st *stream) follow(ctx context.Context) (verdict, bool) {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	epoch := st.begin()
+	from, err := st.owner.connect(st.key)
+	if err != nil {
+		return verdict{state: Degraded, reason: "NoClient", err: err}, false
+	}
+	o := &opener{stream: st, source: from, epoch: epoch, end: end}
+	st.reflect(ctx, o)
+	if v := o.close(); v != nil {
+		return *v, st.wasLive()
+	}
+	return verdict{}, false
+}
+
+// reflect runs a Reflector until ctx ends. Each round of it begins with a request
+// through the opener, which waits after failures.
+func (st *stream) reflect(ctx context.Context, o *opener) {
+	log := st.owner.options.Logger.WithValues("stream", st.key.String())
+	ctx = logr.NewContext(ctx, log.V(2)) // the Reflector's own words are for developers
+	r := cache.NewReflectorWithOptions(
+		&cache.ListWatch{ListWithContextFunc: o.list, WatchFuncWithContext: o.watch},
+		nil, sink{stream: st, epoch: o.epoch},
+		cache.ReflectorOptions{
+			Name: "ambit", TypeDescription: st.key.GVR.Resource,
+			Clock:   st.owner.options.Clock,
+			Backoff: &wait.Backoff{Duration: 1}, // the opener waits, and can be stopped
+		})
+	for ctx.Err() == nil {
+		failures := o.count()
+		if err := r.ListAndWatchWithContext(ctx); err != nil && o.count() == failures {
+			log.V(1).Info("the stream's client failed", "reason", err.Error())
+			o.fail()
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package watch
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apifields "k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// selector says whether an object belongs to a stream, as far as that can be
+// said without the API server. It is immutable.
+type selector struct {
+	namespace string
+	labels    labels.Selector
+	fields    apifields.Selector
+	// partial: there are terms that only the API server can evaluate.
+	partial bool
+}
+
+// newSelector reads the selectors of a key. One that cannot be read makes the
+// selector partial: the API server will refuse it.
+func newSelector(key Key) selector {
+	s := selector{namespace: key.Namespace}
+	var err error
+	if s.labels, err = labels.Parse(key.LabelSelector); err != nil {
+		s.labels, s.partial = labels.Everything(), true
+	}
+	if s.fields, err = apifields.ParseSelector(key.FieldSelector); err != nil {
+		s.fields, s.partial = apifields.Everything(), true
+	}
+	for _, term := range s.fields.Requirements() {
+		if term.Field != "metadata.name" && term.Field != "metadata.namespace" {
+			s.partial = true
+		}
+	}
+	return s
+}
+
+func (s selector) check(obj *unstructured.Unstructured) selection {
+	known := apifields.Set{"metadata.name": obj.GetName(), "metadata.namespace": obj.GetNamespace()}
+	switch {
+	case s.namespace != "" && s.namespace != obj.GetNamespace(), !s.labels.Matches(labels.Set(obj.GetLabels())):
+		return notSelected
+	case s.partial:
+		return unknown
+	case !s.fields.Matches(known):
+		return notSelected
+	}
+	return selected
+}

@@ -1,0 +1,175 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// stream is one informer. Its goroutine is run; everybody else takes mu.
+type stream struct {
+	key     Key
+	owner   *Streams
+	project projector
+	belongs selector
+	poked   chan struct{} // holds at most one; ends a wait
+
+	mu      sync.RWMutex       // guards what is below; never held over I/O or a subscriber's call
+	cancel  context.CancelFunc // nil until the goroutine runs
+	stopped bool
+	open    bool // the last watch was opened, and no failure was heard since
+	status  Status
+	store   store
+	routes  routes
+}
+
+var errNoAnswer = errors.New("the API server has not answered for " + answerTime.String())
+
+func newStream(owner *Streams, need Need) *stream {
+	return &stream{
+		key: need.Key, owner: owner,
+		project: newProjector(need),
+		belongs: newSelector(need.Key),
+		poked:   make(chan struct{}, 1),
+		status:  Status{State: Probing, Since: owner.options.Clock.Now()},
+	}
+}
+
+func (st *stream) now() time.Time { return st.owner.options.Clock.Now() }
+
+func (st *stream) subscribe(sub Subscriber, label, value string) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.routes.add(sub, label, value)
+	if label != "" {
+		st.store.indexBy(label)
+	}
+}
+
+// unsubscribe returns how many needs are left.
+func (st *stream) unsubscribe(sub Subscriber, label, value string) int {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.routes.remove(sub, label, value)
+	if _, ok := st.routes.byLabel[label]; !ok {
+		delete(st.store.index, label)
+	}
+	return st.routes.count
+}
+
+// stop ends the stream for good, and drops all that it holds. Its goroutine ends
+// by itself.
+func (st *stream) stop() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.stopped {
+		return
+	}
+	st.stopped = true
+	st.store = store{}
+	st.status = Status{State: Stopped, Since: st.now(), Epoch: st.status.Epoch}
+	if st.cancel != nil {
+		st.cancel()
+	}
+}
+
+func (st *stream) describe() StreamStatus {
+	st.mu.RLock()
+	defer st.mu.RUnlock()
+	return StreamStatus{
+		Key: st.key, Status: st.status,
+		Objects: len(st.store.objects), Needs: st.routes.count,
+	}
+}
+
+// poke ends the stream's wait, or the next one if an attempt is under way: its
+// answer may be older than the hint.
+func (st *stream) poke() {
+	st.mu.RLock()
+	defer st.mu.RUnlock()
+	if st.status.State == Live || st.stopped {
+		return
+	}
+	select {
+	case st.poked <- struct{}{}:
+	default: // one is enough
+	}
+}
+
+func (st *stream) pokeDegraded() {
+	st.mu.RLock()
+	degraded := st.status.State == Degraded
+	st.mu.RUnlock()
+	if degraded {
+		st.poke()
+	}
+}
+
+// wait returns after d, on a poke, or when ctx ends.
+func (st *stream) wait(ctx context.Context, d time.Duration) {
+	timer := st.owner.options.Clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+	case <-st.poked:
+	case <-ctx.Done():
+	}
+}
+
+// update lets the sink of an epoch change the store, and returns what to tell.
+func (st *stream) update(epoch uint64, do func(*store) []change) []change {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.stopped || st.status.Epoch != epoch {
+		return nil
+	}
+	return do(&st.store)
+}
+
+// change is update for one change, which it tells.
+func (st *stream) change(epoch uint64, do func(*store) change) {
+	st.mu.Lock()
+	if st.stopped || st.status.Epoch != epoch {
+		st.mu.Unlock()
+		return
+	}
+	c := do(&st.store)
+	st.mu.Unlock()
+	st.tell(epoch, c, nil)
+}
+
+func (st *stream) observe(obj *unstructured.Unstructured, by []Subscriber) {
+	object := st.project.project(obj)
+	belongs := st.belongs.check(obj)
+	st.own(func(s *store) change { return s.observe(object, belongs) }, by)
+}
+
+func (st *stream) deleted(obj *unstructured.Unstructured, by []Subscriber) {
+	st.own(func(s *store) change { return s.observeDeleted(obj) }, by)
+}
+
+// own is change for an own write, in whatever epoch the stream is.
+func (st *stream) own(do func(*store) change, by []Subscriber) {
+	st.mu.Lock()
+	if st.stopped {
+		st.mu.Unlock()
+		return
+	}
+	c, epoch := do(&st.store), st.status.Epoch
+	st.mu.Unlock()
+	st.tell(epoch, c, by)
+}
+
+// timeout is how long the next watch may last; asked is what the Reflector wants.
+func (st *stream) timeout(asked *int64) *int64 {
+	limit := st.owner.options.WatchTimeout
+	if limit == 0 {
+		return asked
+	}
+	seconds := max(1, int64((limit+rand.N(limit/2+1))/time.Second))
+	return &seconds
+}

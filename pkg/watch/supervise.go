@@ -1,0 +1,160 @@
+package watch
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// begin starts an epoch. A refused stream keeps its state until there is another
+// answer: its subscribers see no flapping.
+func (st *stream) begin() uint64 {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.open = false
+	if !st.stopped {
+		st.status.Epoch = st.owner.epochs.Add(1)
+	}
+	return st.status.Epoch
+}
+
+// accepted notes that a list was answered.
+func (st *stream) accepted(epoch uint64) {
+	st.owner.reached()
+	st.transition(epoch, func() {
+		if st.status.State != Live && st.status.State != Degraded {
+			st.enter(Starting)
+		}
+	})
+}
+
+// opened notes that a watch is open; initial: it brings a list first.
+func (st *stream) opened(epoch uint64, initial bool) {
+	st.owner.reached()
+	st.transition(epoch, func() {
+		st.open = true
+		switch {
+		case !st.store.synced:
+			st.enter(Starting)
+		case !initial:
+			st.enter(Live)
+		}
+	})
+}
+
+// listed notes that a list is in the store.
+func (st *stream) listed(epoch uint64, first bool) {
+	st.mu.Lock()
+	if st.stopped || st.status.Epoch != epoch {
+		st.mu.Unlock()
+		return
+	}
+	before := st.status.State
+	st.status.Synced = true
+	if st.open {
+		st.enter(Live)
+	}
+	changed := announced(before, st.status.State)
+	st.mu.Unlock()
+	switch {
+	case first:
+		st.tellAll(Synced)
+	case changed:
+		st.tellAll(StateChanged)
+	}
+}
+
+// degrade notes that the API server cannot be reached or is busy. A refused
+// stream stays refused.
+func (st *stream) degrade(epoch uint64, reason string, err error) {
+	st.transition(epoch, func() {
+		st.open = false
+		if st.status.State.Final() {
+			return
+		}
+		st.enter(Degraded)
+		st.explain(reason, err)
+	})
+}
+
+// refuse ends an epoch: the store is dropped, without a Deleted for anything.
+func (st *stream) refuse(v verdict) {
+	st.transition(st.epoch(), func() {
+		st.open = false
+		if v.state == Degraded && st.status.State.Final() {
+			return
+		}
+		st.store.reset()
+		st.status.Synced = false
+		st.enter(v.state)
+		st.explain(v.reason, v.err)
+	})
+}
+
+// transition changes the state in an epoch, and tells and logs if that is worth
+// it.
+func (st *stream) transition(epoch uint64, do func()) {
+	st.mu.Lock()
+	if st.stopped || st.status.Epoch != epoch {
+		st.mu.Unlock()
+		return
+	}
+	before := st.status.State
+	do()
+	after := st.status
+	st.mu.Unlock()
+	if !announced(before, after.State) {
+		return
+	}
+	st.owner.options.Logger.Info("stream changed", "stream", st.key.String(),
+		"from", before, "to", after.State, "reason", after.Reason, "message", after.Message)
+	st.tellAll(StateChanged)
+}
+
+// announced says whether subscribers are told of a change of state.
+func announced(before, after State) bool {
+	return before != after && after != Probing && after != Starting
+}
+
+// enter changes the state; mu is held.
+func (st *stream) enter(state State) {
+	if st.status.State == state {
+		return
+	}
+	st.status.State, st.status.Since = state, st.now()
+	st.explain("", nil)
+}
+
+// explain says why the state is what it is; mu is held.
+func (st *stream) explain(reason string, err error) {
+	st.status.Reason, st.status.Err, st.status.Message = reason, err, ""
+	if err != nil {
+		st.status.Message = err.Error()
+	}
+}
+
+func (st *stream) epoch() uint64 {
+	st.mu.RLock()
+	defer st.mu.RUnlock()
+	return st.status.Epoch
+}
+
+// wasLive says whether the stream is or was Live in its epoch.
+func (st *stream) wasLive() bool {
+	st.mu.RLock()
+	defer st.mu.RUnlock()
+	return st.status.Synced && (st.status.State == Live || st.status.State == Degraded)
+}
+
+// backoff is how long to wait before the next epoch.
+func (st *stream) backoff(v verdict, refusals int) time.Duration {
+	if v.state.Final() {
+		return st.owner.options.Retry(refusals)
+	}
+	return st.owner.options.Reconnect(refusals)
+}
+
+// selectors puts the key's selectors into a request.
+func (st *stream) selectors(opts *metav1.ListOptions) {
+	opts.LabelSelector, opts.FieldSelector = st.key.LabelSelector, st.key.FieldSelector
+}

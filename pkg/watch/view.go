@@ -1,0 +1,69 @@
+package watch
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// View answers for one Need from the store of its stream. Views are comparable
+// and safe for concurrent use; a view of a stream that has ended says so and is
+// empty. The zero View is one. Objects are shared with everybody: they must not
+// be changed.
+type View struct {
+	stream       *stream
+	label, value string
+}
+
+// Status says how the stream is.
+func (v View) Status() Status {
+	if v.stream == nil {
+		return Status{State: Stopped}
+	}
+	v.stream.mu.RLock()
+	defer v.stream.mu.RUnlock()
+	return v.stream.status
+}
+
+// State is Status().State.
+func (v View) State() State { return v.Status().State }
+
+// Synced is Status().Synced: List is complete, as of some moment.
+func (v View) Synced() bool { return v.Status().Synced }
+
+// List returns the objects of the need, in no order. The slice belongs to the
+// caller.
+func (v View) List() []*unstructured.Unstructured {
+	objects, _ := v.Read()
+	return objects
+}
+
+// Read is List and Status at one moment: with Status.Synced the list is
+// complete, even if the stream is refused right after.
+func (v View) Read() ([]*unstructured.Unstructured, Status) {
+	if v.stream == nil {
+		return nil, Status{State: Stopped}
+	}
+	v.stream.mu.RLock()
+	defer v.stream.mu.RUnlock()
+	return v.stream.store.list(v.label, v.value), v.stream.status
+}
+
+// Get returns one object of the need, or nil.
+func (v View) Get(namespace, name string) *unstructured.Unstructured {
+	if v.stream == nil {
+		return nil
+	}
+	v.stream.mu.RLock()
+	defer v.stream.mu.RUnlock()
+	found, ok := v.stream.store.objects[types.NamespacedName{Namespace: namespace, Name: name}]
+	if !ok || v.label != "" && !carries(found.object, v.label, v.value) {
+		return nil
+	}
+	return found.object
+}
+
+// answers says whether the view is the one for a need.
+func (v View) answers(need Need) bool {
+	return v.stream.key == need.Key && v.label == need.IndexLabel &&
+		(v.label == "" || v.value == need.IndexValue)
+}

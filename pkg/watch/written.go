@@ -1,0 +1,148 @@
+package watch
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// written is what a store knows of own writes that its stream has not shown yet.
+// All of it is small and empties itself as the stream goes on.
+type written struct {
+	// ahead are the names of entries with entry.ahead.
+	ahead map[types.NamespacedName]struct{}
+	// held are objects that wait for the first list.
+	held map[types.NamespacedName]*unstructured.Unstructured
+	// deleted are the resourceVersions, by uid, that deleted objects had: what an
+	// event or a list shows of such a uid, without a deletionTimestamp, is from
+	// before the deletion, for a uid never comes back.
+	deleted map[types.UID]string
+}
+
+// selection says whether an object belongs to a stream.
+type selection int
+
+const (
+	unknown selection = iota // depends on a field that only the API server reads
+	selected
+	notSelected
+)
+
+// observe takes in an object that was just written.
+func (s *store) observe(object *unstructured.Unstructured, belongs selection) change {
+	if belongs != notSelected && s.written.outdates(object) {
+		return change{}
+	}
+	if !s.synced {
+		s.written.hold(object, belongs)
+		return change{}
+	}
+	name, rv := nameOf(object), object.GetResourceVersion()
+	found, ok := s.objects[name]
+	switch {
+	case !newer(rv, s.progress), ok && !newer(rv, found.object.GetResourceVersion()):
+		return change{} // the stream knows better
+	case belongs == notSelected && ok:
+		return s.drop(name)
+	case belongs == notSelected, belongs == unknown && !ok:
+		return change{}
+	}
+	return s.put(object, true)
+}
+
+// takeHeld uses what was written before the first list, where the list is older.
+func (s *store) takeHeld() {
+	held := s.written.held
+	s.written.held = nil
+	for _, object := range held {
+		s.observe(object, selected)
+	}
+}
+
+// observeDeleted takes out an object whose deletion was just accepted.
+func (s *store) observeDeleted(object *unstructured.Unstructured) change {
+	name, uid, rv := nameOf(object), object.GetUID(), object.GetResourceVersion()
+	found, ok := s.objects[name]
+	ours := ok && found.object.GetUID() == uid
+	if s.synced && !ours && !newer(rv, s.progress) {
+		return change{} // the stream has shown that already
+	}
+	s.written.bury(uid, rv)
+	if waiting, ok := s.written.held[name]; ok && waiting.GetUID() == uid {
+		delete(s.written.held, name)
+	}
+	if !ours {
+		return change{}
+	}
+	return s.drop(name)
+}
+
+func (w *written) mark(name types.NamespacedName, ahead bool) {
+	if !ahead {
+		delete(w.ahead, name)
+		return
+	}
+	if w.ahead == nil {
+		w.ahead = map[types.NamespacedName]struct{}{}
+	}
+	w.ahead[name] = struct{}{}
+}
+
+// hold keeps an object for the first list; of several writes the last. What may
+// not belong is left to the list.
+func (w *written) hold(object *unstructured.Unstructured, belongs selection) {
+	name := nameOf(object)
+	if earlier, ok := w.held[name]; ok && !newer(object.GetResourceVersion(), earlier.GetResourceVersion()) {
+		return
+	}
+	if belongs != selected {
+		delete(w.held, name)
+		return
+	}
+	if w.held == nil {
+		w.held = map[types.NamespacedName]*unstructured.Unstructured{}
+	}
+	w.held[name] = object
+}
+
+func (w *written) bury(uid types.UID, resourceVersion string) {
+	if uid == "" {
+		return
+	}
+	if w.deleted == nil {
+		w.deleted = map[types.UID]string{}
+	}
+	w.deleted[uid] = resourceVersion
+}
+
+// gone forgets a deletion that the stream has shown.
+func (w *written) gone(uid types.UID) { delete(w.deleted, uid) }
+
+// outdates says whether an object is from before its deletion. One that is being
+// deleted ends the matter: it lingers.
+func (w *written) outdates(object *unstructured.Unstructured) bool {
+	uid := object.GetUID()
+	if _, ok := w.deleted[uid]; !ok {
+		return false
+	}
+	if object.GetDeletionTimestamp() == nil {
+		return true
+	}
+	w.gone(uid)
+	return false
+}
+
+// listed forgets the deletions that a complete list agrees with.
+func (w *written) listed(list []*unstructured.Unstructured, resourceVersion string) {
+	if len(w.deleted) == 0 {
+		return
+	}
+	there := make(map[types.UID]struct{}, len(list))
+	for _, object := range list {
+		there[object.GetUID()] = struct{}{}
+	}
+	for uid, rv := range w.deleted {
+		if _, ok := there[uid]; !ok && !newer(rv, resourceVersion) {
+			delete(w.deleted, uid)
+		}
+	}
+}
