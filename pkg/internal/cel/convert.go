@@ -1,0 +1,193 @@
+package cel
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+)
+
+var errTooLarge = errors.New("the result is larger than 1.5 MiB")
+
+// converter turns CEL values into JSON-like Go values and counts what they take:
+// a list that is shared many times over is counted, and copied, each time.
+type converter struct {
+	left int
+}
+
+// overhead is what a value is taken to cost beside its text.
+const overhead = 8
+
+func (c *converter) spend(bytes int) error {
+	c.left -= bytes + overhead
+	if c.left < 0 {
+		return errTooLarge
+	}
+	return nil
+}
+
+func (c *converter) convert(value ref.Val) (any, error) {
+	switch v := value.(type) {
+	case types.String:
+		return string(v), c.spend(len(v))
+	case types.Int:
+		return int64(v), c.spend(0)
+	case types.Bool:
+		return bool(v), c.spend(0)
+	case types.Double:
+		return finite(float64(v))
+	case types.Uint:
+		if v > math.MaxInt64 {
+			return nil, fmt.Errorf("gives %d, which is more than a 64-bit integer holds", uint64(v))
+		}
+		return int64(v), c.spend(0)
+	case types.Null:
+		return nil, c.spend(0)
+	case *types.Optional:
+		if !v.HasValue() {
+			return Absent, nil
+		}
+		return c.convert(v.GetValue())
+	case traits.Mapper:
+		return c.convertMap(v)
+	case traits.Lister:
+		return c.convertList(v)
+	}
+	return c.convertText(value)
+}
+
+func (c *converter) convertText(value ref.Val) (any, error) {
+	var text string
+	switch v := value.(type) {
+	case types.Bytes:
+		text = base64.StdEncoding.EncodeToString(v)
+	case types.Timestamp:
+		text = v.Format(time.RFC3339Nano)
+	case types.Duration:
+		text = v.String()
+	case *types.Err:
+		return nil, v
+	default:
+		s, ok := value.Value().(fmt.Stringer)
+		if !ok {
+			return nil, fmt.Errorf("gives %s, which no field can hold", typeName(value))
+		}
+		text = s.String()
+	}
+	return text, c.spend(len(text))
+}
+
+func (c *converter) convertMap(m traits.Mapper) (any, error) {
+	if native, ok := m.Value().(map[string]any); ok {
+		return c.copyMap(native)
+	}
+	result := map[string]any{}
+	for it := m.Iterator(); it.HasNext() == types.True; {
+		key := it.Next()
+		name, ok := key.(types.String)
+		if !ok {
+			return nil, fmt.Errorf("gives a map with a key of type %s, want string", typeName(key))
+		}
+		value, err := c.convert(m.Get(key))
+		if err != nil {
+			return nil, err
+		}
+		if value == Absent {
+			continue
+		}
+		if err := c.spend(len(name)); err != nil {
+			return nil, err
+		}
+		result[string(name)] = value
+	}
+	return result, nil
+}
+
+func (c *converter) convertList(l traits.Lister) (any, error) {
+	if native, ok := l.Value().([]any); ok {
+		return c.copyList(native)
+	}
+	result := []any{}
+	for it := l.Iterator(); it.HasNext() == types.True; {
+		value, err := c.convert(it.Next())
+		if err != nil {
+			return nil, err
+		}
+		if value != Absent {
+			result = append(result, value)
+		}
+	}
+	return result, c.spend(0)
+}
+
+// copyAny copies what is JSON-like already, without a CEL value for each part.
+func (c *converter) copyAny(value any) (any, error) {
+	switch v := value.(type) {
+	case map[string]any:
+		return c.copyMap(v)
+	case []any:
+		return c.copyList(v)
+	case string:
+		return v, c.spend(len(v))
+	case bool, int64, nil:
+		return v, c.spend(0)
+	case float64:
+		return finite(v)
+	}
+	return c.convert(types.DefaultTypeAdapter.NativeToValue(value))
+}
+
+func (c *converter) copyMap(m map[string]any) (any, error) {
+	result := make(map[string]any, len(m))
+	for key, value := range m {
+		copied, err := c.copyAny(value)
+		if err != nil {
+			return nil, err
+		}
+		if copied == Absent {
+			continue
+		}
+		if err := c.spend(len(key)); err != nil {
+			return nil, err
+		}
+		result[key] = copied
+	}
+	return result, nil
+}
+
+func (c *converter) copyList(l []any) (any, error) {
+	result := make([]any, 0, len(l))
+	for _, value := range l {
+		copied, err := c.copyAny(value)
+		if err != nil {
+			return nil, err
+		}
+		if copied != Absent {
+			result = append(result, copied)
+		}
+	}
+	return result, c.spend(0)
+}
+
+func finite(f float64) (any, error) {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return nil, fmt.Errorf("gives %v, which JSON cannot hold", f)
+	}
+	return f, nil
+}
+
+// typeName names the type of a CEL or JSON-like value as CEL does.
+func typeName(value any) string {
+	if v, ok := value.(ref.Val); ok {
+		return v.Type().TypeName()
+	}
+	if value == Absent {
+		return "an absent optional"
+	}
+	return types.DefaultTypeAdapter.NativeToValue(value).Type().TypeName()
+}

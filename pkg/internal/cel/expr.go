@@ -1,0 +1,162 @@
+package cel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	celgo "github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/interpreter"
+
+	"github.com/ambit-dev/ambit/pkg/internal/fields"
+)
+
+const (
+	// CostLimit bounds one evaluation, in CEL's cost units. It is what Kubernetes
+	// allows for one call (PerCallLimit in k8s.io/apiserver/pkg/apis/cel), which is
+	// about a tenth of a second.
+	CostLimit = 1_000_000
+	// MaxResultBytes bounds the result of one expression, counted as it is
+	// converted: 1.5 MiB, the size of the largest request that etcd takes.
+	MaxResultBytes = 3 << 19
+	// interruptEvery is after how many steps of a comprehension the context is
+	// looked at.
+	interruptEvery = 100
+)
+
+// Activation binds variables to JSON-like Go values, or to CEL values. It must
+// not be changed while an evaluation uses it.
+type Activation map[string]any
+
+var _ interpreter.Activation = Activation(nil)
+
+// ResolveName implements interpreter.Activation.
+func (a Activation) ResolveName(name string) (any, bool) {
+	value, ok := a[name]
+	return value, ok
+}
+
+// Parent implements interpreter.Activation.
+func (a Activation) Parent() interpreter.Activation { return nil }
+
+// Expr is a compiled expression. It is immutable and safe for concurrent use.
+type Expr struct {
+	source    string
+	program   celgo.Program
+	root      ast.Expr
+	output    *celgo.Type
+	variables []string
+	reads     map[string]*fields.Set
+}
+
+// Source is the text of the expression.
+func (x *Expr) Source() string { return x.source }
+
+// Vars are the free variables, sorted. Not to be changed.
+func (x *Expr) Vars() []string { return x.variables }
+
+// Reads says for each free variable which of its fields the expression can
+// read. What cannot be told is taken for everything below. Not to be changed.
+func (x *Expr) Reads() map[string]*fields.Set { return x.reads }
+
+// OutputType is the type that the checker found.
+func (x *Expr) OutputType() *celgo.Type { return x.output }
+
+type absent struct{}
+
+// Absent is the result of an expression that gives an optional without a value.
+var Absent any = absent{}
+
+// EvalError is a failed evaluation.
+type EvalError struct {
+	// Source is the text of the expression.
+	Source string
+	// Message says what happened, for users.
+	Message string
+	// NoSuchKey: it read a field that is not there.
+	NoSuchKey bool
+	// Budget: it was stopped at a limit of cost, time or size.
+	Budget bool
+}
+
+// Error implements error.
+func (e *EvalError) Error() string { return e.Message }
+
+// IsNoSuchKey says whether err comes from reading a field that is not there.
+func IsNoSuchKey(err error) bool {
+	var failed *EvalError
+	return errors.As(err, &failed) && failed.NoSuchKey
+}
+
+// Eval evaluates the expression. The result is a JSON-like Go value that the
+// caller owns, or Absent. Errors are *EvalError.
+func (x *Expr) Eval(ctx context.Context, a Activation) (any, error) {
+	value, _, err := x.program.ContextEval(ctx, a)
+	if err != nil {
+		return nil, x.failed(err)
+	}
+	c := converter{left: MaxResultBytes}
+	result, err := c.convert(value)
+	if err != nil {
+		return nil, &EvalError{Source: x.source, Message: err.Error(), Budget: errors.Is(err, errTooLarge)}
+	}
+	return result, nil
+}
+
+func (x *Expr) failed(err error) *EvalError {
+	text := err.Error()
+	failed := &EvalError{Source: x.source, Message: text, NoSuchKey: strings.HasPrefix(text, "no such key")}
+	var cancelled interpreter.EvalCancelledError
+	if errors.As(err, &cancelled) || errors.Is(err, interpreter.InterruptError{}) {
+		failed.Budget = true
+	}
+	return failed
+}
+
+func (x *Expr) wrongType(got any, want string) error {
+	return &EvalError{Source: x.source, Message: fmt.Sprintf("gives %s, want %s", typeName(got), want)}
+}
+
+// EvalBool is Eval for an expression that must give a bool.
+func (x *Expr) EvalBool(ctx context.Context, a Activation) (bool, error) {
+	value, _, err := x.program.ContextEval(ctx, a)
+	if err != nil {
+		return false, x.failed(err)
+	}
+	if b, ok := value.(types.Bool); ok {
+		return bool(b), nil
+	}
+	return false, x.wrongType(value, "bool")
+}
+
+// EvalString is Eval for an expression that must give a string.
+func (x *Expr) EvalString(ctx context.Context, a Activation) (string, error) {
+	value, err := x.Eval(ctx, a)
+	if err != nil {
+		return "", err
+	}
+	if s, ok := value.(string); ok {
+		return s, nil
+	}
+	return "", x.wrongType(value, "string")
+}
+
+// EvalDuration is Eval for an expression that must give a duration.
+func (x *Expr) EvalDuration(ctx context.Context, a Activation) (time.Duration, error) {
+	value, _, err := x.program.ContextEval(ctx, a)
+	if err != nil {
+		return 0, x.failed(err)
+	}
+	if d, ok := value.(types.Duration); ok {
+		return d.Duration, nil
+	}
+	return 0, x.wrongType(value, "duration")
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,335 @@
+package cel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/ambit-dev/ambit/pkg/internal/fields"
+)
+
+// sample is an owner with something of every JSON type in it.
+func sample() map[string]any {
+	return map[string]any{
+		"apiVersion": "v1", "kind": "Thing",
+		"metadata": map[string]any{"name": "a", "labels": map[string]any{"app": "x", "tier.io/b": "y"}},
+		"spec": map[string]any{
+			"size": int64(3), "ratio": 1.5, "on": true, "nothing": nil, "name": "n",
+			"list":  []any{map[string]any{"name": "one", "port": int64(1)}, map[string]any{"name": "two", "port": int64(2)}},
+			"words": []any{"b", "a"},
+			"map":   map[string]any{"k": map[string]any{"v": "1", "w": "2"}, "l": map[string]any{"v": "3"}},
+		},
+	}
+}
+
+// corpus are expressions over owner, with the fields that they read.
+var corpus = map[string]string{
+	`owner.spec.size`:                                                        `{spec{size!}}`,
+	`owner.spec.size > 2 && owner.spec.on`:                                   `{spec{on!,size!}}`,
+	`owner.spec['size']`:                                                     `{spec{size!}}`,
+	`owner.spec.?size.orValue(0)`:                                            `{spec{size!}}`,
+	`owner.?spec.?none.?deep.orValue('x')`:                                   `{spec{none{deep!}}}`,
+	`owner[?'spec'].?size`:                                                   `{spec{size!}}`,
+	`has(owner.spec.size)`:                                                   `{spec{size!}}`,
+	`has(owner.spec.none.deep) || true`:                                      `{spec{none{deep!}}}`,
+	`has(owner.spec) && !has(owner.spec.none)`:                               `{spec!}`,
+	`owner.metadata.labels['tier.io/b']`:                                     `{metadata{labels{tier.io/b!}}}`,
+	`owner.metadata.labels`:                                                  `{metadata{labels!}}`,
+	`'app' in owner.metadata.labels`:                                         `{metadata{labels!}}`,
+	`owner.spec.list.map(e, e.name)`:                                         `{spec{list{*{name!}}}}`,
+	`owner.spec.list.filter(e, e.port > 1).map(e, e.name)`:                   `{spec{list{*!}}}`,
+	`owner.spec.list.exists(e, e.name == 'one' && e.port == 1)`:              `{spec{list{*{name!,port!}}}}`,
+	`owner.spec.list.all(e, true)`:                                           `{spec{list!}}`,
+	`owner.spec.list.exists_one(e, e.port == 2)`:                             `{spec{list{*{port!}}}}`,
+	`owner.spec.list[0].name`:                                                `{spec{list{*{name!}}}}`,
+	`owner.spec.list[owner.spec.size - 2].name`:                              `{spec{list{*{name!},},size!}}`,
+	`owner.spec.map.map(k, owner.spec.map[k].v).sort()`:                      `{spec{map{*!}}}`,
+	`owner.spec.map.exists(k, k == 'l')`:                                     `{spec{map{*!}}}`,
+	`owner.spec.map.all(k, v, v.v != '')`:                                    `{spec{map{*{v!}}}}`,
+	`owner.spec.map.transformList(k, v, k + v.v).sort()`:                     `{spec{map{*{v!}}}}`,
+	`owner.spec.list.transformMap(i, e, e.name)`:                             `{spec{list{*{name!}}}}`,
+	`size(owner.spec.list)`:                                                  `{spec{list!}}`,
+	`owner.spec.words.sort()`:                                                `{spec{words!}}`,
+	`owner.spec.words.map(w, w + owner.spec.name)`:                           `{spec{name!,words{*!}}}`,
+	`string(owner.spec.size) + owner.metadata.name`:                          `{metadata{name!},spec{size!}}`,
+	`owner.spec.on ? owner.spec.size : owner.spec.ratio`:                     `{spec{on!,ratio!,size!}}`,
+	`owner == owner`:                                                         `!`,
+	`[owner.spec.size, owner.spec.size]`:                                     `{spec{size!}}`,
+	`{'a': owner.spec.name, 'b': owner.metadata.name}`:                       `{metadata{name!},spec{name!}}`,
+	`{owner.spec.name: 1}`:                                                   `{spec{name!}}`,
+	`owner.spec.none`:                                                        `{spec{none!}}`,
+	`owner.spec.size.none`:                                                   `{spec{size{none!}}}`,
+	`owner.spec.list.map(e, owner.spec.list.map(f, e.name + f.name))`:        `{spec{list{*{name!}}}}`,
+	`owner.spec.list.map(owner, owner.name)`:                                 `{spec{list{*{name!}}}}`,
+	`owner.?spec.optMap(s, s.size).orValue(1)`:                               `{spec!}`,
+	`optional.of(owner.spec.size).value()`:                                   `{spec{size!}}`,
+	`owner.?spec.value().size`:                                               `{spec{size!}}`,
+	`owner.?spec.hasValue()`:                                                 `{spec!}`,
+	`owner.?spec.?conditions.orValue([]).exists(c, c.type == 'Ready')`:       `{spec{conditions{*{type!}}}}`,
+	`owner.?spec.?list.orValue([]).exists(c, c.name == 'one')`:               `{spec{list{*{name!}}}}`,
+	`quantity(owner.spec.name + '1').isGreaterThan(quantity('1')) || true`:   `{spec{name!}}`,
+	`owner.spec.words.join(',')`:                                             `{spec{words!}}`,
+	`owner.spec.list.filter(e, e.port > 5)`:                                  `{spec{list{*!}}}`,
+	`owner.spec.list.map(e, e.port > 1, e.name)`:                             `{spec{list{*{name!,port!}}}}`,
+	`1 + 1`:                                                                  ``,
+}
+
+func TestReads(t *testing.T) {
+	env := mustEnv(t, "owner")
+	for source, want := range corpus {
+		t.Run(source, func(t *testing.T) {
+			x := mustCompile(t, env, source)
+			got := x.Reads()["owner"].String()
+			if want == `{spec{list{*{name!},},size!}}` {
+				want = `{spec{list{*{name!}},size!}}`
+			}
+			if got != want {
+				t.Errorf("reads %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+// TestProjectionChangesNoResult: an expression cannot tell the fields that it
+// reads from the whole object.
+func TestProjectionChangesNoResult(t *testing.T) {
+	env := mustEnv(t, "owner")
+	compiled := make([]*Expr, 0, len(corpus))
+	for _, source := range sortedKeys(corpus) {
+		compiled = append(compiled, mustCompile(t, env, source))
+	}
+	check := func(t interface {
+		Helper()
+		Fatalf(string, ...any)
+	}, x *Expr, owner map[string]any) {
+		t.Helper()
+		whole, wholeErr := x.Eval(context.Background(), Activation{"owner": owner})
+		part, partErr := x.Eval(context.Background(), Activation{"owner": x.Reads()["owner"].Project(owner)})
+		if fmt.Sprint(wholeErr) != fmt.Sprint(partErr) {
+			t.Fatalf("%s over %v: error %v on the whole, %v on the part", x.Source(), owner, wholeErr, partErr)
+		}
+		if diff := cmp.Diff(whole, part, cmp.AllowUnexported(absent{})); diff != "" {
+			t.Fatalf("%s over %v (-whole +part):\n%s", x.Source(), owner, diff)
+		}
+	}
+	for _, x := range compiled {
+		check(t, x, sample())
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		owner := sample()
+		mutate(t, owner)
+		check(t, rapid.SampledFrom(compiled).Draw(t, "expression"), owner)
+	})
+}
+
+// mutate takes fields away, adds some, or changes their type.
+func mutate(t *rapid.T, m map[string]any) {
+	for _, key := range sortedKeys(m) {
+		switch rapid.IntRange(0, 9).Draw(t, key) {
+		case 0:
+			delete(m, key)
+		case 1:
+			m[key] = rapid.SampledFrom([]any{"text", int64(7), nil, true, []any{}, map[string]any{}, []any{"x"}, map[string]any{"name": "z"}}).Draw(t, "value")
+		case 2:
+			m[key+"2"] = "extra"
+		}
+		switch v := m[key].(type) {
+		case map[string]any:
+			mutate(t, v)
+		case []any:
+			for _, element := range v {
+				if below, ok := element.(map[string]any); ok {
+					mutate(t, below)
+				}
+			}
+		}
+	}
+}
+
+func TestEval(t *testing.T) {
+	cases := map[string]struct {
+		source string
+		want   any
+		failed EvalError // Message is matched in part
+	}{
+		"Int":              {source: `owner.spec.size + 1`, want: int64(4)},
+		"Double":           {source: `owner.spec.ratio * 2.0`, want: 3.0},
+		"Text":             {source: `'%d'.format([owner.spec.size])`, want: "3"},
+		"Null":             {source: `owner.spec.nothing`},
+		"Duration":         {source: `duration('90s')`, want: "1m30s"},
+		"Timestamp":        {source: `timestamp('2026-01-02T03:04:05Z')`, want: "2026-01-02T03:04:05Z"},
+		"Bytes":            {source: `b'hi'`, want: "aGk="},
+		"Quantity":         {source: `quantity('1500m')`, want: "1500m"},
+		"OptionalNone":     {source: `owner.?none`, want: Absent},
+		"OptionalInList":   {source: `[?owner.?none, 1]`, want: []any{int64(1)}},
+		"OptionalInMap":    {source: `{?'a': owner.?none, 'b': 1}`, want: map[string]any{"b": int64(1)}},
+		"Copy":             {source: `owner.spec.words`, want: []any{"b", "a"}},
+		"NoSuchKey":        {source: `owner.spec.none`, failed: EvalError{NoSuchKey: true, Message: "no such key: none"}},
+		"NoSuchKeyDeep":    {source: `owner.none.deep`, failed: EvalError{NoSuchKey: true, Message: "no such key: none"}},
+		"IntKey":           {source: `{1: 2}`, failed: EvalError{Message: "key of type int"}},
+		"Type":             {source: `type(1)`, failed: EvalError{Message: "which no field can hold"}},
+		"NotANumber":       {source: `0.0 / 0.0`, failed: EvalError{Message: "JSON cannot hold"}},
+		"DivisionByZero":   {source: `owner.spec.size / 0`, failed: EvalError{Message: "divi"}},
+		"Cost":             {source: `owner.spec.words.map(a, [1,2,3,4,5,6,7,8,9,10].map(b, [1,2,3,4,5,6,7,8,9,10].map(c, [1,2,3,4,5,6,7,8,9,10].map(d, [1,2,3,4,5,6,7,8,9,10].map(e, [1,2,3,4,5,6,7,8,9,10].map(f, [1,2,3,4,5,6,7,8,9,10].map(g, g)))))))`, failed: EvalError{Budget: true, Message: "cost limit"}},
+		"SharedListGrows":  {source: `[['aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa','b','c','d','e','f','g','h','i','j']].map(x, [x,x,x,x,x,x,x,x,x,x]).map(x, [x,x,x,x,x,x,x,x,x,x]).map(x, [x,x,x,x,x,x,x,x,x,x]).map(x, [x,x,x,x,x,x,x,x,x,x]).map(x, [x,x,x,x,x,x,x,x,x,x])`, failed: EvalError{Budget: true, Message: "larger than"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := mustCompile(t, mustEnv(t, "owner"), tc.source).Eval(t.Context(), Activation{"owner": sample()})
+			if tc.failed != (EvalError{}) {
+				var failed *EvalError
+				if !errors.As(err, &failed) || failed.NoSuchKey != tc.failed.NoSuchKey || failed.Budget != tc.failed.Budget || !strings.Contains(failed.Message, tc.failed.Message) {
+					t.Errorf("gives %v, %+v, want an error like %+v", got, err, tc.failed)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(absent{})); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestEvalTyped(t *testing.T) {
+	env, a := mustEnv(t, "owner"), Activation{"owner": sample()}
+	if d, err := mustCompile(t, env, `duration('10m')`).EvalDuration(t.Context(), a); err != nil || d != 10*time.Minute {
+		t.Errorf("duration is %v, %v", d, err)
+	}
+	for source, want := range map[string]string{`1`: "gives int, want bool", `'x'`: "gives string, want bool", `owner`: "gives map, want bool"} {
+		if _, err := mustCompile(t, env, source).EvalBool(t.Context(), a); err == nil || err.Error() != want {
+			t.Errorf("%s as a bool: %v, want %q", source, err, want)
+		}
+	}
+	if _, err := mustCompile(t, env, `1`).EvalString(t.Context(), a); err == nil {
+		t.Error("a number passed for a string")
+	}
+}
+
+func TestInterrupt(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	list := make([]any, 10_000)
+	for i := range list {
+		list[i] = int64(i)
+	}
+	_, err := mustCompile(t, mustEnv(t, "list"), `list.map(x, x + 1)`).Eval(ctx, Activation{"list": list})
+	var failed *EvalError
+	if !errors.As(err, &failed) || !failed.Budget {
+		t.Errorf("an evaluation whose context has ended gives %v", err)
+	}
+}
+
+func TestResultIsOwned(t *testing.T) {
+	owner := sample()
+	got, err := mustCompile(t, mustEnv(t, "owner"), `owner.spec`).Eval(t.Context(), Activation{"owner": owner})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got.(map[string]any)["list"].([]any)[0].(map[string]any)["name"] = "changed"
+	if diff := cmp.Diff(sample(), owner); diff != "" {
+		t.Errorf("changing the result changed the input:\n%s", diff)
+	}
+}
+
+func TestCompileIssues(t *testing.T) {
+	cases := map[string]struct {
+		source string
+		want   []int // offsets
+	}{
+		"Undeclared":     {source: `owner.a + other.b`, want: []int{10}},
+		"Two":            {source: `first + second`, want: []int{0, 8}},
+		"AfterMultiByte": {source: `'äö' + nobody`, want: []int{9}},
+		"SecondLine":     {source: "owner.a +\n  nobody", want: []int{12}},
+		"Syntax":         {source: `owner.`, want: []int{6}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			x, issues := mustEnv(t, "owner").Compile(tc.source)
+			var got []int
+			for _, issue := range issues {
+				got = append(got, issue.Offset)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" || x != nil {
+				t.Errorf("offsets (-want +got):\n%s%v", diff, issues)
+			}
+		})
+	}
+}
+
+func TestEqualityTerms(t *testing.T) {
+	cases := map[string]struct {
+		source string
+		want   []Term
+	}{
+		"One":       {source: `object.status.phase == 'Running'`, want: []Term{{Path: []string{"status", "phase"}, Value: "Running"}}},
+		"Turned":    {source: `'a' == object.metadata.name`, want: []Term{{Path: []string{"metadata", "name"}, Value: "a"}}},
+		"Label":     {source: `object.metadata.labels['a.b/c'] == 'd'`, want: []Term{{Path: []string{"metadata", "labels", "a.b/c"}, Value: "d"}}},
+		"And":       {source: `object.a == 'x' && (object.b == 'y' && size(object.c) > 1)`, want: []Term{{Path: []string{"a"}, Value: "x"}, {Path: []string{"b"}, Value: "y"}}},
+		"Or":        {source: `object.a == 'x' || object.b == 'y'`},
+		"Not":       {source: `!(object.a == 'x')`},
+		"NotEqual":  {source: `object.a != 'x'`},
+		"Number":    {source: `object.a == 1`},
+		"Other":     {source: `owner.a == 'x'`},
+		"TwoFields": {source: `object.a == object.b`},
+		"Optional":  {source: `object.?a == optional.of('x')`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := mustCompile(t, mustEnv(t, "object", "owner"), tc.source).EqualityTerms("object")
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func BenchmarkFilterEval(b *testing.B) {
+	object := map[string]any{
+		"metadata": map[string]any{"labels": map[string]any{"app": "x"}},
+		"status":   map[string]any{"phase": "Running", "conditions": []any{map[string]any{"type": "Ready", "status": "True"}}},
+	}
+	for name, source := range map[string]string{
+		"Equality": `object.status.phase == 'Running'`,
+		"Exists":   `object.status.phase == 'Running' && object.status.conditions.exists(c, c.type == 'Ready' && c.status == 'True')`,
+	} {
+		b.Run(name, func(b *testing.B) {
+			x := mustCompile(b, mustEnv(b, "object"), source)
+			a := Activation{"object": object}
+			b.ReportAllocs()
+			for b.Loop() {
+				if ok, err := x.EvalBool(b.Context(), a); !ok || err != nil {
+					b.Fatal(ok, err)
+				}
+			}
+		})
+	}
+}
+
+func mustEnv(t testing.TB, variables ...string) *Env {
+	t.Helper()
+	env, err := NewEnv(variables...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return env
+}
+
+func mustCompile(t testing.TB, env *Env, source string) *Expr {
+	t.Helper()
+	x, issues := env.Compile(source)
+	if len(issues) > 0 {
+		t.Fatalf("compiling %s: %v", source, issues)
+	}
+	return x
+}
+
+var _ = fields.Any

@@ -1,0 +1,106 @@
+package cel
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ambit-dev/ambit/pkg/internal/fields"
+)
+
+// Template is a JSON-like tree whose strings may hold expressions. It is
+// immutable and safe for concurrent use.
+type Template struct {
+	root      node
+	variables []string
+	reads     map[string]*fields.Set
+	paths     *fields.Set
+}
+
+// TemplateIssue is a mistake in a string of a template.
+type TemplateIssue struct {
+	// Path leads to the string: map keys (string) and list positions (int).
+	Path []any
+	// Offset is the place in the string, in bytes.
+	Offset int
+	// Message is for users and says no place.
+	Message string
+}
+
+// CompileTemplate compiles a JSON-like tree. A string that is one `${...}` takes
+// the value's type; in other text, strings, numbers and bools are put in place
+// of `${...}`; `$${` stands for `${`. Map keys are literal. The issues are all
+// that were found; with any, the template is nil. The tree is not kept.
+func (e *Env) CompileTemplate(tree any) (*Template, []TemplateIssue) {
+	c := compiler{env: e, template: &Template{reads: map[string]*fields.Set{}, paths: &fields.Set{}}}
+	c.template.root = c.compile(tree, nil)
+	if len(c.issues) > 0 {
+		return nil, c.issues
+	}
+	c.template.variables = sortedKeys(c.template.reads)
+	return c.template, nil
+}
+
+// Vars are the free variables of all expressions, sorted. Not to be changed.
+func (t *Template) Vars() []string { return t.variables }
+
+// Reads is as Expr.Reads, over all expressions. Not to be changed.
+func (t *Template) Reads() map[string]*fields.Set { return t.reads }
+
+// Paths are the fields that the template sets; an expression covers everything
+// below its place. Not to be changed.
+func (t *Template) Paths() *fields.Set { return t.paths }
+
+// Render evaluates the template. The caller owns the result: a JSON-like value,
+// or Absent. An absent optional leaves its field or list element out. Errors
+// say the place in the template and wrap *EvalError.
+func (t *Template) Render(ctx context.Context, a Activation) (any, error) {
+	result, failed := t.root.render(rendering{ctx: ctx, activation: a})
+	if len(failed) > 0 {
+		return nil, failed[0]
+	}
+	return result, nil
+}
+
+// RenderPartial is Render without the parts that fail; these are returned,
+// sorted by path.
+func (t *Template) RenderPartial(ctx context.Context, a Activation) (any, []LeafError) {
+	result, failed := t.root.render(rendering{ctx: ctx, activation: a, partial: true})
+	slices.SortFunc(failed, func(x, y LeafError) int { return strings.Compare(x.Path, y.Path) })
+	return result, failed
+}
+
+// LeafError is a part of a template that could not be rendered.
+type LeafError struct {
+	// Path is as in `spec.containers[0].image`; empty for the whole template.
+	Path string
+	// Err is what Expr.Eval gave.
+	Err error
+}
+
+// Error implements error.
+func (e LeafError) Error() string {
+	if e.Path == "" {
+		return e.Err.Error()
+	}
+	return fmt.Sprintf("at %s: %v", e.Path, e.Err)
+}
+
+// Unwrap implements errors.Unwrap.
+func (e LeafError) Unwrap() error { return e.Err }
+
+// below puts one more path element in front of failures.
+func below(element string, failed []LeafError) []LeafError {
+	for i, f := range failed {
+		switch {
+		case f.Path == "":
+			failed[i].Path = element
+		case f.Path[0] == '[':
+			failed[i].Path = element + f.Path
+		default:
+			failed[i].Path = element + "." + f.Path
+		}
+	}
+	return failed
+}

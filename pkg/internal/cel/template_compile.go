@@ -1,0 +1,253 @@
+package cel
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ambit-dev/ambit/pkg/internal/fields"
+)
+
+// compiler compiles one template.
+type compiler struct {
+	env      *Env
+	template *Template
+	issues   []TemplateIssue
+}
+
+// compile compiles the part of the tree at path. The fields it sets are noted
+// with Any in place of list positions.
+func (c *compiler) compile(tree any, path []any) node {
+	switch v := tree.(type) {
+	case map[string]any:
+		return c.compileMap(v, path)
+	case []any:
+		return c.compileList(v, path)
+	case string:
+		c.sets(path)
+		return c.compileString(v, path)
+	}
+	c.sets(path)
+	return constant{tree}
+}
+
+func (c *compiler) sets(path []any) {
+	names := make([]string, len(path))
+	for i, element := range path {
+		name, ok := element.(string)
+		if !ok {
+			name = fields.Any
+		}
+		names[i] = name
+	}
+	c.template.paths.Add(names...)
+}
+
+func (c *compiler) compileMap(m map[string]any, path []any) node {
+	if len(m) == 0 {
+		c.sets(path)
+		return constant{m}
+	}
+	result := mapping{keys: sortedKeys(m), nodes: make([]node, 0, len(m))}
+	fixed := true
+	for _, key := range result.keys {
+		below := append(slices.Clip(path), key)
+		if strings.Contains(key, "${") {
+			c.issues = append(c.issues, TemplateIssue{Path: below, Message: fmt.Sprintf("key %q: keys are literal, ${...} is for values", key)})
+			continue
+		}
+		n := c.compile(m[key], below)
+		result.nodes = append(result.nodes, n)
+		fixed = fixed && isConstant(n)
+	}
+	if fixed && len(result.nodes) == len(result.keys) {
+		return constant{result.values()}
+	}
+	return result
+}
+
+func (c *compiler) compileList(l []any, path []any) node {
+	if len(l) == 0 {
+		c.sets(path)
+		return constant{l}
+	}
+	result := make(sequence, len(l))
+	fixed := true
+	for i, element := range l {
+		result[i] = c.compile(element, append(slices.Clip(path), i))
+		fixed = fixed && isConstant(result[i])
+	}
+	if fixed {
+		return constant{result.values()}
+	}
+	return result
+}
+
+func isConstant(n node) bool {
+	_, ok := n.(constant)
+	return ok
+}
+
+func (n mapping) values() map[string]any {
+	m := make(map[string]any, len(n.keys))
+	for i, key := range n.keys {
+		m[key] = n.nodes[i].(constant).value
+	}
+	return m
+}
+
+func (n sequence) values() []any {
+	l := make([]any, len(n))
+	for i, element := range n {
+		l[i] = element.(constant).value
+	}
+	return l
+}
+
+// compileString compiles the text of one string.
+func (c *compiler) compileString(s string, path []any) node {
+	pieces, issue := split(s)
+	if issue != nil {
+		issue.Path = path
+		c.issues = append(c.issues, *issue)
+		return constant{s}
+	}
+	var parts text
+	for _, p := range pieces {
+		if !p.expression {
+			parts = append(parts, part{literal: p.text})
+			continue
+		}
+		expr, issues := c.env.Compile(p.text)
+		for _, issue := range issues {
+			c.issues = append(c.issues, TemplateIssue{Path: path, Offset: p.offset + issue.Offset, Message: issue.Message})
+		}
+		if expr == nil {
+			continue
+		}
+		for name, set := range expr.Reads() {
+			c.template.reads[name] = c.template.reads[name].Union(set)
+		}
+		parts = append(parts, part{expr: expr})
+	}
+	return simplify(parts)
+}
+
+func simplify(parts text) node {
+	switch {
+	case len(parts) == 0:
+		return constant{""}
+	case len(parts) > 1:
+		return parts
+	case parts[0].expr != nil:
+		return lone{parts[0].expr}
+	}
+	return constant{parts[0].literal}
+}
+
+// piece is a stretch of a template string.
+type piece struct {
+	expression bool
+	text       string // unescaped literal text, or the expression without ${ and }
+	offset     int    // of text in the string, for expressions
+}
+
+// split takes a template string apart. Adjacent literal text is one piece.
+func split(s string) ([]piece, *TemplateIssue) {
+	var pieces []piece
+	var literal strings.Builder
+	flush := func() {
+		if literal.Len() > 0 {
+			pieces = append(pieces, piece{text: literal.String()})
+			literal.Reset()
+		}
+	}
+	for at := 0; at < len(s); {
+		switch {
+		case strings.HasPrefix(s[at:], "$${"):
+			literal.WriteString("${")
+			at += 3
+		case strings.HasPrefix(s[at:], "${"):
+			length, ok := expressionLength(s[at+2:])
+			if !ok {
+				return nil, &TemplateIssue{Offset: at, Message: "${ without its closing }"}
+			}
+			source := s[at+2 : at+2+length]
+			if strings.TrimSpace(source) == "" {
+				return nil, &TemplateIssue{Offset: at, Message: "${} holds no expression"}
+			}
+			flush()
+			pieces = append(pieces, piece{expression: true, text: source, offset: at + 2})
+			at += 2 + length + 1
+		default:
+			literal.WriteByte(s[at])
+			at++
+		}
+	}
+	flush()
+	return pieces, nil
+}
+
+// expressionLength returns how long the expression at the start of s is: up to
+// the } that closes it, outside of CEL's string literals, comments and braces.
+func expressionLength(s string) (int, bool) {
+	depth := 0
+	for at := 0; at < len(s); {
+		switch ch := s[at]; {
+		case ch == '{':
+			depth++
+		case ch == '}' && depth == 0:
+			return at, true
+		case ch == '}':
+			depth--
+		case ch == '"' || ch == '\'':
+			at += literalLength(s[at:], isRaw(s, at))
+			continue
+		case strings.HasPrefix(s[at:], "//"):
+			end := strings.IndexByte(s[at:], '\n')
+			if end < 0 {
+				return 0, false
+			}
+			at += end
+		}
+		at++
+	}
+	return 0, false
+}
+
+// isRaw says whether the quote at that place opens a raw string: after r, R, and
+// also with b or B beside it.
+func isRaw(s string, at int) bool {
+	start := at
+	for start > 0 && strings.IndexByte("rRbB", s[start-1]) >= 0 {
+		start--
+	}
+	prefix := s[start:at]
+	if start > 0 && isWord(s[start-1]) { // the tail of an identifier
+		return false
+	}
+	return len(prefix) <= 2 && strings.ContainsAny(prefix, "rR")
+}
+
+func isWord(b byte) bool {
+	return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
+}
+
+// literalLength returns the length of the string literal that s begins with,
+// quotes included; of all of s if it is not closed.
+func literalLength(s string, raw bool) int {
+	quote := s[:1]
+	if strings.HasPrefix(s, strings.Repeat(quote, 3)) {
+		quote = s[:3]
+	}
+	for at := len(quote); at < len(s); at++ {
+		if s[at] == '\\' && !raw {
+			at++
+			continue
+		}
+		if strings.HasPrefix(s[at:], quote) {
+			return at + len(quote)
+		}
+	}
+	return len(s)
+}
