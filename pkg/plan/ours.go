@@ -40,6 +40,17 @@ func NameConflict(live *unstructured.Unstructured) *Problem {
 	}
 }
 
+// isServerMetadata says whether a field of metadata is the object's identity, or
+// set by nobody but the API server.
+func isServerMetadata(key string) bool {
+	switch key {
+	case "name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp",
+		"deletionTimestamp", "deletionGracePeriodSeconds", "managedFields", "selfLink":
+		return true
+	}
+	return false
+}
+
 // field returns what is at a path of nested maps, or nil.
 func field(m map[string]any, path ...string) any {
 	var v any = m

@@ -1,0 +1,205 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// lists compares by key, by value, or by position, as our entries have it.
+func (d *differ) lists(want, have []any, own owned) {
+	switch own.listType() {
+	case keyed:
+		if d.keyed(want, have, own) {
+			return
+		}
+	case set:
+		d.set(want, have, own)
+		return
+	}
+	d.positions(want, have)
+}
+
+func (d *differ) positions(want, have []any) {
+	if len(want) == 0 {
+		return
+	}
+	if len(want) != len(have) {
+		d.add(want, have)
+		return
+	}
+	for i := range want {
+		d.push(segment{index: i + 1})
+		d.value(want[i], have[i], owned{})
+		d.pop()
+	}
+}
+
+func (d *differ) set(want, have []any, own owned) {
+	for _, w := range want {
+		if !containsScalar(have, w) {
+			d.push(segment{value: w})
+			d.add(w, nil)
+			d.pop()
+		}
+	}
+	for element, update := range own.elements {
+		v, ok := setValue(element)
+		if !ok || containsScalar(want, v) {
+			continue
+		}
+		d.push(segment{value: v})
+		d.remove(v, update)
+		d.pop()
+	}
+}
+
+// item is one list item that our entries name by its key.
+type item struct {
+	element string
+	key     []keyField
+	own     owned
+	update  bool // our Update entry has it
+	wanted  bool
+}
+
+// keyed compares a list whose items have keys. It returns false, having noted
+// nothing, if the desired items are not maps.
+func (d *differ) keyed(want, have []any, own owned) bool {
+	items := own.items()
+	if len(items) == 0 || !allMaps(want) {
+		return false
+	}
+	slices.SortFunc(items, func(a, b item) int { return cmp.Compare(a.element, b.element) })
+	var buffer [8]int
+	match := matchItems(want, items, buffer[:0])
+	for i := range want {
+		d.item(want[i].(map[string]any), have, items, match[i])
+	}
+	for i := range items {
+		if it := &items[i]; !it.wanted {
+			d.push(segment{key: it.key})
+			d.remove(first(candidates(have, it.key)), it.update)
+			d.pop()
+		}
+	}
+	return true
+}
+
+// item compares one desired item with the live one of its key: the key in our
+// entries (items[match]) or, if it has none there, the one it carries itself.
+func (d *differ) item(want map[string]any, have []any, items []item, match int) {
+	var key []keyField
+	var own owned
+	if match >= 0 {
+		key, own = items[match].key, items[match].own
+	} else {
+		key = ownKey(want, items[0].key)
+	}
+	d.push(segment{key: key})
+	defer d.pop()
+	live := candidates(have, key)
+	if len(live) == 0 {
+		d.add(want, nil)
+		return
+	}
+	d.best(want, live, own)
+}
+
+// best compares with the live item that differs least: a projected live list may
+// have several items that cannot be told apart by their keys.
+func (d *differ) best(want map[string]any, live []map[string]any, own owned) {
+	for i := range live[:len(live)-1] {
+		trial := differ{secret: d.secret, path: slices.Clone(d.path)}
+		trial.value(want, live[i], own)
+		if len(trial.found) == 0 {
+			d.migrate, d.extras = d.migrate || trial.migrate, d.extras || trial.extras
+			return
+		}
+	}
+	d.value(want, live[len(live)-1], own)
+}
+
+// matchItems returns for each desired item the index of the item in our entries
+// that is the same one, or -1; and marks those. A key field that the desired item
+// does not set is one that the API server has a default for. Items that set more
+// of their key choose first.
+func matchItems(want []any, items []item, match []int) []int {
+	for range want {
+		match = append(match, -1)
+	}
+	for absent := 0; absent < len(items[0].key)+1; absent++ {
+		for i := range want {
+			if match[i] >= 0 {
+				continue
+			}
+			match[i] = slices.IndexFunc(items, func(it item) bool {
+				return !it.wanted && agrees(want[i].(map[string]any), it.key) == absent
+			})
+			if match[i] >= 0 {
+				items[match[i]].wanted = true
+			}
+		}
+	}
+	return match
+}
+
+// agrees returns how many of the key's fields m does not have, or -1 if it has
+// another value for one.
+func agrees(m map[string]any, key []keyField) (absent int) {
+	for _, k := range key {
+		v, ok := m[k.name]
+		switch {
+		case !ok:
+			absent++
+		case !equalScalar(k.value, v):
+			return -1
+		}
+	}
+	return absent
+}
+
+// candidates returns the live items that may have the key: at least one field of
+// it, and no other value for any.
+func candidates(have []any, key []keyField) []map[string]any {
+	var found []map[string]any
+	for _, h := range have {
+		m, ok := h.(map[string]any)
+		if !ok {
+			continue
+		}
+		if absent := agrees(m, key); absent >= 0 && absent < len(key) {
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
+// ownKey returns the fields of the key that m has, with m's values.
+func ownKey(m map[string]any, like []keyField) []keyField {
+	var key []keyField
+	for _, k := range like {
+		if v, ok := m[k.name]; ok {
+			key = append(key, keyField{k.name, v})
+		}
+	}
+	return key
+}
+
+func allMaps(list []any) bool {
+	return !slices.ContainsFunc(list, func(v any) bool { _, ok := v.(map[string]any); return !ok })
+}
+
+func first(items []map[string]any) any {
+	if len(items) == 0 {
+		return nil
+	}
+	return items[0]
+}
+
+func containsScalar(list []any, v any) bool {
+	return slices.ContainsFunc(list, func(e any) bool { return equalScalar(e, v) })
+}
+
+// fieldName returns the name in a path element `f:name`.
+func fieldName(element string) (string, bool) { return strings.CutPrefix(element, "f:") }

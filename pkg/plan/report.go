@@ -1,0 +1,63 @@
+package plan
+
+import (
+	"context"
+	"time"
+
+	"github.com/ambit-dev/ambit/pkg/internal/cel"
+)
+
+// report evaluates what the policy says of the owner's status, and makes the plan.
+func (p *planner) report(ctx context.Context) *Plan {
+	// While something blocks, what is missing may still come.
+	pending := len(p.blockers) > 0
+	plan := &Plan{Actions: p.actions, Status: p.status(ctx, pending), RequeueAfter: p.requeueAfter(ctx, pending)}
+	plan.Conditions = p.conditions(ctx, pending)
+	plan.Children = make([]ChildState, len(p.children))
+	for i := range p.children {
+		plan.Children[i] = p.children[i].state
+	}
+	return plan
+}
+
+// status renders the template of the status; what fails is left out.
+func (p *planner) status(ctx context.Context, pending bool) map[string]any {
+	if p.program.Status == nil {
+		return nil
+	}
+	rendered, failed := p.program.Status.RenderPartial(ctx, p.scope.vars)
+	for _, leaf := range failed {
+		if !pending {
+			p.blockers.add(*p.leafFailure(leaf).problem())
+		}
+	}
+	status, ok := rendered.(map[string]any)
+	if !ok {
+		return map[string]any{}
+	}
+	return status
+}
+
+// leafFailure blames a variable that failed, if one did that the status reads.
+func (p *planner) leafFailure(leaf cel.LeafError) *failure {
+	if f := p.scope.failedVariable(p.program.Status); f != nil {
+		return f
+	}
+	what := "status"
+	if leaf.Path != "" {
+		what += "." + leaf.Path
+	}
+	return p.scope.fail(what, leaf.Err)
+}
+
+func (p *planner) requeueAfter(ctx context.Context, pending bool) time.Duration {
+	x := p.program.RequeueAfter
+	if x == nil {
+		return 0
+	}
+	after, f := evaluate(&p.scope, "requeueAfter", x, func() (time.Duration, error) { return x.EvalDuration(ctx, p.scope.vars) })
+	if f != nil && !pending {
+		p.blockers.add(*f.problem())
+	}
+	return max(after, 0)
+}

@@ -1,0 +1,101 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/internal/cel"
+	"github.com/ambit-dev/ambit/pkg/policy"
+)
+
+// scope is what expressions see, as far as it is known at the moment.
+type scope struct {
+	program *policy.Program
+	vars    cel.Activation
+	// failed are the variables that could not be computed, nil if none.
+	failed map[string]*failure
+}
+
+// failure is an expression that could not be evaluated.
+type failure struct {
+	// text has the place, the part of the policy, and the error.
+	text string
+	// missing is true if all that is wrong is a field that is not there.
+	missing bool
+}
+
+// Error returns the text.
+func (f *failure) Error() string { return f.text }
+
+func (f *failure) problem() *Problem {
+	return &Problem{Reason: v1alpha1.ReasonExpressionFailed, Message: f.text, Terminal: true}
+}
+
+func bind(ctx context.Context, program *policy.Program, owner *unstructured.Unstructured) scope {
+	vars := make(cel.Activation, 3+len(program.Variables)+len(program.Children)+len(program.Watches))
+	vars["owner"] = owner.Object
+	vars["policy"] = map[string]any{"name": program.Name, "namespace": program.Namespace}
+	s := scope{program: program, vars: vars}
+	for _, v := range program.Variables {
+		s.bindVariable(ctx, v)
+	}
+	return s
+}
+
+func (s *scope) bindVariable(ctx context.Context, v policy.Variable) {
+	what := "variables." + v.Name
+	value, err := evaluate(s, what, v.Expr, func() (any, error) { return v.Expr.Eval(ctx, s.vars) })
+	if err == nil && value == cel.Absent {
+		err = s.fail(what, errors.New("the value is an absent optional"))
+	}
+	if err == nil {
+		s.vars[v.Name] = value
+		return
+	}
+	if s.failed == nil {
+		s.failed = map[string]*failure{}
+	}
+	s.failed[v.Name] = err
+}
+
+// expression is what of a compiled expression or template says which variables
+// it reads.
+type expression interface{ Vars() []string }
+
+// evaluate runs an evaluation, unless it reads a variable that failed. what is the
+// part of the policy, as policy.Program.Place wants it.
+func evaluate[T any](s *scope, what string, x expression, eval func() (T, error)) (T, *failure) {
+	var zero T
+	if f := s.failedVariable(x); f != nil {
+		return zero, f
+	}
+	value, err := eval()
+	if err != nil {
+		return zero, s.fail(what, err)
+	}
+	return value, nil
+}
+
+func (s *scope) failedVariable(x expression) *failure {
+	if s.failed == nil {
+		return nil
+	}
+	for _, name := range x.Vars() {
+		if f, ok := s.failed[name]; ok {
+			return f
+		}
+	}
+	return nil
+}
+
+func (s *scope) fail(what string, err error) *failure {
+	var evaluation *cel.EvalError
+	return &failure{
+		text:    fmt.Sprintf("%s: %s: %v", s.program.Place(what), what, err),
+		missing: errors.As(err, &evaluation) && evaluation.NoSuchKey,
+	}
+}

@@ -1,0 +1,107 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// String returns the plan as text that is stable: the same plan gives the same
+// bytes. Sections without content are left out; an empty plan is `nothing`.
+func (p *Plan) String() string {
+	var b strings.Builder
+	writeActions(&b, p.Actions)
+	writeChildren(&b, p.Children)
+	if p.Status != nil {
+		b.WriteString("status:\n")
+		writeYAML(&b, p.Status)
+	}
+	if len(p.Conditions) > 0 {
+		b.WriteString("conditions:\n")
+	}
+	for _, c := range p.Conditions {
+		fmt.Fprintf(&b, "  %s=%s %s%s\n", c.Type, c.Status, c.Reason, suffix(c.Message))
+	}
+	if p.RequeueAfter > 0 {
+		fmt.Fprintf(&b, "requeue after: %s\n", p.RequeueAfter)
+	}
+	if b.Len() == 0 {
+		return "nothing\n"
+	}
+	return b.String()
+}
+
+func writeActions(b *strings.Builder, actions []Action) {
+	if len(actions) > 0 {
+		b.WriteString("actions:\n")
+	}
+	for _, a := range actions {
+		fmt.Fprintf(b, "  %s: %s\n", a.title(), oneLine(a.Reason))
+		if a.Object != nil {
+			var object strings.Builder
+			writeYAML(&object, a.Object.Object)
+			b.WriteString(indent(object.String()))
+		}
+	}
+}
+
+// title is as in `apply Deployment default/web (child web, migrating)`.
+func (a Action) title() string {
+	var of string
+	switch {
+	case a.Child != "" && a.Migrate:
+		of = fmt.Sprintf(" (child %s, migrating)", a.Child)
+	case a.Child != "":
+		of = fmt.Sprintf(" (child %s)", a.Child)
+	}
+	name := a.Name
+	if a.Namespace != "" {
+		name = a.Namespace + "/" + name
+	}
+	return fmt.Sprintf("%s %s %s%s", strings.ToLower(string(a.Verb)), a.GVK.Kind, name, of)
+}
+
+func writeChildren(b *strings.Builder, children []ChildState) {
+	if len(children) > 0 {
+		b.WriteString("children:\n")
+	}
+	for _, c := range children {
+		title := c.ID
+		if c.Name != "" && c.Name != c.ID {
+			title += " " + c.Name
+		}
+		state := string(c.State)
+		if c.Reason != "" && c.Reason != state {
+			state += " " + c.Reason
+		}
+		fmt.Fprintf(b, "  %s: %s%s\n", title, state, suffix(c.Message))
+	}
+}
+
+// suffix is a message behind a colon, on one line; nothing for none.
+func suffix(message string) string {
+	if message == "" {
+		return ""
+	}
+	return ": " + oneLine(message)
+}
+
+func writeYAML(b *strings.Builder, v any) {
+	encoded, err := yaml.Marshal(v)
+	if err != nil {
+		encoded = fmt.Appendf(nil, "cannot be shown: %v\n", err)
+	}
+	b.WriteString(indent(string(encoded)))
+}
+
+func indent(s string) string {
+	var b strings.Builder
+	for line := range strings.Lines(s) {
+		b.WriteString("  " + line)
+	}
+	return b.String()
+}
+
+// oneLine joins the words of a text with single spaces.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -1,0 +1,120 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/ambit-dev/ambit/pkg/internal/cel"
+	"github.com/ambit-dev/ambit/pkg/policy"
+)
+
+// readWatches binds each watch to its list; one that has a problem is bound to
+// the empty list, for status and conditions.
+func (p *planner) readWatches(ctx context.Context) {
+	p.watchProblems = make([]*Problem, len(p.program.Watches))
+	for i, w := range p.program.Watches {
+		list, problem := p.readWatch(ctx, w)
+		if list == nil {
+			list = []any{}
+		}
+		p.scope.vars[w.ID], p.watchProblems[i] = list, problem
+	}
+}
+
+// readWatch returns the objects of a watch, sorted by namespace and name.
+func (p *planner) readWatch(ctx context.Context, w *policy.Watch) ([]any, *Problem) {
+	in := inputOf(p.snapshot.Watches, w.ID)
+	if in.Blocked != nil {
+		return nil, in.Blocked
+	}
+	selector, err := w.Selector.For(ctx, p.scope.vars)
+	if err != nil {
+		return nil, p.selectorProblem(w, err)
+	}
+	filter := p.filter(ctx, w)
+	list := make([]any, 0, len(in.Objects))
+	for _, obj := range sorted(in.Objects) {
+		if !selector.Matches(labelsOf(obj)) {
+			continue
+		}
+		wanted, f := filter(obj)
+		if f != nil {
+			return nil, f.problem()
+		}
+		if wanted {
+			list = append(list, obj.Object)
+		}
+	}
+	return list, nil
+}
+
+// selectorProblem blames the variable that failed, if one did: the selector does
+// not say which it reads.
+func (p *planner) selectorProblem(w *policy.Watch, err error) *Problem {
+	for _, v := range p.program.Variables {
+		if f, ok := p.scope.failed[v.Name]; ok {
+			return f.problem()
+		}
+	}
+	return p.scope.fail("watches."+w.ID+".selector", err).problem()
+}
+
+// filter returns the watch's filter as a function. An object that lacks a field
+// which the filter reads is not selected.
+func (p *planner) filter(ctx context.Context, w *policy.Watch) func(*unstructured.Unstructured) (bool, *failure) {
+	if w.Filter == nil {
+		return func(*unstructured.Unstructured) (bool, *failure) { return true, nil }
+	}
+	vars := cel.Activation{"owner": p.snapshot.Owner.Object}
+	return func(obj *unstructured.Unstructured) (bool, *failure) {
+		vars["object"] = obj.Object
+		wanted, err := w.Filter.EvalBool(ctx, vars)
+		if err == nil {
+			return wanted, nil
+		}
+		f := p.scope.fail("watches."+w.ID+".filter", fmt.Errorf("for %s %q: %w", obj.GetKind(), obj.GetName(), err))
+		if f.missing {
+			return false, nil
+		}
+		return false, f
+	}
+}
+
+// sorted returns the objects by namespace and name; the given slice if it is so
+// already.
+func sorted(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+	byName := func(a, b *unstructured.Unstructured) int {
+		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()),
+			cmp.Compare(a.GetUID(), b.GetUID()))
+	}
+	if slices.IsSortedFunc(objects, byName) {
+		return objects
+	}
+	objects = slices.Clone(objects)
+	slices.SortFunc(objects, byName)
+	return objects
+}
+
+// labelView reads the labels of an object where they are.
+type labelView map[string]any
+
+var _ labels.Labels = labelView(nil)
+
+func labelsOf(obj *unstructured.Unstructured) labelView {
+	m, _ := field(obj.Object, "metadata", "labels").(map[string]any)
+	return m
+}
+
+// Has implements labels.Labels.
+func (l labelView) Has(label string) bool { _, ok := l.Lookup(label); return ok }
+
+// Get implements labels.Labels.
+func (l labelView) Get(label string) string { s, _ := l.Lookup(label); return s }
+
+// Lookup implements labels.Labels.
+func (l labelView) Lookup(label string) (string, bool) { s, ok := l[label].(string); return s, ok }
