@@ -12,8 +12,9 @@ import (
 // Program is a compiled policy. It is immutable and safe for concurrent use; all
 // that it refers to is shared and must not be changed.
 type Program struct {
-	// Name is the name of the policy: a DNS-1123 label, so it is also legal as the
-	// value of a label and within a field manager. Namespace may be empty.
+	// Name is the name of the policy: a DNS-1123 subdomain of at most 63 characters, so
+	// it is also legal as the value of a label and within a field manager. Namespace may
+	// be empty.
 	Name, Namespace string
 	// File is where the policy came from, for messages.
 	File string

@@ -49,12 +49,20 @@ func (s *source) decodeScalar(n *yaml.Node, start int) (scalarMap, bool) {
 // skipProperties goes from the tag or anchor of a node to its content.
 func (s *source) skipProperties(at int) int {
 	for at < len(s.text) && (s.text[at] == '!' || s.text[at] == '&') {
-		for at < len(s.text) && !isBlank(s.text[at]) && breakLen(s.text[at:]) == 0 {
+		anchor := s.text[at] == '&'
+		for at++; at < len(s.text) && isProperty(s.text[at], anchor); {
 			at++
 		}
 		at = skipGaps(s.text, at)
 	}
 	return at
+}
+
+// isProperty says whether c continues a tag or an anchor. The YAML reader knows
+// only words as anchors.
+func isProperty(c byte, anchor bool) bool {
+	word := c == '-' || c == '_' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
+	return word || !anchor && c > ' '
 }
 
 // skipGaps skips blanks, line breaks and comments.

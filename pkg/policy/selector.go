@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 
@@ -65,7 +64,7 @@ func (s Selector) Relaxed() string {
 		switch {
 		case !t.specific:
 			out = out.Add(t.literal)
-		case t.operator == selection.In:
+		case t.isPositive():
 			r, _ := labels.NewRequirement(t.key, selection.Exists, nil) // the key was checked by Compile
 			out = out.Add(*r)
 		}
@@ -77,7 +76,7 @@ func (s Selector) Relaxed() string {
 // an equality: the label to route and list by. Both are "" if there is none.
 func (s Selector) Index(ctx context.Context, a cel.Activation) (key, value string, err error) {
 	for _, t := range s.terms {
-		if !t.specific || t.operator != selection.In || len(t.values) != 1 {
+		if !t.specific || !t.isPositive() || len(t.values) != 1 {
 			continue
 		}
 		r, err := t.requirement(ctx, a)
@@ -103,6 +102,9 @@ func (s Selector) String() string {
 	return strings.Join(parts, ",")
 }
 
+// isPositive says whether the term selects only objects that have the label.
+func (t term) isPositive() bool { return t.operator == selection.In || t.operator == selection.Equals }
+
 func (t term) requirement(ctx context.Context, a cel.Activation) (labels.Requirement, error) {
 	if !t.specific {
 		return t.literal, nil
@@ -124,20 +126,4 @@ func (t term) requirement(ctx context.Context, a cel.Activation) (labels.Require
 		return labels.Requirement{}, fmt.Errorf("computing the selector's value for label %q: %w", t.key, err)
 	}
 	return *r, nil
-}
-
-// operator maps those of the API to those of package labels.
-func operator(op metav1.LabelSelectorOperator) (selection.Operator, bool) {
-	switch op {
-	case metav1.LabelSelectorOpIn:
-		return selection.In, true
-	case metav1.LabelSelectorOpNotIn:
-		return selection.NotIn, true
-	case metav1.LabelSelectorOpExists:
-		return selection.Exists, true
-	case metav1.LabelSelectorOpDoesNotExist:
-		return selection.DoesNotExist, true
-	default:
-		return "", false
-	}
 }

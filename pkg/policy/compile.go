@@ -1,0 +1,112 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/internal/cel"
+	"github.com/ambit-dev/ambit/pkg/internal/fields"
+)
+
+// Compile checks d and makes the program of it. The error is Errors: every mistake
+// at once, sorted by place; the program is nil then.
+func Compile(d *Document) (*Program, error) {
+	found := &findings{src: d.src}
+	d.lint(d.root, found)
+	c := &compiler{
+		findings: found,
+		root:     d.root,
+		policy:   decodePolicy(d, found),
+		envs:     map[string]*cel.Env{},
+		reads:    map[string]*fields.Set{},
+		program:  &Program{File: d.src.file, places: map[string]string{}},
+	}
+	c.compile()
+	if err := found.err(); err != nil {
+		return nil, err
+	}
+	return c.program, nil
+}
+
+// compiler makes one program. Each of its methods checks one part of the policy,
+// adds it to the program as far as it is right, and goes on.
+type compiler struct {
+	*findings
+	root    *yaml.Node
+	policy  *v1alpha1.ReconcilePolicy
+	names   names
+	envs    map[string]*cel.Env    // by variables
+	reads   map[string]*fields.Set // what the expressions so far read, by variable; of watches: of one object
+	program *Program
+}
+
+func (c *compiler) compile() {
+	c.place("", c.root)
+	c.metadata()
+	c.notImplemented()
+	c.names = c.collectNames()
+	c.program.Suspend = c.policy.Spec.Suspend
+	c.scope()
+	c.owner()
+	c.variables()
+	c.watches()
+	c.children()
+	c.status()
+	c.conditions()
+	c.program.RequeueAfter = c.expr(c.field("requeueAfter", "requeueAfter"), c.names.all(), wantDuration)
+	c.dependencies()
+	c.fields()
+	c.hash()
+}
+
+// field is a part of the policy: its node, nil if it is not there, and its name
+// for Place.
+type field struct {
+	node *yaml.Node
+	what string
+}
+
+// field returns what stands at a path below spec.
+func (c *compiler) field(what string, path ...any) field {
+	spec := lookup(c.root, "spec")
+	if spec == nil {
+		return field{what: what}
+	}
+	return field{node: lookup(spec, path...), what: what}
+}
+
+// below returns a part of f.
+func (f field) below(what string, path ...any) field {
+	if f.node == nil {
+		return field{what: what}
+	}
+	return field{node: lookup(f.node, path...), what: what}
+}
+
+// isText says whether f is there and a string; whatever else it may be has been
+// refused by decodePolicy.
+func (f field) isText() bool {
+	return f.node != nil && f.node.Kind == yaml.ScalarNode && f.node.Tag == "!!str" && f.node.Value != ""
+}
+
+func (c *compiler) place(what string, n *yaml.Node) {
+	e := c.src.errorAt(c.src.offset(n), "")
+	c.program.places[what] = fmt.Sprintf("%s:%d", e.File, e.Line)
+}
+
+// read notes what an expression or template reads. object is what the variable of
+// that name stands for, if it has it.
+func (c *compiler) read(reads map[string]*fields.Set, object string) {
+	for name, set := range reads {
+		switch {
+		case name == "object":
+			name = object
+		case slices.Contains(c.names.watches, name):
+			set = set.Sub(fields.Any)
+		}
+		c.reads[name] = c.reads[name].Union(set)
+	}
+}

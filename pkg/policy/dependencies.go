@@ -1,0 +1,91 @@
+package policy
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/ambit-dev/ambit/pkg/internal/graph"
+)
+
+// dependencies finds what each child depends on and orders the children.
+func (c *compiler) dependencies() {
+	var ids []string
+	byID, deps := map[string]*Child{}, map[string][]string{}
+	for i, child := range c.program.Children {
+		if byID[child.ID] != nil || !slices.Contains(c.names.children, child.ID) {
+			continue // said by collectNames
+		}
+		c.dependenciesOf(i, child)
+		ids = append(ids, child.ID)
+		byID[child.ID], deps[child.ID] = child, child.Children
+	}
+	order, err := graph.Order(ids, deps)
+	if err != nil {
+		c.cycle(err)
+		return
+	}
+	c.program.Children = nil
+	for _, id := range order {
+		c.program.Children = append(c.program.Children, byID[id])
+	}
+}
+
+func (c *compiler) dependenciesOf(i int, child *Child) {
+	var read []string
+	if child.When != nil {
+		read = append(read, child.When.Vars()...)
+	}
+	if child.Template != nil {
+		read = append(read, child.Template.Vars()...)
+	}
+	for _, name := range read {
+		switch c.names.kindOf(name) {
+		case "child":
+			child.Children = append(child.Children, name)
+		case "watch":
+			child.Watches = append(child.Watches, name)
+		}
+	}
+	child.Children = append(child.Children, c.dependsOn(i, child.ID)...)
+	child.Children, child.Watches = sortedSet(child.Children), sortedSet(child.Watches)
+}
+
+// dependsOn returns the legal ids of that field.
+func (c *compiler) dependsOn(i int, self string) []string {
+	var out []string
+	for k, id := range c.policy.Spec.Children[i].DependsOn {
+		n := find(c.root, "spec", "children", i, "dependsOn", k)
+		switch {
+		case id == "":
+		case id == self:
+			c.at(n, "child %q cannot depend on itself", id)
+		case !slices.Contains(c.names.children, id):
+			c.at(n, "there is no child %q%s", shorten(id), suggest(id, c.names.children))
+		case slices.Contains(out, id):
+			c.at(n, "child %q stands here for the second time", id)
+		default:
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+func (c *compiler) cycle(err error) {
+	var cycle *graph.CycleError
+	if !errors.As(err, &cycle) || len(cycle.Cycle) == 0 {
+		c.at(c.root, "ordering the children: %v", err)
+		return
+	}
+	for i, child := range c.policy.Spec.Children {
+		if child.ID == cycle.Cycle[0] {
+			c.at(find(c.root, "spec", "children", i, "id"), "children depend on each other in a cycle: %s", strings.Join(cycle.Cycle, " -> "))
+			return
+		}
+	}
+}
+
+func sortedSet(list []string) []string {
+	slices.Sort(list)
+	return slices.Compact(list)
+}

@@ -1,0 +1,64 @@
+package policy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/ambit-dev/ambit/pkg/internal/fields"
+)
+
+// always are the fields of every object that Ambit itself reads.
+func always() *fields.Set {
+	return fields.New("apiVersion", "kind", "metadata.name", "metadata.namespace", "metadata.uid", "metadata.resourceVersion",
+		"metadata.generation", "metadata.deletionTimestamp", "metadata.finalizers", "metadata.ownerReferences", "metadata.labels")
+}
+
+// fields sets which fields of each kind of object are read, now that everything
+// is compiled.
+func (c *compiler) fields() {
+	p := c.program
+	p.Owner.Fields = always().Union(c.reads["owner"]).Add("status")
+	for _, w := range p.Watches {
+		w.Fields = always().Union(c.reads[w.ID])
+	}
+	for _, child := range p.Children {
+		child.Fields = always().Union(c.reads[child.ID])
+		if child.Template != nil {
+			child.Fields = child.Fields.Union(child.Template.Paths())
+		}
+	}
+}
+
+// hash covers the name and the spec as decoded, with templates as JSON.
+func (c *compiler) hash() {
+	spec := c.policy.Spec.DeepCopy()
+	for i := range spec.Children {
+		spec.Children[i].Template = c.raw("children", i, "template")
+	}
+	spec.Status = c.raw("status")
+	text, err := json.Marshal([]any{c.policy.Name, c.policy.Namespace, spec})
+	if err != nil {
+		c.at(c.root, "hashing the policy: %v", err)
+		return
+	}
+	sum := sha256.Sum256(text)
+	c.program.Hash = hex.EncodeToString(sum[:])
+}
+
+// raw returns a template as JSON; nil if there is none or it is not right.
+func (c *compiler) raw(path ...any) *runtime.RawExtension {
+	f := c.field("", path...)
+	if f.node == nil {
+		return nil
+	}
+	before := c.list
+	text, err := json.Marshal(c.tree(f.node))
+	c.list = before // said before
+	if err != nil {
+		return nil
+	}
+	return &runtime.RawExtension{Raw: text}
+}

@@ -1,0 +1,144 @@
+package policy
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/ambit-dev/ambit/pkg/internal/cel"
+)
+
+// selector compiles a label selector. vars are what its values may refer to; nil:
+// they are literal.
+func (c *compiler) selector(f field, vars []string) Selector {
+	if f.node == nil {
+		return Selector{}
+	}
+	c.place(f.what, f.node)
+	var out Selector
+	if n := lookup(f.node, "matchLabels"); n != nil && n.Kind == yaml.MappingNode {
+		pairs(n, func(key, value *yaml.Node) {
+			out.terms = append(out.terms, c.term(key, selection.Equals, []field{{value, f.what}}, vars)...)
+		})
+	}
+	if n := lookup(f.node, "matchExpressions"); n != nil && n.Kind == yaml.SequenceNode {
+		for _, e := range n.Content {
+			out.terms = append(out.terms, c.expression(field{e, f.what}, vars)...)
+		}
+	}
+	return out.sorted()
+}
+
+// expression compiles one of matchExpressions; nothing if its parts are not there.
+func (c *compiler) expression(f field, vars []string) []term {
+	key, name := f.below("", "key"), f.below("", "operator")
+	if !key.isText() || !name.isText() {
+		return nil
+	}
+	operators := map[string]selection.Operator{
+		"In": selection.In, "NotIn": selection.NotIn, "Exists": selection.Exists, "DoesNotExist": selection.DoesNotExist,
+	}
+	op, ok := operators[name.node.Value]
+	if !ok {
+		return nil
+	}
+	var values []field
+	if list := f.below("", "values").node; list != nil && list.Kind == yaml.SequenceNode {
+		for _, v := range list.Content {
+			values = append(values, field{v, f.what})
+		}
+	}
+	needs := op == selection.In || op == selection.NotIn
+	switch {
+	case needs && len(values) == 0:
+		c.at(f.node, "operator %s needs values", name.node.Value)
+		return nil
+	case !needs && len(values) > 0:
+		c.at(values[0].node, "operator %s takes no values", name.node.Value)
+		return nil
+	}
+	return c.term(key.node, op, values, vars)
+}
+
+// term compiles one requirement; nothing if it is not right.
+func (c *compiler) term(key *yaml.Node, op selection.Operator, values []field, vars []string) []term {
+	before := len(c.list)
+	for _, problem := range validation.IsQualifiedName(key.Value) {
+		c.at(key, "%q is not the key of a label: %s", shorten(key.Value), problem)
+	}
+	out := term{key: key.Value, operator: op}
+	var literal []string
+	for _, v := range values {
+		t := c.labelValue(v, vars)
+		if t != nil && strings.Contains(v.node.Value, "${") {
+			out.specific = true
+		}
+		literal = append(literal, v.node.Value)
+		out.values = append(out.values, t)
+	}
+	if len(c.list) > before {
+		return nil
+	}
+	if !out.specific {
+		r, err := labels.NewRequirement(out.key, op, literal)
+		if err != nil {
+			c.at(key, "%v", err)
+			return nil
+		}
+		out.literal = *r
+	}
+	return []term{out}
+}
+
+// labelValue compiles one value of a selector; nil if it is not right.
+func (c *compiler) labelValue(f field, vars []string) *cel.Template {
+	n := f.node
+	if n.Kind != yaml.ScalarNode || n.Tag != "!!str" {
+		return nil // said by decodePolicy
+	}
+	if i := strings.Index(n.Value, "${"); i >= 0 && vars == nil {
+		c.in(n, i, "the selector of the owner is literal: use the filter")
+		return nil
+	}
+	if !strings.Contains(n.Value, "${") || strings.Contains(n.Value, "$${") {
+		for _, problem := range validation.IsValidLabelValue(n.Value) {
+			c.at(n, "%q is not the value of a label: %s", shorten(n.Value), problem)
+		}
+	}
+	if vars == nil {
+		return nil
+	}
+	return c.template(f, vars)
+}
+
+// literals returns the terms that depend on nothing.
+func (s Selector) literals() []labels.Requirement {
+	var out []labels.Requirement
+	for _, t := range s.terms {
+		if !t.specific {
+			out = append(out, t.literal)
+		}
+	}
+	return out
+}
+
+// with returns s and more terms.
+func (s Selector) with(more []labels.Requirement) Selector {
+	terms := slices.Clone(s.terms)
+	for _, r := range more {
+		terms = append(terms, term{key: r.Key(), operator: r.Operator(), literal: r})
+	}
+	return Selector{terms: terms}.sorted()
+}
+
+func (s Selector) sorted() Selector {
+	slices.SortStableFunc(s.terms, func(a, b term) int {
+		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.operator, b.operator))
+	})
+	return s
+}

@@ -1,0 +1,100 @@
+package policy
+
+import (
+	"fmt"
+	"math"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/ambit-dev/ambit/pkg/internal/cel"
+)
+
+// template compiles the template at f, which sees the given variables; nil if it
+// is not there or not right.
+func (c *compiler) template(f field, vars []string) *cel.Template {
+	if f.node == nil {
+		return nil
+	}
+	c.placeAll(f)
+	env, before := c.env(vars), len(c.list)
+	tree := c.tree(f.node)
+	if env == nil || len(c.list) > before {
+		return nil
+	}
+	t, issues := env.CompileTemplate(tree)
+	for _, i := range issues {
+		n := find(f.node, i.Path...)
+		if n.Kind != yaml.ScalarNode {
+			c.at(n, "%s", i.Message)
+			continue
+		}
+		c.in(n, i.Offset, "%s", c.explain(i.Message, vars))
+	}
+	if len(issues) > 0 {
+		return nil
+	}
+	c.read(t.Reads(), "")
+	return t
+}
+
+// placeAll notes the places of a template and of all values in it.
+func (c *compiler) placeAll(f field) {
+	c.place(f.what, f.node)
+	for i, n := range f.node.Content {
+		switch {
+		case f.node.Kind == yaml.SequenceNode:
+			c.placeAll(field{n, join(f.what, i)})
+		case f.node.Kind == yaml.MappingNode && i%2 == 1:
+			c.placeAll(field{n, join(f.what, f.node.Content[i-1].Value)})
+		}
+	}
+}
+
+// tree makes a JSON-like value of n.
+func (c *compiler) tree(n *yaml.Node) any {
+	switch n.Kind {
+	case yaml.MappingNode:
+		out := map[string]any{}
+		pairs(n, func(key, value *yaml.Node) { out[key.Value] = c.tree(value) })
+		return out
+	case yaml.SequenceNode:
+		out := make([]any, len(n.Content))
+		for i, item := range n.Content {
+			out[i] = c.tree(item)
+		}
+		return out
+	case yaml.ScalarNode:
+		out, err := scalarValue(n)
+		if err != nil {
+			c.at(n, "%v", err)
+		}
+		return out
+	default:
+		return nil // an alias: said by lint
+	}
+}
+
+// scalarValue returns n as JSON has it: a date is the string that it is written as.
+func scalarValue(n *yaml.Node) (any, error) {
+	switch n.Tag {
+	case "!!null":
+		return nil, nil
+	case "!!bool":
+		var b bool
+		return b, n.Decode(&b)
+	case "!!int":
+		var i int64
+		if n.Decode(&i) != nil {
+			return nil, fmt.Errorf("the number %s is too large: quote it if it is meant as text", n.Value)
+		}
+		return i, nil
+	case "!!float":
+		var f float64
+		if n.Decode(&f) != nil || math.IsInf(f, 0) || math.IsNaN(f) {
+			return nil, fmt.Errorf("%s is no number in JSON: quote it if it is meant as text", n.Value)
+		}
+		return f, nil
+	default:
+		return n.Value, nil
+	}
+}
