@@ -50,7 +50,12 @@ type Issue struct {
 // Compile parses and checks an expression. The issues are all that were found;
 // with any, the expression is nil.
 func (e *Env) Compile(source string) (*Expr, []Issue) {
-	checked, issues := e.env.Compile(source)
+	parsed, issues := e.env.Parse(source)
+	if issues != nil && len(issues.Errors()) > 0 {
+		return nil, toIssues(source, issues.Errors())
+	}
+	loosen(parsed.NativeRep())
+	checked, issues := e.env.Check(parsed)
 	if issues != nil && len(issues.Errors()) > 0 {
 		return nil, toIssues(source, issues.Errors())
 	}

@@ -1,0 +1,80 @@
+package cel
+
+import (
+	"github.com/google/cel-go/common/ast"
+)
+
+// loosen lets the list and map literals of an expression hold values of
+// different types, as JSON does. Kubernetes' environment refuses these, and with
+// them every literal that holds a field of an untyped variable beside a
+// constant, as in {"app": "web", "instance": owner.metadata.name}. The elements
+// of such literals are wrapped in dyn(), which computes nothing; optional ones
+// (`?x`) are left, for a field of an untyped variable is dyn in them anyway.
+func loosen(parsed *ast.AST) {
+	l := loosener{factory: ast.NewExprFactory(), next: ast.MaxID(parsed)}
+	ast.PostOrderVisit(parsed.Expr(), ast.NewExprVisitor(l.visit))
+}
+
+type loosener struct {
+	factory ast.ExprFactory
+	next    int64 // the first expression id that is free
+}
+
+func (l *loosener) visit(e ast.Expr) {
+	switch e.Kind() {
+	case ast.ListKind:
+		list := e.AsList()
+		if uniform(list.Elements()) {
+			return
+		}
+		elements := make([]ast.Expr, 0, list.Size())
+		for i, element := range list.Elements() {
+			if !list.IsOptional(int32(i)) {
+				element = l.dyn(element)
+			}
+			elements = append(elements, element)
+		}
+		e.SetKindCase(l.factory.NewList(e.ID(), elements, list.OptionalIndices()))
+	case ast.MapKind:
+		l.visitMap(e)
+	}
+}
+
+func (l *loosener) visitMap(e ast.Expr) {
+	values := make([]ast.Expr, 0, e.AsMap().Size())
+	for _, entry := range e.AsMap().Entries() {
+		values = append(values, entry.AsMapEntry().Value())
+	}
+	if uniform(values) {
+		return
+	}
+	entries := make([]ast.EntryExpr, 0, len(values))
+	for _, entry := range e.AsMap().Entries() {
+		m := entry.AsMapEntry()
+		value := m.Value()
+		if !m.IsOptional() {
+			value = l.dyn(value)
+		}
+		entries = append(entries, l.factory.NewMapEntry(entry.ID(), m.Key(), value, m.IsOptional()))
+	}
+	e.SetKindCase(l.factory.NewMap(e.ID(), entries))
+}
+
+func (l *loosener) dyn(e ast.Expr) ast.Expr {
+	l.next++
+	return l.factory.NewCall(l.next-1, "dyn", e)
+}
+
+// uniform says whether values are surely of one type: at most one, or all
+// literals of one type.
+func uniform(values []ast.Expr) bool {
+	if len(values) < 2 {
+		return true
+	}
+	for _, v := range values {
+		if v.Kind() != ast.LiteralKind || v.AsLiteral().Type() != values[0].AsLiteral().Type() {
+			return false
+		}
+	}
+	return true
+}
