@@ -33,7 +33,6 @@ type server struct {
 	watches   map[*openWatch]struct{}
 	requests  []request
 	inFlight  int
-	most      int // requests in flight at once
 
 	// answer is asked before each request; nil means that all is well.
 	answer func(request) error
@@ -124,7 +123,6 @@ func (s *server) receive(ctx context.Context, r request) error {
 	s.mu.Lock()
 	s.requests = append(s.requests, r)
 	s.inFlight++
-	s.most = max(s.most, s.inFlight)
 	answer, block := s.answer, s.block
 	s.mu.Unlock()
 	defer func() {
@@ -228,6 +226,13 @@ func (s *server) copyWatches() map[*openWatch]struct{} {
 		copied[w] = struct{}{}
 	}
 	return copied
+}
+
+// flying returns how many requests have no answer yet.
+func (s *server) flying() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.inFlight
 }
 
 // take returns the requests since the last call.

@@ -117,6 +117,9 @@ func (s *store) pass(resourceVersion string) []change {
 
 // reset forgets all objects, and keeps what is known of own writes.
 func (s *store) reset() {
+	for name, belongs := range s.written.ahead {
+		s.written.hold(s.objects[name].object, belongs)
+	}
 	s.synced = false
 	s.objects = nil
 	s.progress = ""

@@ -8,14 +8,20 @@ import (
 // written is what a store knows of own writes that its stream has not shown yet.
 // All of it is small and empties itself as the stream goes on.
 type written struct {
-	// ahead are the names of entries with entry.ahead.
-	ahead map[types.NamespacedName]struct{}
+	// ahead are the names of entries with entry.ahead, and whether they belong.
+	ahead map[types.NamespacedName]selection
 	// held are objects that wait for the first list.
-	held map[types.NamespacedName]*unstructured.Unstructured
+	held map[types.NamespacedName]waiting
 	// deleted are the resourceVersions, by uid, that deleted objects had: what an
 	// event or a list shows of such a uid, without a deletionTimestamp, is from
 	// before the deletion, for a uid never comes back.
 	deleted map[types.UID]string
+}
+
+// waiting is an object that waits for a list.
+type waiting struct {
+	object  *unstructured.Unstructured
+	belongs selection
 }
 
 // selection says whether an object belongs to a stream.
@@ -46,15 +52,17 @@ func (s *store) observe(object *unstructured.Unstructured, belongs selection) ch
 	case belongs == notSelected, belongs == unknown && !ok:
 		return change{}
 	}
-	return s.put(object, true)
+	c := s.put(object, true)
+	s.written.ahead[name] = belongs
+	return c
 }
 
 // takeHeld uses what was written before the first list, where the list is older.
 func (s *store) takeHeld() {
 	held := s.written.held
 	s.written.held = nil
-	for _, object := range held {
-		s.observe(object, selected)
+	for _, w := range held {
+		s.observe(w.object, w.belongs)
 	}
 }
 
@@ -67,7 +75,7 @@ func (s *store) observeDeleted(object *unstructured.Unstructured) change {
 		return change{} // the stream has shown that already
 	}
 	s.written.bury(uid, rv)
-	if waiting, ok := s.written.held[name]; ok && waiting.GetUID() == uid {
+	if waiting, ok := s.written.held[name]; ok && waiting.object.GetUID() == uid {
 		delete(s.written.held, name)
 	}
 	if !ours {
@@ -82,26 +90,21 @@ func (w *written) mark(name types.NamespacedName, ahead bool) {
 		return
 	}
 	if w.ahead == nil {
-		w.ahead = map[types.NamespacedName]struct{}{}
+		w.ahead = map[types.NamespacedName]selection{}
 	}
-	w.ahead[name] = struct{}{}
+	w.ahead[name] = selected
 }
 
-// hold keeps an object for the first list; of several writes the last. What may
-// not belong is left to the list.
+// hold keeps an object for the first list; of several writes the last.
 func (w *written) hold(object *unstructured.Unstructured, belongs selection) {
 	name := nameOf(object)
-	if earlier, ok := w.held[name]; ok && !newer(object.GetResourceVersion(), earlier.GetResourceVersion()) {
-		return
-	}
-	if belongs != selected {
-		delete(w.held, name)
+	if earlier, ok := w.held[name]; ok && !newer(object.GetResourceVersion(), earlier.object.GetResourceVersion()) {
 		return
 	}
 	if w.held == nil {
-		w.held = map[types.NamespacedName]*unstructured.Unstructured{}
+		w.held = map[types.NamespacedName]waiting{}
 	}
-	w.held[name] = object
+	w.held[name] = waiting{object, belongs}
 }
 
 func (w *written) bury(uid types.UID, resourceVersion string) {
