@@ -1,0 +1,28 @@
+// Package apply is the only writer of children. It carries out one action of a
+// plan at a time and says how it ended.
+//
+// # Whose object it is
+//
+// Every write is guarded by the API server itself, so that no stale cache and
+// no race between a check and a write can touch an object that is not ours:
+//
+//  1. Create is a plain POST. If an object of that name is there, the server
+//     answers 409; the object is then read. If it is ours (an own write that
+//     the cache had not seen yet), it is returned and nothing was written. If
+//     not, the outcome is the problem NameConflict.
+//  2. Apply is a server-side apply that carries metadata.uid. The server
+//     refuses it for an object of another uid, and does not make a deleted
+//     object anew. Fields are forced, for the object is known to be ours.
+//  3. Delete carries a uid precondition.
+//
+// # First change after a POST
+//
+// A POST leaves a managedFields entry of operation Update. Server-side apply
+// changes and adds fields under it, but does not remove a field that the entry
+// holds as well. An action that has to remove such a field (Action.Migrate)
+// first turns the entry into one of operation Apply, with the resourceVersion
+// as a precondition.
+//
+// The package does not decide what to write, keeps no state, and never retries:
+// a refused write is a Problem for the next plan.
+package apply

@@ -1,0 +1,60 @@
+package status
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+)
+
+// Equal says whether writing next over old would change nothing.
+func Equal(old, next map[string]any) bool {
+	return equality.Semantic.DeepEqual(old, next)
+}
+
+// Write patches the status of the owner to next. It is one request, refused
+// with a conflict (apierrors.IsConflict) if the owner changed since it was
+// read. The result is the owner as the API server has it afterwards.
+func Write(ctx context.Context, objects dynamic.ResourceInterface, owner *unstructured.Unstructured, next map[string]any, manager string) (*unstructured.Unstructured, error) {
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"resourceVersion": owner.GetResourceVersion(), "uid": string(owner.GetUID())},
+		"status":   mergePatch(Of(owner), next),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encoding the status of %s %s/%s: %w", owner.GetKind(), owner.GetNamespace(), owner.GetName(), err)
+	}
+	written, err := objects.Patch(ctx, owner.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager}, "status")
+	if err != nil {
+		return nil, fmt.Errorf("writing the status of %s %s/%s: %w", owner.GetKind(), owner.GetNamespace(), owner.GetName(), err)
+	}
+	return written, nil
+}
+
+// mergePatch returns the JSON merge patch (RFC 7386) that turns old into next.
+func mergePatch(old, next map[string]any) map[string]any {
+	patch := map[string]any{}
+	for key := range old {
+		if _, ok := next[key]; !ok {
+			patch[key] = nil
+		}
+	}
+	for key, value := range next {
+		before, existed := old[key]
+		if existed && equality.Semantic.DeepEqual(before, value) {
+			continue
+		}
+		from, wasMap := before.(map[string]any)
+		to, isMap := value.(map[string]any)
+		if wasMap && isMap {
+			patch[key] = mergePatch(from, to)
+			continue
+		}
+		patch[key] = value
+	}
+	return patch
+}
