@@ -1,0 +1,106 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/watch"
+)
+
+// syncGrace is how long a pass waits for the first list of a stream before it
+// goes on and says in the status what it waits for.
+const syncGrace = 2 * time.Second
+
+// snapshot is what the streams say now. Its objects are the cache's own.
+func (op *operator) snapshot(s *sources) plan.Snapshot {
+	snap := plan.Snapshot{
+		Children: make(map[string]plan.Input, len(s.children)),
+		Watches:  make(map[string]plan.Input, len(s.watches)),
+	}
+	inputs := make([]*plan.Input, len(s.needs)) // children of one kind share their input
+	read := func(at slot) plan.Input {
+		if at.problem != nil {
+			return plan.Input{Blocked: at.problem}
+		}
+		if inputs[at.need] == nil {
+			input := op.input(s.needs[at.need], s.views[at.need])
+			inputs[at.need] = &input
+		}
+		return *inputs[at.need]
+	}
+	for id, at := range s.children {
+		snap.Children[id] = read(at)
+	}
+	for id, at := range s.watches {
+		snap.Watches[id] = read(at)
+	}
+	return snap
+}
+
+func (op *operator) input(need watch.Need, view watch.View) plan.Input {
+	if view.Synced() {
+		return plan.Input{Objects: view.List()}
+	}
+	return plan.Input{Blocked: op.blocked(need.Key, view.Status())}
+}
+
+// blocked says why a stream has nothing to show.
+func (op *operator) blocked(key watch.Key, status watch.Status) *plan.Problem {
+	what := where(key)
+	switch status.State {
+	case watch.Forbidden:
+		return &plan.Problem{
+			Reason: v1alpha1.ReasonForbidden, Terminal: true,
+			Message: fmt.Sprintf("cannot list, watch %s as %s", what, op.engine.options.Identity),
+			Denied:  denied(key, status.Message, "list", "watch"),
+		}
+	case watch.Unauthenticated:
+		return &plan.Problem{Reason: v1alpha1.ReasonUnauthenticated, Terminal: true,
+			Message: fmt.Sprintf("the API server does not accept the identity for watching %s: %s", what, status.Message)}
+	case watch.Missing:
+		return &plan.Problem{Reason: v1alpha1.ReasonKindMissing, Terminal: true,
+			Message: fmt.Sprintf("the API server does not serve %s", what)}
+	case watch.Invalid:
+		return &plan.Problem{Reason: v1alpha1.ReasonInvalid, Terminal: true,
+			Message: fmt.Sprintf("the API server refuses to watch %s: %s", what, status.Message)}
+	case watch.Degraded:
+		return &plan.Problem{Reason: v1alpha1.ReasonUnavailable,
+			Message: fmt.Sprintf("watching %s: %s", what, status.Message)}
+	}
+	return &plan.Problem{Reason: v1alpha1.ReasonSyncing, Message: fmt.Sprintf("waiting for the first list of %s", what)}
+}
+
+// where names what a stream shows, as in: pods in namespace "a".
+func where(key watch.Key) string {
+	var b strings.Builder
+	b.WriteString(key.GVR.GroupResource().String())
+	if key.Namespace != allNamespaces {
+		fmt.Fprintf(&b, " in namespace %q", key.Namespace)
+	}
+	return b.String()
+}
+
+func denied(key watch.Key, message string, verbs ...string) []v1alpha1.DeniedAccess {
+	list := make([]v1alpha1.DeniedAccess, len(verbs))
+	for i, verb := range verbs {
+		list[i] = v1alpha1.DeniedAccess{Verb: verb, Group: key.GVR.Group, Resource: key.GVR.Resource, Namespace: key.Namespace, Message: message}
+	}
+	return list
+}
+
+// syncing says whether a stream among the sources may still deliver its first
+// list soon.
+func (s *sources) syncing() bool {
+	for _, view := range s.views {
+		if view.Synced() {
+			continue
+		}
+		if state := view.Status().State; state == watch.Starting || state == watch.Probing || state == watch.Degraded {
+			return true
+		}
+	}
+	return false
+}
