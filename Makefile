@@ -73,6 +73,7 @@ verify: generate ## Fail if generated files or go.mod are not what the sources s
 .PHONY: bench
 bench: build controlplane ## Run the Go benchmarks, then Ambit beside a bare client and a hand-written operator.
 	go test -run '^$$' -bench . -benchmem ./pkg/...
+	$(GO_BUILD) -o bin/bench-bare ./test/bench/bare
 	$(GO_BUILD) -o bin/bench-handwritten ./test/bench/handwritten
 	go run -buildvcs=false ./test/bench $(BENCH_FLAGS)
 

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// event is what is read of an event of a watch on owners or Deployments.
+type event struct {
+	Type   string `json:"type"`
+	Object struct {
+		Kind     string `json:"kind"`
+		Message  string `json:"message"`
+		Metadata struct {
+			Namespace  string `json:"namespace"`
+			Name       string `json:"name"`
+			Generation int64  `json:"generation"`
+		} `json:"metadata"`
+		Spec struct {
+			Size     int64 `json:"size"`
+			Replicas int64 `json:"replicas"`
+		} `json:"spec"`
+		Status struct {
+			Conditions []condition `json:"conditions"`
+		} `json:"status"`
+	} `json:"object"`
+}
+
+// condition is what is read of a condition.
+type condition struct {
+	Type               string `json:"type"`
+	ObservedGeneration int64  `json:"observedGeneration"`
+}
+
+// kindDeployment is the kind of the children.
+const kindDeployment = "Deployment"
+
+// change returns p as it is after the event.
+func (e event) change(p pair) pair {
+	gone := e.Type == "DELETED"
+	if e.Object.Kind == kindDeployment {
+		p.deployed, p.replicas = !gone, e.Object.Spec.Replicas
+		if gone {
+			p.replicas = 0
+		}
+		return p
+	}
+	p.size, p.generation, p.reported = e.Object.Spec.Size, e.Object.Metadata.Generation, e.reported()
+	if gone {
+		p.size, p.generation, p.reported = 0, 0, 0
+	}
+	return p
+}
+
+// reported returns the generation that the owner's status is about: that of
+// condition Available, which every side writes.
+func (e event) reported() int64 {
+	for _, c := range e.Object.Status.Conditions {
+		if c.Type == "Available" {
+			return c.ObservedGeneration
+		}
+	}
+	return 0
+}
+
+// follow sends the events of the watch at url to the observer until ctx ends. It
+// blocks; the error is why the watch ended before that.
+func follow(ctx context.Context, c *http.Client, url string, to *observer) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return fmt.Errorf("making the request for %q: %w", url, err)
+	}
+	res, err := c.Do(req)
+	if err != nil {
+		return fmt.Errorf("watching %q: %w", url, err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("watching %q: %s", url, res.Status)
+	}
+	for dec := json.NewDecoder(res.Body); ; {
+		var e event
+		if err := dec.Decode(&e); err != nil {
+			return fmt.Errorf("reading the watch %q: %w", url, err)
+		}
+		if e.Type == "ERROR" {
+			return fmt.Errorf("reading the watch %q: %s", url, e.Object.Message)
+		}
+		to.see(e, time.Now())
+	}
+}

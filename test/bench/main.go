@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() {
+	o := flags()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, o)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// options say what is measured.
+type options struct {
+	// Owners is their number, Namespaces that of the namespaces they are spread over.
+	Owners, Namespaces int
+	// Rounds is how often each side has its turn.
+	Rounds int
+	// Touches is how many owners are changed one after the other in a turn.
+	Touches int
+	// Workers is how many owners a side works on at once.
+	Workers int
+	// Sides are the names of those that take part, in the order of the table.
+	Sides []string
+	// Timeout is how long a side may take for any one step.
+	Timeout time.Duration
+	// Bin is the folder of the binaries.
+	Bin string
+}
+
+// flags returns the options of the command line; it exits with 2 on a usage error.
+func flags() options {
+	var o options
+	flag.IntVar(&o.Owners, "owners", 500, "number of owners")
+	flag.IntVar(&o.Namespaces, "namespaces", 10, "namespaces that the owners are spread over")
+	flag.IntVar(&o.Rounds, "rounds", 3, "turns of each side")
+	flag.IntVar(&o.Touches, "touches", 200, "owners changed one after the other in each turn")
+	flag.IntVar(&o.Workers, "concurrency", 10, "owners that a side works on at once")
+	flag.DurationVar(&o.Timeout, "timeout", 3*time.Minute, "the longest that a side may take for a step")
+	flag.StringVar(&o.Bin, "bin", "bin", "folder of the binaries")
+	names := flag.String("sides", strings.Join(allSides(), ","), "the sides that take part")
+	flag.Parse()
+	o.Sides = strings.Split(*names, ",")
+	if o.Owners < 1 || o.Rounds < 1 || o.Namespaces < 1 || o.Touches < 0 {
+		fmt.Fprintln(os.Stderr, "bench: -owners, -namespaces and -rounds are at least 1")
+		os.Exit(2)
+	}
+	return o
+}
+
+// run measures all sides and prints the table.
+func run(ctx context.Context, o options) (err error) {
+	sides, err := pick(o)
+	if err != nil {
+		return err
+	}
+	stage, err := open(ctx, o, sides)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stage.close()) }()
+
+	samples, err := stage.rounds(ctx, sides)
+	if err != nil {
+		return err
+	}
+	return write(os.Stdout, o, samples)
+}
+
+// warmUp is how many owners the first turn has, which does not count.
+const warmUp = 50
+
+// rounds lets the sides take turns and returns what was measured of each, by name.
+func (s *stage) rounds(ctx context.Context, sides []side) (map[string][]sample, error) {
+	progress("warming up with %s", sides[0].name)
+	if _, err := s.turn(ctx, sides[0], min(s.Owners, warmUp)); err != nil {
+		return nil, fmt.Errorf("warming up with %s: %w", sides[0].name, err)
+	}
+	samples := map[string][]sample{}
+	for round := range s.Rounds {
+		for i := range sides {
+			side := sides[(round+i)%len(sides)]
+			got, err := s.turn(ctx, side, s.Owners)
+			if err != nil {
+				return nil, fmt.Errorf("round %d of %s: %w", round+1, side.name, err)
+			}
+			progress("round %d of %d, %s: converged in %.2f s, live in %.2f s",
+				round+1, s.Rounds, side.name, got[converge], got[live])
+			samples[side.name] = append(samples[side.name], got)
+		}
+	}
+	return samples, nil
+}
+
+// progress tells whoever waits what is going on.
+func progress(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "[%s] %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/ambit-dev/ambit/test/bench/memcached"
+)
+
+// creators is how many owners are made at once: more than any side works on, so
+// that the making is not what is measured.
+const creators = 20
+
+// names returns the keys of that many owners, spread over the namespaces.
+func (s *stage) names(owners int) []key {
+	keys := make([]key, owners)
+	for i := range keys {
+		keys[i] = key{namespace: s.namespace(i % s.Namespaces), name: fmt.Sprintf("cache-%04d", i)}
+	}
+	return keys
+}
+
+// namespace returns the name of the i-th namespace.
+func (s *stage) namespace(i int) string { return fmt.Sprintf("bench-%02d", i) }
+
+// create makes the owners, of size 1, and returns when all are there.
+func (s *stage) create(ctx context.Context, owners []key) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(creators)
+	for _, k := range owners {
+		group.Go(func() error {
+			m := &memcached.Memcached{
+				ObjectMeta: metav1.ObjectMeta{Namespace: k.namespace, Name: k.name},
+				Spec:       memcached.Spec{Size: 1},
+			}
+			return s.admin.Create(ctx, m)
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return fmt.Errorf("creating %d owners: %w", len(owners), err)
+	}
+	return nil
+}
+
+// resize sets the size of an owner.
+func (s *stage) resize(ctx context.Context, k key, size int64) error {
+	m := &memcached.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: k.namespace, Name: k.name}}
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"size":%d}}`, size))
+	if err := s.admin.Patch(ctx, m, patch); err != nil {
+		return fmt.Errorf("resizing owner %s/%s: %w", k.namespace, k.name, err)
+	}
+	return nil
+}
+
+// converged waits until that many owners have converged and returns when the
+// last one did.
+func (s *stage) converged(ctx context.Context, owners int) (time.Time, error) {
+	return s.observer.wait(ctx, fmt.Sprintf("%d owners have converged", owners),
+		func() bool { return s.observer.done == owners })
+}
+
+// wipe deletes all owners, then their Deployments (there is no garbage collector
+// here), and returns when the watches have seen them go.
+func (s *stage) wipe(ctx context.Context) error {
+	if err := s.deleteAll(ctx, &memcached.Memcached{}); err != nil {
+		return fmt.Errorf("deleting all owners: %w", err)
+	}
+	if _, err := s.observer.wait(ctx, "all owners are gone", s.observer.noOwner); err != nil {
+		return err
+	}
+	if err := s.deleteAll(ctx, &appsv1.Deployment{}); err != nil {
+		return fmt.Errorf("deleting all Deployments: %w", err)
+	}
+	_, err := s.observer.wait(ctx, "all Deployments are gone", func() bool { return len(s.observer.pairs) == 0 })
+	return err
+}
+
+// deleteAll deletes all objects of a kind in the namespaces of the benchmark.
+func (s *stage) deleteAll(ctx context.Context, kind client.Object) error {
+	for i := range s.Namespaces {
+		if err := s.admin.DeleteAllOf(ctx, kind, client.InNamespace(s.namespace(i))); err != nil {
+			return fmt.Errorf("in namespace %q: %w", s.namespace(i), err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// metric is something that is measured of a side in each turn; the text is how
+// the table calls it.
+type metric string
+
+// The metrics.
+const (
+	converge      metric = "process start to converged, s"
+	convergeCPU   metric = "processor time till then, s"
+	live          metric = "first owner made to converged, s"
+	writes        metric = "writes an owner"
+	reads         metric = "reads an owner"
+	failed        metric = "of these refused or failed, in all"
+	watches       metric = "watches opened"
+	rss           metric = "resident memory, quiet, MiB"
+	peak          metric = "resident memory, most, MiB"
+	touchP50      metric = "touch to Deployment, p50, ms"
+	touchP99      metric = "touch to Deployment, p99, ms"
+	touchRequests metric = "requests a touch"
+	restartWrites metric = "writes after a restart"
+	restartReads  metric = "reads after a restart"
+)
+
+// metrics returns all metrics in the order of the table.
+func metrics() []metric {
+	return []metric{
+		converge, convergeCPU, live, writes, reads, failed, watches, rss, peak,
+		touchP50, touchP99, touchRequests, restartWrites, restartReads,
+	}
+}
+
+// sample is what one turn of a side gave. A metric that the side has not is not
+// in it.
+type sample map[metric]float64
+
+// median returns the middle of the values; NaN if there is none. It does not
+// change them.
+func median(values []float64) float64 { return quantile(values, 0.5) }
+
+// quantile returns the value that the share q of all values does not exceed; NaN
+// if there is none. It does not change them.
+func quantile(values []float64, q float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[max(0, int(math.Ceil(q*float64(len(sorted))))-1)]
+}
+
+// milliseconds returns durations in ms.
+func milliseconds(durations []time.Duration) []float64 {
+	out := make([]float64, len(durations))
+	for i, d := range durations {
+		out[i] = float64(d) / float64(time.Millisecond)
+	}
+	return out
+}

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ambit-dev/ambit/test/cluster"
+)
+
+// turn is one turn of a side: see the package comment. For one goroutine.
+type turn struct {
+	*stage
+	side side
+	// owners are those that the side has to serve.
+	owners []key
+	// process is the side at work, began where its requests begin in the log.
+	process *process
+	began   cluster.Mark
+	// got is what has been measured so far.
+	got sample
+}
+
+// turn measures the side with that many owners, and leaves no owner behind.
+func (s *stage) turn(ctx context.Context, side side, owners int) (sample, error) {
+	t := &turn{stage: s, side: side, owners: s.names(owners), got: sample{}}
+	err := t.run(ctx)
+	return t.got, errors.Join(err, s.wipe(ctx))
+}
+
+// run goes through the steps.
+func (t *turn) run(ctx context.Context) (err error) {
+	if err := t.create(ctx, t.owners); err != nil {
+		return err
+	}
+	if err := t.start(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.process.stop()) }()
+	if err := t.within(ctx, t.converge, t.touch); err != nil {
+		return err
+	}
+	if t.side.restarts {
+		if err := t.restart(ctx); err != nil {
+			return err
+		}
+	}
+	return t.within(ctx, t.live)
+}
+
+// start starts the side's process.
+func (t *turn) start() (err error) {
+	t.began = t.requests.now()
+	t.process, err = start(append(t.side.command, "--kubeconfig", t.kubeconfigs[t.side.name]))
+	return err
+}
+
+// within takes the steps, each of which ends when the process does or when it
+// takes too long.
+func (t *turn) within(ctx context.Context, steps ...func(context.Context) error) error {
+	for _, step := range steps {
+		ctx, cancel := t.process.during(ctx, t.Timeout)
+		err := step(ctx)
+		cancel()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// converge measures from the start of the process until all owners have
+// converged, then what that cost.
+func (t *turn) converge(ctx context.Context) error {
+	at, err := t.converged(ctx, len(t.owners))
+	if err != nil {
+		return err
+	}
+	t.got[converge] = at.Sub(t.process.started).Seconds()
+	use, err := readUsage(t.process.cmd.Process.Pid)
+	if err != nil {
+		return err
+	}
+	t.got[convergeCPU] = use.cpu.Seconds()
+	counted, err := t.requests.quiet(ctx, t.side.user(), t.began, 1)
+	if err != nil {
+		return err
+	}
+	owners := float64(len(t.owners))
+	t.got[writes], t.got[reads] = float64(counted.writes)/owners, float64(counted.reads)/owners
+	t.got[failed], t.got[watches] = float64(counted.failed), float64(counted.watches)
+	return t.memory()
+}
+
+// memory reads the resident memory of the process.
+func (t *turn) memory() error {
+	use, err := readUsage(t.process.cmd.Process.Pid)
+	if err != nil {
+		return err
+	}
+	const mebibyte = 1 << 20
+	t.got[rss], t.got[peak] = use.rss/mebibyte, use.peak/mebibyte
+	return nil
+}
+
+// touchEvery is the pace of the touches: slower than any side needs for one.
+const touchEvery = 50 * time.Millisecond
+
+// touch measures from a change of an owner's size until its Deployment has it.
+func (t *turn) touch(ctx context.Context) error {
+	if t.Touches == 0 {
+		return nil
+	}
+	began := t.requests.now()
+	pace := time.NewTicker(touchEvery)
+	defer pace.Stop()
+	var took []time.Duration
+	for i := range t.Touches {
+		select {
+		case <-pace.C:
+		case <-ctx.Done():
+			return fmt.Errorf("touching owners: %w", context.Cause(ctx))
+		}
+		d, err := t.touchOne(ctx, t.owners[(i*touchStride)%len(t.owners)])
+		if err != nil {
+			return err
+		}
+		took = append(took, d)
+	}
+	t.got[touchP50], t.got[touchP99] = quantile(milliseconds(took), 0.50), quantile(milliseconds(took), 0.99)
+	counted, err := t.requests.quiet(ctx, t.side.user(), began, 0)
+	t.got[touchRequests] = float64(counted.writes+counted.reads) / float64(t.Touches)
+	return err
+}
+
+// touchStride spreads touches over the owners: a prime.
+const touchStride = 7919
+
+// touchOne makes one owner larger by one and returns how long its Deployment took.
+func (t *turn) touchOne(ctx context.Context, k key) (time.Duration, error) {
+	size := t.observer.size(k) + 1
+	began := time.Now()
+	if err := t.resize(ctx, k, size); err != nil {
+		return 0, err
+	}
+	at, err := t.observer.wait(ctx, fmt.Sprintf("Deployment %s/%s has size %d", k.namespace, k.name, size),
+		func() bool { return t.observer.pairs[k].replicas == size })
+	return at.Sub(began), err
+}
+
+// restart stops the process, starts it again and counts its requests until it is
+// quiet. Nothing has changed in between.
+func (t *turn) restart(ctx context.Context) error {
+	if err := t.process.stop(); err != nil {
+		return err
+	}
+	if err := t.start(); err != nil {
+		return err
+	}
+	return t.within(ctx, func(ctx context.Context) error {
+		counted, err := t.requests.quiet(ctx, t.side.user(), t.began, 1)
+		t.got[restartWrites], t.got[restartReads] = float64(counted.writes), float64(counted.reads)
+		return err
+	})
+}
+
+// live deletes everything, makes the owners anew while the side runs, and
+// measures until they have converged.
+func (t *turn) live(ctx context.Context) error {
+	began := t.requests.now()
+	if err := t.wipe(ctx); err != nil {
+		return err
+	}
+	if _, err := t.requests.quiet(ctx, t.side.user(), began, 0); err != nil {
+		return err
+	}
+	first := time.Now()
+	if err := t.create(ctx, t.owners); err != nil {
+		return err
+	}
+	at, err := t.converged(ctx, len(t.owners))
+	t.got[live] = at.Sub(first).Seconds()
+	return err
+}
