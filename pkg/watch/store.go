@@ -56,7 +56,7 @@ func (s *store) set(object *unstructured.Unstructured) change {
 
 // remove takes out an object that the API server showed as deleted.
 func (s *store) remove(object *unstructured.Unstructured) change {
-	s.written.gone(object.GetUID())
+	s.written.gone(object)
 	name := nameOf(object)
 	found, ok := s.objects[name]
 	if !ok || found.ahead && newer(found.object.GetResourceVersion(), object.GetResourceVersion()) {
@@ -84,7 +84,7 @@ func (s *store) replace(list []*unstructured.Unstructured, resourceVersion strin
 		}
 		changes = s.note(changes, s.drop(name))
 	}
-	s.written.listed(list, resourceVersion)
+	s.written.listed(listed, resourceVersion)
 	s.progress = resourceVersion
 	s.synced = true
 	s.takeHeld()

@@ -12,16 +12,21 @@ type written struct {
 	ahead map[types.NamespacedName]selection
 	// held are objects that wait for the first list.
 	held map[types.NamespacedName]waiting
-	// deleted are the resourceVersions, by uid, that deleted objects had: what an
-	// event or a list shows of such a uid, without a deletionTimestamp, is from
-	// before the deletion, for a uid never comes back.
-	deleted map[types.UID]string
+	// deleted are the objects whose deletion was accepted: what an event or a list
+	// shows of such a uid, without a deletionTimestamp, is from before that.
+	deleted map[types.NamespacedName]deletion
 }
 
 // waiting is an object that waits for a list.
 type waiting struct {
 	object  *unstructured.Unstructured
 	belongs selection
+}
+
+// deletion is what is known of a deleted object. Its uid never comes back.
+type deletion struct {
+	uid             types.UID
+	resourceVersion string // before the deletion
 }
 
 // selection says whether an object belongs to a stream.
@@ -70,15 +75,15 @@ func (s *store) takeHeld() {
 func (s *store) observeDeleted(object *unstructured.Unstructured) change {
 	name, uid, rv := nameOf(object), object.GetUID(), object.GetResourceVersion()
 	found, ok := s.objects[name]
-	ours := ok && found.object.GetUID() == uid
-	if s.synced && !ours && !newer(rv, s.progress) {
+	gone := ok && (found.object.GetUID() == uid || newer(rv, found.object.GetResourceVersion()))
+	if s.synced && !gone && !newer(rv, s.progress) {
 		return change{} // the stream has shown that already
 	}
-	s.written.bury(uid, rv)
+	s.written.bury(name, deletion{uid, rv})
 	if waiting, ok := s.written.held[name]; ok && waiting.object.GetUID() == uid {
 		delete(s.written.held, name)
 	}
-	if !ours {
+	if !gone {
 		return change{}
 	}
 	return s.drop(name)
@@ -107,45 +112,48 @@ func (w *written) hold(object *unstructured.Unstructured, belongs selection) {
 	w.held[name] = waiting{object, belongs}
 }
 
-func (w *written) bury(uid types.UID, resourceVersion string) {
-	if uid == "" {
+func (w *written) bury(name types.NamespacedName, d deletion) {
+	if earlier, ok := w.deleted[name]; d.uid == "" || ok && newer(earlier.resourceVersion, d.resourceVersion) {
 		return
 	}
 	if w.deleted == nil {
-		w.deleted = map[types.UID]string{}
+		w.deleted = map[types.NamespacedName]deletion{}
 	}
-	w.deleted[uid] = resourceVersion
+	w.deleted[name] = d
 }
 
 // gone forgets a deletion that the stream has shown.
-func (w *written) gone(uid types.UID) { delete(w.deleted, uid) }
+func (w *written) gone(object *unstructured.Unstructured) {
+	name := nameOf(object)
+	if w.deleted[name].uid == object.GetUID() {
+		delete(w.deleted, name)
+	}
+}
 
-// outdates says whether an object is from before its deletion. One that is being
-// deleted ends the matter: it lingers.
+// outdates says whether an object is from before a deletion. A later object of
+// the name ends the matter, and so does one that is being deleted: it lingers.
 func (w *written) outdates(object *unstructured.Unstructured) bool {
-	uid := object.GetUID()
-	if _, ok := w.deleted[uid]; !ok {
+	if len(w.deleted) == 0 {
 		return false
 	}
-	if object.GetDeletionTimestamp() == nil {
+	name := nameOf(object)
+	d, ok := w.deleted[name]
+	if !ok {
+		return false
+	}
+	if d.uid == object.GetUID() && object.GetDeletionTimestamp() == nil ||
+		d.uid != object.GetUID() && newer(d.resourceVersion, object.GetResourceVersion()) {
 		return true
 	}
-	w.gone(uid)
+	delete(w.deleted, name)
 	return false
 }
 
 // listed forgets the deletions that a complete list agrees with.
-func (w *written) listed(list []*unstructured.Unstructured, resourceVersion string) {
-	if len(w.deleted) == 0 {
-		return
-	}
-	there := make(map[types.UID]struct{}, len(list))
-	for _, object := range list {
-		there[object.GetUID()] = struct{}{}
-	}
-	for uid, rv := range w.deleted {
-		if _, ok := there[uid]; !ok && !newer(rv, resourceVersion) {
-			delete(w.deleted, uid)
+func (w *written) listed(names map[types.NamespacedName]struct{}, resourceVersion string) {
+	for name, d := range w.deleted {
+		if _, ok := names[name]; !ok && !newer(d.resourceVersion, resourceVersion) {
+			delete(w.deleted, name)
 		}
 	}
 }
