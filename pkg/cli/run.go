@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -23,6 +24,10 @@ import (
 // watchNamespaceVar is the environment variable that operators by convention
 // take their namespaces from.
 const watchNamespaceVar = "WATCH_NAMESPACE"
+
+// defaultServer is what kubectl's flags fall back to where nothing names a
+// server. An operator that went on with it would only say that nobody answers.
+const defaultServer = "http://localhost:8080"
 
 // runOptions are the flags of `ambit run`.
 type runOptions struct {
@@ -128,6 +133,9 @@ func (o *runOptions) config() (*rest.Config, error) {
 	config, err := o.Cluster.ToRESTConfig()
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	if config.Host == defaultServer && *o.Cluster.APIServer == "" {
+		return nil, errors.New("there is no kubeconfig, and no cluster around this process: use --kubeconfig or --server")
 	}
 	config.QPS, config.Burst = o.QPS, o.Burst
 	if o.Burst == 0 && o.QPS > 0 {
