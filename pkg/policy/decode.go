@@ -114,7 +114,7 @@ func (s shape) list(n *yaml.Node, out reflect.Value, path string) {
 		s.at(n, "%s must be a list, is %s", path, describe(n))
 		return
 	}
-	if most := mostItems(out.Type()); len(n.Content) > most {
+	if most := mostItems(out.Type(), path); len(n.Content) > most {
 		s.at(n, "%s has %d items, more than %d", path, len(n.Content), most)
 	}
 	out.Set(reflect.MakeSlice(out.Type(), len(n.Content), len(n.Content)))
@@ -176,12 +176,14 @@ func (s shape) number(n *yaml.Node, path string) {
 // mostBytes is the longest string, as in the schema of the API.
 const mostBytes = 4096
 
-// mostItems is the longest list of a type, as in the schema of the API.
-func mostItems(t reflect.Type) int {
-	switch t {
-	case reflect.TypeFor[[]v1alpha1.Watch](), reflect.TypeFor[[]v1alpha1.Condition]():
+// mostItems is the longest list of a type or at a path, as in the schema of the API.
+func mostItems(t reflect.Type, path string) int {
+	switch {
+	case strings.HasSuffix(path, ".readyWhen"):
+		return 16
+	case t == reflect.TypeFor[[]v1alpha1.Watch](), t == reflect.TypeFor[[]v1alpha1.Condition]():
 		return 32
-	case reflect.TypeFor[[]v1alpha1.Variable](), reflect.TypeFor[[]v1alpha1.Child]():
+	case t == reflect.TypeFor[[]v1alpha1.Variable](), t == reflect.TypeFor[[]v1alpha1.Child](), strings.HasSuffix(path, ".dependsOn"):
 		return 64
 	default:
 		return 1024

@@ -82,8 +82,19 @@ func (c *compiler) issues(f field, vars []string, issues []cel.Issue) {
 		return
 	}
 	for _, i := range issues {
-		c.in(f.node, i.Offset, "%s", c.explain(i.Message, vars))
+		c.in(f.node, nameAt(f.node.Value, i.Offset), "%s", c.explain(i.Message, vars))
 	}
+}
+
+// nameAt goes from the parenthesis of a call, where CEL reports it, to its name.
+func nameAt(s string, offset int) int {
+	if offset >= len(s) || s[offset] != '(' {
+		return offset
+	}
+	for offset > 0 && strings.IndexByte(" ${}[](),!?:&|=<>+-*/%\"'\n\t", s[offset-1]) < 0 {
+		offset--
+	}
+	return offset
 }
 
 var undeclared = regexp.MustCompile(`undeclared reference to '([^']*)'`)
@@ -92,7 +103,7 @@ var undeclared = regexp.MustCompile(`undeclared reference to '([^']*)'`)
 func (c *compiler) explain(message string, vars []string) string {
 	m := undeclared.FindStringSubmatch(message)
 	if m == nil {
-		return message
+		return plainly(message)
 	}
 	name := m[1]
 	switch kind := c.names.kindOf(name); {
@@ -101,10 +112,19 @@ func (c *compiler) explain(message string, vars []string) string {
 	case slices.Contains(vars, name) || !identifier.MatchString(name):
 		return message
 	case kind != "":
-		return fmt.Sprintf("the %s %q cannot be read here: in scope are %s", kind, name, inScope(vars))
+		return fmt.Sprintf("the %s %q cannot be read here; in scope: %s", kind, name, inScope(vars))
 	default:
-		return fmt.Sprintf("unknown variable or function %q%s: in scope are %s", name, suggest(name, vars), inScope(vars))
+		return fmt.Sprintf("unknown variable or function %q%s; in scope: %s", name, suggest(name, vars), inScope(vars))
 	}
+}
+
+var unexpected = regexp.MustCompile(`(?:mismatched|extraneous) input ('[^']*') expecting .*`)
+
+// plainly takes the words of the parser generator out of a message.
+func plainly(message string) string {
+	message = unexpected.ReplaceAllString(message, "unexpected $1")
+	message = strings.ReplaceAll(message, "unexpected '<EOF>'", "unexpected end of the expression")
+	return strings.ReplaceAll(message, "at '<EOF>'", "at the end of the expression")
 }
 
 // inScope lists names, the first of them at least.

@@ -52,10 +52,9 @@ func (n names) kindOf(name string) string {
 // boundNames are those that Ambit itself binds.
 var boundNames = []string{"owner", "object", "policy", "access", "ready"}
 
-// celWords cannot be identifiers in CEL, or are its types and constants.
-var celWords = strings.Fields(`true false null in as break const continue else for function if import let loop package
-	namespace return var void while bool bytes double duration dyn int list map null_type string timestamp type uint optional cel has all exists
-	exists_one map filter size`)
+// reservedWords cannot be identifiers in CEL.
+var reservedWords = strings.Fields(`true false null in as break const continue else for function if import let loop
+	package namespace return var void while`)
 
 var identifier = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
@@ -104,8 +103,10 @@ func nameProblem(name string) string {
 		return "expressions refer to it, so it must be letters, digits and _, and not begin with a digit"
 	case slices.Contains(boundNames, name):
 		return "Ambit binds it itself"
-	case slices.Contains(celWords, name):
-		return "it is a word of CEL"
+	case slices.Contains(reservedWords, name):
+		return "it is a reserved word of CEL"
+	case strings.HasPrefix(name, "__"):
+		return "names that begin with __ are for CEL's macros"
 	default:
 		return ""
 	}
@@ -135,9 +136,14 @@ func (c *compiler) checkName(n *yaml.Node, what string, check func(string) []str
 		return
 	}
 	for _, problem := range check(n.Value) {
-		c.at(n, "%s %q is not valid: %s", what, n.Value, problem)
+		c.at(n, "%s %q is not valid: %s", what, n.Value, brief(problem))
 	}
 }
+
+// regexes are what Kubernetes adds to the messages of its validation.
+var regexes = regexp.MustCompile(` \(e\.g\. .*regex used for validation is '.*?'\)`)
+
+func brief(problem string) string { return regexes.ReplaceAllString(problem, "") }
 
 // scope checks the names of namespaces.
 func (c *compiler) scope() {

@@ -158,6 +158,9 @@ func (r *slowReader) Read(p []byte) (int, error) {
 func wordBefore(text string, at int) int {
 	const ahead = 4
 	at = max(at-ahead, 0)
+	if at < len(text) && text[at] == '\t' {
+		return at
+	}
 	for at > 0 && (at >= len(text) || isBlank(text[at]) || breakLen(text[at:]) > 0 || !utf8.RuneStart(text[at])) {
 		at--
 	}

@@ -69,7 +69,7 @@ func (c *compiler) expression(f field, vars []string) []term {
 func (c *compiler) term(key *yaml.Node, op selection.Operator, values []field, vars []string) []term {
 	before := len(c.list)
 	for _, problem := range validation.IsQualifiedName(key.Value) {
-		c.at(key, "%q is not the key of a label: %s", shorten(key.Value), problem)
+		c.at(key, "%q is not the key of a label: %s", shorten(key.Value), brief(problem))
 	}
 	out := term{key: key.Value, operator: op}
 	var literal []string
@@ -107,7 +107,7 @@ func (c *compiler) labelValue(f field, vars []string) *cel.Template {
 	}
 	if !strings.Contains(n.Value, "${") || strings.Contains(n.Value, "$${") {
 		for _, problem := range validation.IsValidLabelValue(n.Value) {
-			c.at(n, "%q is not the value of a label: %s", shorten(n.Value), problem)
+			c.at(n, "%q is not the value of a label: %s", shorten(n.Value), brief(problem))
 		}
 	}
 	if vars == nil {

@@ -12,16 +12,30 @@ func suggest(name string, known []string) string {
 	if utf8.RuneCountInString(name) > 100 {
 		return "" // no known name is near, and distance takes quadratic time
 	}
-	best, least := "", max(len(name)/3, 1)+1
+	best, least := "", min(max(len(name)/3, 1)+1, len(name))
 	for _, k := range known {
 		if n := distance(strings.ToLower(name), strings.ToLower(k)); n < least {
 			best, least = k, n
 		}
 	}
 	if best == "" {
+		best = sameStart(name, known)
+	}
+	if best == "" {
 		return ""
 	}
 	return fmt.Sprintf(" (did you mean %q?)", best)
+}
+
+// sameStart returns the first known name that begins like name.
+func sameStart(name string, known []string) string {
+	const letters = 5
+	for _, k := range known {
+		if len(name) >= letters && strings.HasPrefix(strings.ToLower(k), strings.ToLower(name[:letters])) {
+			return k
+		}
+	}
+	return ""
 }
 
 // distance counts the insertions, deletions, replacements and swaps of

@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -18,23 +19,30 @@ func (c *compiler) template(f field, vars []string) *cel.Template {
 	c.placeAll(f)
 	env, before := c.env(vars), len(c.list)
 	tree := c.tree(f.node)
-	if env == nil || len(c.list) > before {
+	if env == nil {
 		return nil
 	}
 	t, issues := env.CompileTemplate(tree)
 	for _, i := range issues {
-		n := find(f.node, i.Path...)
-		if n.Kind != yaml.ScalarNode {
-			c.at(n, "%s", i.Message)
-			continue
-		}
-		c.in(n, i.Offset, "%s", c.explain(i.Message, vars))
+		n := issueNode(f.node, i.Path)
+		c.in(n, nameAt(n.Value, i.Offset), "%s", c.explain(i.Message, vars))
 	}
-	if len(issues) > 0 {
+	if len(c.list) > before {
 		return nil
 	}
 	c.read(t.Reads(), "")
 	return t
+}
+
+// issueNode returns the string of a template that is wrong: a value, or a key with
+// CEL in it.
+func issueNode(template *yaml.Node, path []any) *yaml.Node {
+	if len(path) > 0 {
+		if key, ok := path[len(path)-1].(string); ok && strings.Contains(key, "${") {
+			return keyNode(find(template, path[:len(path)-1]...), key)
+		}
+	}
+	return find(template, path...)
 }
 
 // placeAll notes the places of a template and of all values in it.
@@ -90,6 +98,9 @@ func scalarValue(n *yaml.Node) (any, error) {
 		return i, nil
 	case "!!float":
 		var f float64
+		if !strings.Contains(n.Value, ".") && !strings.ContainsAny(n.Value, "eE") {
+			return nil, fmt.Errorf("the number %s is too large: quote it if it is meant as text", n.Value)
+		}
 		if n.Decode(&f) != nil || math.IsInf(f, 0) || math.IsNaN(f) {
 			return nil, fmt.Errorf("%s is no number in JSON: quote it if it is meant as text", n.Value)
 		}

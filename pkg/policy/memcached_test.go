@@ -1,0 +1,91 @@
+package policy_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/ambit-dev/ambit/pkg/internal/cel"
+	"github.com/ambit-dev/ambit/pkg/policy"
+)
+
+func compileFile(t testing.TB, path string) *policy.Program {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents, err := policy.Parse(filepath.Base(path), data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := policy.Compile(documents[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+var memcached = cel.Activation{
+	"owner":  map[string]any{"metadata": map[string]any{"name": "m1", "namespace": "ns"}, "spec": map[string]any{"size": int64(2)}},
+	"policy": map[string]any{"name": "memcached", "namespace": "ambit-system"},
+}
+
+func TestMemcachedSelector(t *testing.T) {
+	s := compileFile(t, "testdata/memcached.yaml").Watches[0].Selector
+	exact, err := s.For(context.Background(), memcached)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, value, err := s.Index(context.Background(), memcached)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ reason, got, want string }{
+		{"the exact selector has the owner's name", exact.String(), "app.kubernetes.io/instance=m1,app.kubernetes.io/name=memcached"},
+		{"the relaxed one only asks for the label", s.Relaxed(), "app.kubernetes.io/instance,app.kubernetes.io/name=memcached"},
+		{"the index is the term of the owner", key + "=" + value, "app.kubernetes.io/instance=m1"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: got %q, want %q", c.reason, c.got, c.want)
+		}
+	}
+	if !s.OwnerSpecific() {
+		t.Error("the selector depends on the owner")
+	}
+}
+
+func TestMemcachedPlaces(t *testing.T) {
+	p := compileFile(t, "testdata/memcached.yaml")
+	for _, c := range []struct{ reason, what, want string }{
+		{"the policy itself", "", "memcached.yaml:4"},
+		{"a leaf of a template", "children.deployment.template.spec.replicas", "memcached.yaml:22"},
+		{"a leaf within lists", "children.deployment.template.spec.template.spec.containers[0].image", "memcached.yaml:30"},
+		{"an expression in a list", "children.deployment.readyWhen[1]", "memcached.yaml:41"},
+		{"a leaf of the status", "status.state.message", "memcached.yaml:59"},
+		{"below a known part", "status.nodes.below[3].it", "memcached.yaml:56"},
+		{"nothing known", "elsewhere", "memcached.yaml:4"},
+	} {
+		if got := p.Place(c.what); got != c.want {
+			t.Errorf("%s: Place(%q) = %q, want %q", c.reason, c.what, got, c.want)
+		}
+	}
+}
+
+func BenchmarkCompileMemcached(b *testing.B) {
+	data, err := os.ReadFile("testdata/memcached.yaml")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		documents, err := policy.Parse("memcached.yaml", data)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := policy.Compile(documents[0]); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
