@@ -4,9 +4,11 @@ import (
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 )
 
-// AnnotationFields is on every child. It is a record of which fields the desired
+// AnnotationFields is v1alpha1.AnnotationFields. It is a record of which fields the desired
 // object had when it was written last: a hash of their names, not of their
 // values.
 //
@@ -16,7 +18,7 @@ import (
 // fields then says that it was ours. Nothing depends on it once the entry is one
 // of operation Apply, which holds exactly what was applied. An object without the
 // record is not different for that.
-const AnnotationFields = "ambit.dev/fields"
+const AnnotationFields = v1alpha1.AnnotationFields
 
 // record compares the records, and decides by them whether our Update entry has
 // fields that were removed.
@@ -35,6 +37,10 @@ func (d *differ) record(desired, live *unstructured.Unstructured) {
 	d.push(segment{name: AnnotationFields})
 	d.add(want, have)
 	d.path = d.path[:0]
+}
+
+func (d Difference) isRecord() bool {
+	return d.Path == `metadata.annotations["`+AnnotationFields+`"]`
 }
 
 // recordOf hashes the names of the fields of a desired object. Empty fields do

@@ -15,6 +15,11 @@ const (
 	ManagedBy = "ambit"
 )
 
+// AnnotationFields is on every child: a record of which fields the child had
+// when it was written last, by which the next writer tells a field that the
+// policy no longer has from one that the API server sets by default.
+const AnnotationFields = "ambit.dev/fields"
+
 // FinalizerCleanup stands on an owner only where garbage collection cannot
 // remove its children.
 const FinalizerCleanup = "ambit.dev/cleanup"

@@ -149,7 +149,7 @@ func TestStory(t *testing.T) {
 	})
 	t.Run("ApplyToAnotherUID", func(t *testing.T) {
 		if out := b.apply("a", otherUID, false, map[string]any{"k": "4"}); !out.Stale || b.data("a")["k"] != "3" {
-			t.Errorf("gave %+v and left %v, want it stale and unchanged", out, b.data("a"))
+			t.Errorf("gave %+v (%+v) and left %v, want it stale and unchanged", out, out.Problem, b.data("a"))
 		}
 	})
 	t.Run("DeleteAnotherUID", func(t *testing.T) {

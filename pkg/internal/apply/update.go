@@ -2,6 +2,8 @@ package apply
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,10 +27,20 @@ func (a *Applier) apply(ctx context.Context, objects dynamic.ResourceInterface, 
 	if err == nil {
 		return Outcome{Object: applied}
 	}
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) || isOtherUID(err) {
 		return Outcome{Stale: true}
 	}
 	return a.refused(err, "patch", action, t)
+}
+
+// isOtherUID says whether the API server refused a write because the object of
+// that name is another one: it takes the uid for a change of an immutable field.
+func isOtherUID(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	return slices.ContainsFunc(status.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
 }
 
 // migrate turns our managedFields entry of operation Update into one of

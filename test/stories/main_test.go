@@ -1,0 +1,25 @@
+package stories
+
+import (
+	"os"
+	"testing"
+
+	"github.com/ambit-dev/ambit/test/cluster"
+)
+
+// control is the control plane of this package's stories.
+var control *cluster.Cluster
+
+func TestMain(m *testing.M) {
+	os.Exit(cluster.Main(m, cluster.Options{Audit: true, Users: users()}, func(c *cluster.Cluster) { control = c }))
+}
+
+// users are the identities that stories may run as: one each, so that the audit
+// log tells them apart.
+func users() map[string][]string {
+	names := map[string][]string{}
+	for _, name := range []string{"lifecycle", "quiet", "freed", "denied", "missing", "missing-kind", "shared", "graph"} {
+		names[name] = nil
+	}
+	return names
+}

@@ -1,0 +1,120 @@
+package stories
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/ambit-dev/ambit/test/cluster"
+)
+
+// TestQuiet: with 200 owners converged, Ambit neither writes nor reads, and a
+// restart writes nothing.
+func TestQuiet(t *testing.T) {
+	const (
+		owners = 200
+		window = 60 * time.Second // as the guarantee is worded
+	)
+	w := newWorld(t, "quiet")
+	var namespaces []string
+	for range 4 {
+		namespaces = append(namespaces, w.namespace(memcachedRights()...))
+	}
+	stop := w.run(namespaces, memcached(t))
+	for i := range owners {
+		w.createOwner(namespaces[i%len(namespaces)], fmt.Sprintf("cache-%d", i), 1)
+	}
+	w.allReady(namespaces, owners)
+
+	mark := w.settled()
+	select {
+	case <-time.After(window):
+	case <-t.Context().Done():
+	}
+	w.noRequests(mark, "in the steady state", func(r cluster.Request) bool { return !r.IsWatch() })
+
+	stop()
+	mark = w.control.Audit().Mark()
+	w.run(namespaces, memcached(t))
+	w.eventually("the restarted Ambit watches what it watched", func(context.Context) error {
+		open, err := w.control.Audit().OpenWatches(w.user)
+		if err != nil {
+			return err
+		}
+		if want := 3 * len(namespaces); len(open) != want {
+			return fmt.Errorf("%d streams are open, want %d", len(open), want)
+		}
+		return nil
+	})
+	w.settledSince(mark)
+	w.noRequests(mark, "after a restart", func(r cluster.Request) bool { return r.IsWrite() && r.Resource != "selfsubjectreviews" })
+}
+
+func (w *world) allReady(namespaces []string, want int) {
+	w.t.Helper()
+	w.eventually(fmt.Sprintf("%d owners are Ready", want), func(ctx context.Context) error {
+		ready := 0
+		for _, namespace := range namespaces {
+			list, err := w.objects.Resource(memcacheds).Namespace(namespace).List(ctx, metav1.ListOptions{})
+			if err != nil {
+				return err
+			}
+			for i := range list.Items {
+				if c := conditionOf(&list.Items[i], "Ready"); c != nil && c["status"] == "True" {
+					ready++
+				}
+			}
+		}
+		if ready != want {
+			return fmt.Errorf("%d are", ready)
+		}
+		return nil
+	})
+}
+
+// settled waits until the story's user has made no request for three seconds,
+// and returns the place in the audit log.
+func (w *world) settled() cluster.Mark {
+	w.t.Helper()
+	return w.settledSince(w.control.Audit().Mark())
+}
+
+func (w *world) settledSince(mark cluster.Mark) cluster.Mark {
+	w.t.Helper()
+	count, since := -1, time.Now()
+	w.eventually("there are no more requests", func(context.Context) error {
+		requests, err := w.control.Audit().Since(mark, w.user)
+		if err != nil {
+			return err
+		}
+		if len(requests) != count {
+			count, since = len(requests), time.Now()
+		}
+		if quiet := time.Since(since); quiet < 3*time.Second {
+			return fmt.Errorf("the last of %d requests was %s ago", count, quiet)
+		}
+		return nil
+	})
+	return w.control.Audit().Mark()
+}
+
+func (w *world) noRequests(mark cluster.Mark, when string, counts func(cluster.Request) bool) {
+	w.t.Helper()
+	requests, err := w.control.Audit().Since(mark, w.user)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	n := 0
+	for _, r := range requests {
+		if !counts(r) {
+			continue
+		}
+		if n++; n <= 10 {
+			w.t.Errorf("a request %s: %s %s", when, r.Verb, r.URI)
+		}
+	}
+	w.t.Logf("%s: %d requests that should not be, %d requests in all", when, n, len(requests))
+}
