@@ -45,7 +45,7 @@ func (p *planner) finish(c *child, object map[string]any) *Problem {
 			p.scope.program.Place(what+".metadata.namespace"), c.name(), fmt.Sprint(namespace))}
 	}
 	dropNulls(object)
-	if c.GVK == (schema.GroupVersionKind{Version: "v1", Kind: "Secret"}) {
+	if isSecret(c.GVK) {
 		encodeStringData(object)
 	}
 	cleanMetadata(meta)
@@ -107,6 +107,10 @@ func dropNulls(v any) {
 			dropNulls(e)
 		}
 	}
+}
+
+func isSecret(gvk schema.GroupVersionKind) bool {
+	return gvk == schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
 }
 
 // encodeStringData turns a Secret's stringData into data, as the API server does:

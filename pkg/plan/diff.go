@@ -22,6 +22,9 @@ type Difference struct {
 
 // String is as in `spec.replicas is 5, want 3`.
 func (d Difference) String() string {
+	if d.isRecord() {
+		return "the desired object has other fields than the one applied last"
+	}
 	return d.Path + " is " + d.Have + ", want " + d.Want
 }
 
@@ -118,14 +121,14 @@ func (d *differ) add(want, have any) {
 func (d *differ) value(want, have any, own owned) {
 	switch want := want.(type) {
 	case map[string]any:
-		if have, ok := have.(map[string]any); ok {
-			d.maps(want, have, own)
+		if m, ok := have.(map[string]any); ok || d.atAnnotations() {
+			d.maps(want, m, own)
 		} else if len(want) > 0 {
 			d.add(want, have)
 		}
 	case []any:
-		if have, ok := have.([]any); ok {
-			d.lists(want, have, own)
+		if list, ok := have.([]any); ok {
+			d.lists(want, list, own)
 		} else if len(want) > 0 {
 			d.add(want, have)
 		}
@@ -217,6 +220,12 @@ func (d *differ) certain() bool {
 	return hasNoDefaults(name) || len(d.path) == 1 && (name == "data" || name == "binaryData")
 }
 
+// atAnnotations says whether the current path is that of the annotations, which
+// are no difference as a whole: the record among them does not count.
+func (d *differ) atAnnotations() bool {
+	return len(d.path) == 2 && d.path[1].name == "annotations" && d.path[0].name == "metadata"
+}
+
 // ignored says whether a key at the current path is not for us to compare: the
 // object's identity, its status, what only the API server sets, and the record,
 // which has its own comparison.
@@ -227,7 +236,7 @@ func (d *differ) ignored(key string) bool {
 	case 1:
 		return d.path[0].name == "metadata" && isServerMetadata(key)
 	case 2:
-		return key == AnnotationFields && d.path[1].name == "annotations" && d.path[0].name == "metadata"
+		return key == AnnotationFields && d.atAnnotations()
 	}
 	return false
 }

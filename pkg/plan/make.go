@@ -7,6 +7,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
+	"github.com/ambit-dev/ambit/pkg/internal/fields"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -34,6 +35,17 @@ func Make(ctx context.Context, program *policy.Program, s Snapshot) *Plan {
 // there is a snapshot.
 func Bind(ctx context.Context, program *policy.Program, owner *unstructured.Unstructured) cel.Activation {
 	return bind(ctx, program, owner).vars
+}
+
+// Fields returns the fields of a child's live objects that the planner reads, for
+// projection: what the program reads of them and what Make compares beside. The
+// manager's managedFields are needed as well. The caller owns the result.
+func Fields(c *policy.Child) *fields.Set {
+	kept := c.Fields.Union(nil).Add("metadata", "annotations", AnnotationFields)
+	if isSecret(c.GVK) {
+		kept.Add("data")
+	}
+	return kept
 }
 
 // planner holds what is known while one plan is made.

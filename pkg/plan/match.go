@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -75,13 +76,22 @@ func (p *planner) compare(c *child) bool {
 func (c *child) act(a Action) {
 	a.Child, a.GVK, a.Namespace, a.Name, a.Object = c.ID, c.GVK, c.desired.GetNamespace(), c.state.Name, c.desired
 	c.action = &a
-	c.advance(c.name()+" "+a.Reason, a.Reason)
+	separator := " "
+	if a.Verb == Apply {
+		separator = ": "
+	}
+	c.advance(c.name()+separator+a.Reason, a.Reason)
 }
 
 // maxReasons is how many differences a reason lists.
 const maxReasons = 3
 
+// reasonOf lists differences. The record is a difference for people only where
+// it is the only one.
 func reasonOf(differences []Difference) string {
+	if len(differences) > 1 {
+		differences = slices.DeleteFunc(slices.Clone(differences), Difference.isRecord)
+	}
 	texts := make([]string, 0, maxReasons+1)
 	for i, d := range differences {
 		if i == maxReasons {

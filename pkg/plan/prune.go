@@ -79,7 +79,7 @@ func (p *planner) whyUnwanted(kind schema.GroupKind) string {
 		only = &p.children[i]
 	}
 	if only.unwanted {
-		return fmt.Sprintf("of child %q, %s", only.ID, only.state.Message)
+		return fmt.Sprintf("%s (child %s)", only.state.Message, only.ID)
 	}
 	return "no child has this name"
 }

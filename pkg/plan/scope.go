@@ -92,10 +92,10 @@ func (s *scope) failedVariable(x expression) *failure {
 	return nil
 }
 
+// fail makes the failure of a part of the policy; of a template, it names the leaf.
 func (s *scope) fail(what string, err error) *failure {
-	var evaluation *cel.EvalError
-	return &failure{
-		text:    fmt.Sprintf("%s: %s: %v", s.program.Place(what), what, err),
-		missing: errors.As(err, &evaluation) && evaluation.NoSuchKey,
+	if leaf, ok := errors.AsType[cel.LeafError](err); ok && leaf.Path != "" {
+		what, err = what+"."+leaf.Path, leaf.Err
 	}
+	return &failure{text: fmt.Sprintf("%s: %s: %v", s.program.Place(what), what, err), missing: cel.IsNoSuchKey(err)}
 }

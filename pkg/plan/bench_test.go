@@ -1,0 +1,127 @@
+package plan
+
+import (
+	"os"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/policy"
+)
+
+// memcached is the Memcached policy with one owner, and the world as far as it
+// converged.
+func memcached(t testing.TB) *operator {
+	t.Helper()
+	data, err := os.ReadFile("../../policies/memcached.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents, err := policy.Parse("memcached.yaml", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := policy.Compile(documents[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &operator{world: &world{}, program: program, writes: -1}
+	o.setOwner(t, `{apiVersion: cache.example.com/v1alpha1, kind: Memcached, metadata: {name: sample}, spec: {size: 3}}`)
+	return o
+}
+
+// finish makes the Deployment and its Pods as the API server and the controllers
+// leave them.
+func (o *operator) finish(t testing.TB) {
+	t.Helper()
+	o.converge(t)
+	deployment := o.world.find("Deployment", "sample")
+	o.world.edit(deployment, map[string]any{"status": map[string]any{
+		"observedGeneration": int64(1), "replicas": int64(3), "updatedReplicas": int64(3), "availableReplicas": int64(3),
+		"conditions": []any{map[string]any{"type": "Available", "status": "True"}},
+	}}, "kube-controller-manager")
+	for _, name := range []string{"a", "b", "c"} {
+		o.world.create(&unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "Pod",
+			"metadata": map[string]any{
+				"name": name, "namespace": "default",
+				"labels": map[string]any{"app.kubernetes.io/name": "memcached", "app.kubernetes.io/instance": "sample"},
+			},
+			"status": map[string]any{"phase": "Running"},
+		}}, "kube-controller-manager")
+	}
+}
+
+func TestMemcached(t *testing.T) {
+	o := memcached(t)
+	o.finish(t)
+	got := o.plan(t).String()
+	want := `children:
+  deployment sample: Ready
+status:
+  nodes:
+  - a
+  - b
+  - c
+  state:
+    message: 3 of 3 nodes available
+    status: Ready
+conditions:
+  Available=True MinimumReplicasAvailable: Deployment sample has 3 of 3 replicas available
+  Degraded=False AsExpected
+  Permitted=True Permitted
+  Ready=True Ready: all children exist and are ready
+`
+	if got != want {
+		t.Errorf("plan of a converged Memcached:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+func BenchmarkPlanMemcached(b *testing.B) {
+	run := func(name string, actions int, prepare func(b *testing.B, o *operator)) {
+		b.Run(name, func(b *testing.B) {
+			o := memcached(b)
+			prepare(b, o)
+			s := o.snapshot()
+			b.ReportAllocs()
+			for b.Loop() {
+				if p := Make(b.Context(), o.program, s); len(p.Actions) != actions {
+					b.Fatalf("got %d actions, want %d:\n%s", len(p.Actions), actions, p)
+				}
+			}
+		})
+	}
+	run("NoOp", 0, func(b *testing.B, o *operator) { o.finish(b) })
+	run("Create", 1, func(*testing.B, *operator) {})
+	run("Change", 1, func(b *testing.B, o *operator) {
+		o.finish(b)
+		o.setOwner(b, `{apiVersion: cache.example.com/v1alpha1, kind: Memcached, metadata: {name: sample}, spec: {size: 4}}`)
+	})
+}
+
+func BenchmarkDiffMemcached(b *testing.B) {
+	o := memcached(b)
+	desired := o.plan(b).Actions[0].Object
+	o.finish(b)
+	live := o.world.find("Deployment", "sample")
+	for name, live := range map[string]*unstructured.Unstructured{"Update": live, "Apply": applied(o, live, desired)} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if d := Diff(desired, live, v1alpha1.FieldManager("memcached")); len(d) != 0 {
+					b.Fatal(d)
+				}
+			}
+		})
+	}
+}
+
+// applied returns what live looks like after a migration and a server-side apply.
+func applied(o *operator, live, desired *unstructured.Unstructured) *unstructured.Unstructured {
+	w := &world{owner: o.owner.GetUID(), objects: []*unstructured.Unstructured{{Object: runtime.DeepCopyJSON(live.Object)}}}
+	manager := v1alpha1.FieldManager("memcached")
+	w.apply(w.migrate(w.objects[0], manager), desired, manager)
+	return w.objects[0]
+}
