@@ -51,6 +51,11 @@ func (c *client) create(ctx context.Context, path string, object any) error {
 	if err != nil {
 		return fmt.Errorf("encoding an object for %s: %w", path, err)
 	}
+	return c.createFrom(ctx, path, data)
+}
+
+// createFrom posts an object in YAML or JSON.
+func (c *client) createFrom(ctx context.Context, path string, data []byte) error {
 	return c.do(ctx, http.MethodPost, path, data, nil)
 }
 
@@ -59,7 +64,8 @@ func (c *client) do(ctx context.Context, method, path string, body []byte, out a
 	if err != nil {
 		return fmt.Errorf("making a request of %s: %w", path, err)
 	}
-	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Content-Type", "application/yaml")
+	request.Header.Set("Accept", "application/json")
 	if c.token != "" {
 		request.Header.Set("Authorization", "Bearer "+c.token)
 	}

@@ -5,11 +5,14 @@ import (
 	"fmt"
 )
 
-// startOthers starts the servers that are clients of the API server, all at
-// once, and makes the nodes. It returns when the controller manager works and
+// startOthers makes the kinds of the options, starts the servers that are
+// clients of the API server, all at once, and makes the nodes. It returns when the controller manager works and
 // the nodes are Ready. The scheduler shows nothing by which it could be awaited;
 // Pods wait for it, and its end is noticed as that of all servers.
 func (p *plane) startOthers(ctx context.Context) error {
+	if err := p.makeKinds(ctx); err != nil {
+		return err
+	}
 	started := map[string]*process{}
 	for _, s := range []struct {
 		name string

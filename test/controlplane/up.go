@@ -23,7 +23,8 @@ type upOptions struct {
 	without  []string
 	nodes    int
 	users    []user
-	stdin    bool // end when stdin closes
+	crds     []string // files
+	stdin    bool     // end when stdin closes
 }
 
 // ready is what "up" prints on stdout, as one line of JSON, once everything
@@ -102,6 +103,10 @@ func parseUp(args []string) (upOptions, error) {
 		u, err := parseUser(s)
 		o.users = append(o.users, u)
 		return err
+	})
+	flags.Func("crd", "`FILE` with one CustomResourceDefinition that is there before the garbage collector starts, which sees later ones up to 45 s late; repeatable", func(file string) error {
+		o.crds = append(o.crds, file)
+		return nil
 	})
 	if err := parse(flags, args); err != nil {
 		return o, err

@@ -1,0 +1,44 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// shared is the control plane of this package's tests.
+var shared *Cluster
+
+func TestMain(m *testing.M) {
+	users := map[string][]string{"alice": {"devs"}, "bob": nil, "carol": nil}
+	o := Options{Audit: true, Users: users, CRDs: []string{"testdata/widgets.yaml"}}
+	os.Exit(Main(m, o, func(c *Cluster) { shared = c }))
+}
+
+func typed(t *testing.T, config *rest.Config) kubernetes.Interface {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// eventually waits until check returns nil.
+func eventually(t *testing.T, what string, check func(context.Context) error) {
+	t.Helper()
+	last := fmt.Errorf("not looked yet")
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+		last = check(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("%s: %v: %v", what, err, last)
+	}
+}
