@@ -87,10 +87,10 @@ func (o *opener) tap(w watch.Interface, first *watch.Event) watch.Interface {
 	go func() {
 		defer o.running.Done()
 		failed := false
-		t.run(first, func(err error) {
+		t.run(first, func(err error) bool {
 			failed = true
 			o.settle(since)
-			o.heard(err)
+			return o.broke(err)
 		}, func() {
 			if !failed && !o.settle(since) {
 				o.fail()
@@ -98,6 +98,15 @@ func (o *opener) tap(w watch.Interface, first *watch.Event) watch.Interface {
 		})
 	}()
 	return t
+}
+
+// broke takes in an error inside a watch, and says whether the Reflector is to
+// hear it. What passes is kept from it, for it would ask for a whole list: the
+// watch goes on where it was. Unless that failed before: what the error is about
+// may be what is next.
+func (o *opener) broke(err error) bool {
+	v := o.heard(err)
+	return v.state != Degraded || o.count() > 1
 }
 
 // try makes attempts until there is an answer for the Reflector.

@@ -32,7 +32,7 @@ func (k sink) Resync() error { return nil }
 // UpdateResourceVersion implements cache.ResourceVersionUpdater: events and
 // bookmarks move the stream on.
 func (k sink) UpdateResourceVersion(resourceVersion string) {
-	k.deliver(func(s *store) []change { return s.pass(resourceVersion) })
+	k.stream.passed(k.epoch, resourceVersion)
 }
 
 // Transformer implements cache.TransformingStore: while the first list streams
@@ -54,12 +54,7 @@ func (k sink) Replace(list []any, resourceVersion string) error {
 		}
 		objects[i] = object
 	}
-	first := false
-	k.deliver(func(s *store) []change {
-		first = !s.synced
-		return s.replace(objects, resourceVersion)
-	})
-	k.stream.listed(k.epoch, first)
+	k.stream.listed(k.epoch, objects, resourceVersion)
 	return nil
 }
 
@@ -70,11 +65,4 @@ func (k sink) apply(obj any, do func(*store, *unstructured.Unstructured) change)
 	}
 	k.stream.change(k.epoch, func(s *store) change { return do(s, object) })
 	return nil
-}
-
-// deliver is apply for several changes.
-func (k sink) deliver(do func(*store) []change) {
-	for _, c := range k.stream.update(k.epoch, do) {
-		k.stream.tell(k.epoch, c, nil)
-	}
 }

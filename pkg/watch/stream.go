@@ -120,17 +120,21 @@ func (st *stream) wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// update lets the sink of an epoch change the store, and returns what to tell.
-func (st *stream) update(epoch uint64, do func(*store) []change) []change {
+// passed lets the sink of an epoch move the stream on.
+func (st *stream) passed(epoch uint64, resourceVersion string) {
 	st.mu.Lock()
-	defer st.mu.Unlock()
 	if st.stopped || st.status.Epoch != epoch {
-		return nil
+		st.mu.Unlock()
+		return
 	}
-	return do(&st.store)
+	changes := st.store.pass(resourceVersion)
+	st.mu.Unlock()
+	for _, c := range changes {
+		st.tell(epoch, c, nil)
+	}
 }
 
-// change is update for one change, which it tells.
+// change lets the sink of an epoch change the store, and tells it.
 func (st *stream) change(epoch uint64, do func(*store) change) {
 	st.mu.Lock()
 	if st.stopped || st.status.Epoch != epoch {

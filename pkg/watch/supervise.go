@@ -4,6 +4,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // begin starts an epoch. A refused stream keeps its state until there is another
@@ -42,14 +43,15 @@ func (st *stream) opened(epoch uint64, initial bool) {
 	})
 }
 
-// listed notes that a list is in the store.
-func (st *stream) listed(epoch uint64, first bool) {
+// listed takes a complete list in, together with what it makes of the state.
+func (st *stream) listed(epoch uint64, objects []*unstructured.Unstructured, resourceVersion string) {
 	st.mu.Lock()
 	if st.stopped || st.status.Epoch != epoch {
 		st.mu.Unlock()
 		return
 	}
-	before := st.status.State
+	first, before := !st.store.synced, st.status.State
+	changes := st.store.replace(objects, resourceVersion)
 	st.status.Synced = true
 	if st.open {
 		st.enter(Live)
@@ -61,6 +63,9 @@ func (st *stream) listed(epoch uint64, first bool) {
 		st.tellAll(Synced)
 	case changed:
 		st.tellAll(StateChanged)
+	}
+	for _, c := range changes {
+		st.tell(epoch, c, nil)
 	}
 }
 

@@ -243,6 +243,7 @@ func TestErrorInside(t *testing.T) {
 		view := s.Keep(sub, []Need{needOf("ns")})[0]
 		sub.take()
 		time.Sleep(time.Minute)
+		api.take()
 		api.end(statusError(500, "InternalError"))
 		synctest.Wait()
 		expect(t, "state", Degraded, view.State())
@@ -250,6 +251,15 @@ func TestErrorInside(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		expect(t, "told", events("StateChanged Degraded", "StateChanged Live"), sub.take())
 		expect(t, "why", "", view.Status().Reason)
+		expect(t, "resumed without a list", []request{{"watch", "100", false}}, api.take())
+
+		time.Sleep(time.Minute)
+		api.end(statusError(500, "InternalError"))
+		time.Sleep(1001 * time.Millisecond)
+		api.end(statusError(500, "InternalError"))
+		time.Sleep(10 * time.Second)
+		expect(t, "again at once: with a list", []request{{"watch", "100", false}, {"watch", "100", true}}, api.take())
+		sub.take()
 
 		time.Sleep(time.Minute)
 		api.end(statusError(403, "Forbidden"))

@@ -33,8 +33,10 @@ func (t *tap) Stop() {
 }
 
 // run passes events on until the watch ends or is stopped. failed hears errors
-// inside the watch; ended is called once, before the reader can notice the end.
-func (t *tap) run(first *watch.Event, failed func(error), ended func()) {
+// inside the watch, and says whether the reader is to hear them too; if not, the
+// watch just ends there. ended is called once, before the reader can notice the
+// end.
+func (t *tap) run(first *watch.Event, failed func(error) (pass bool), ended func()) {
 	defer close(t.events)
 	defer ended()
 	if first != nil && !t.pass(*first, failed) {
@@ -47,10 +49,11 @@ func (t *tap) run(first *watch.Event, failed func(error), ended func()) {
 	}
 }
 
-// pass says whether the reader is still there.
-func (t *tap) pass(event watch.Event, failed func(error)) bool {
-	if event.Type == watch.Error {
-		failed(apierrors.FromObject(event.Object))
+// pass says whether to go on.
+func (t *tap) pass(event watch.Event, failed func(error) bool) bool {
+	if event.Type == watch.Error && !failed(apierrors.FromObject(event.Object)) {
+		t.inner.Stop()
+		return false
 	}
 	select {
 	case t.events <- event:
