@@ -10,10 +10,15 @@ import (
 const Any = "*"
 
 // Set is a trie of field paths. A path that ends covers the whole subtree below
-// it. The nil Set is the empty one for all methods that read. A Set must not be
-// changed while others use it; reading is safe for concurrent use.
+// it, unless it was added by AddPresence. The nil Set is the empty one for all
+// methods that read. A Set must not be changed while others use it; reading is
+// safe for concurrent use.
 type Set struct {
-	whole bool // covers everything; below is then empty
+	whole bool // covers everything; below is then nil
+
+	// below is what is covered of each element. A Set there without anything below
+	// covers the element's presence. Each covers at least what Any does, and more:
+	// so sets that cover the same are the same.
 	below map[string]*Set
 }
 
@@ -31,62 +36,64 @@ func New(paths ...string) *Set {
 func All() *Set { return &Set{whole: true} }
 
 // Add adds one path, element by element, and returns s. No elements: everything.
-func (s *Set) Add(path ...string) *Set {
-	at := s
-	for _, element := range path {
-		if at.whole {
-			return s
-		}
-		if at.below == nil {
-			at.below = map[string]*Set{}
-		}
-		next, ok := at.below[element]
-		if !ok {
-			next = &Set{}
-			at.below[element] = next
-		}
-		at = next
+func (s *Set) Add(path ...string) *Set { return s.add(path, true) }
+
+// AddPresence adds one path without what is below its end: whether there is
+// something, and what kind of thing. A scalar there is kept, a map loses its
+// keys, the elements of a list become empty maps. Returns s.
+func (s *Set) AddPresence(path ...string) *Set { return s.add(path, false) }
+
+func (s *Set) add(path []string, whole bool) *Set {
+	one := &Set{whole: whole}
+	for _, element := range slices.Backward(path) {
+		one = &Set{below: map[string]*Set{element: one}}
 	}
-	at.whole, at.below = true, nil
+	*s = *s.Union(one)
 	return s
 }
 
 // Union returns a new set that covers what either covers. Either may be nil.
 func (s *Set) Union(o *Set) *Set {
-	switch {
-	case s.IsAll() || o.IsAll():
+	if s.IsAll() || o.IsAll() {
 		return All()
-	case s == nil && o == nil:
-		return &Set{}
 	}
 	u := &Set{below: map[string]*Set{}}
 	for _, from := range []*Set{s, o} {
-		if from == nil {
-			continue
+		for element := range from.elements() {
+			if u.below[element] == nil {
+				u.below[element] = s.Sub(element).Union(o.Sub(element))
+			}
 		}
-		for element, sub := range from.below {
-			u.below[element] = u.below[element].Union(sub)
-		}
+	}
+	if any := u.below[Any]; any != nil {
+		maps.DeleteFunc(u.below, func(element string, sub *Set) bool { return element != Any && sub.Equal(any) })
 	}
 	return u
 }
 
-// Has says whether everything at and below a path is covered.
-func (s *Set) Has(path ...string) bool {
+// elements are what the set names at its top.
+func (s *Set) elements() map[string]*Set {
 	if s == nil {
-		return false
+		return nil
 	}
-	if s.whole {
-		return true
-	}
-	if len(path) == 0 {
-		return false
-	}
-	return s.below[path[0]].Has(path[1:]...) || s.below[Any].Has(path[1:]...)
+	return s.below
 }
 
-// Sub returns what is covered below one path element: nil if nothing is. It is
-// part of s unless both the element and Any are in s.
+// Equal says whether both cover the same. Either may be nil.
+func (s *Set) Equal(o *Set) bool {
+	return s.IsAll() == o.IsAll() && maps.EqualFunc(s.elements(), o.elements(), (*Set).Equal)
+}
+
+// Has says whether everything at and below a path is covered.
+func (s *Set) Has(path ...string) bool {
+	for _, element := range path {
+		s = s.Sub(element)
+	}
+	return s.IsAll()
+}
+
+// Sub returns what is covered below one path element: nil if it is not covered
+// at all, an empty set if its presence is. It is part of s.
 func (s *Set) Sub(element string) *Set {
 	switch {
 	case s == nil:
@@ -94,14 +101,10 @@ func (s *Set) Sub(element string) *Set {
 	case s.whole:
 		return s
 	}
-	named, any := s.below[element], s.below[Any]
-	switch {
-	case named == nil || element == Any:
-		return any
-	case any == nil:
+	if named := s.below[element]; named != nil {
 		return named
 	}
-	return named.Union(any)
+	return s.below[Any]
 }
 
 // IsAll says whether whole objects are covered.
@@ -116,10 +119,7 @@ func (s *Set) MetadataOnly() bool {
 	if s.IsAll() {
 		return false
 	}
-	if s == nil {
-		return true
-	}
-	for element := range s.below {
+	for element := range s.elements() {
 		if element != "metadata" && element != "apiVersion" && element != "kind" {
 			return false
 		}
@@ -127,7 +127,8 @@ func (s *Set) MetadataOnly() bool {
 	return true
 }
 
-// String is the canonical text of the set: equal exactly for equal sets.
+// String is the canonical text of the set: equal exactly for sets that cover the
+// same. The empty set is "{}", everything is "!".
 func (s *Set) String() string {
 	var b strings.Builder
 	s.write(&b)
@@ -135,15 +136,12 @@ func (s *Set) String() string {
 }
 
 func (s *Set) write(b *strings.Builder) {
-	switch {
-	case s == nil:
-		return
-	case s.whole:
+	if s.IsAll() {
 		b.WriteByte('!')
 		return
 	}
 	b.WriteByte('{')
-	for i, element := range slices.Sorted(maps.Keys(s.below)) {
+	for i, element := range slices.Sorted(maps.Keys(s.elements())) {
 		if i > 0 {
 			b.WriteByte(',')
 		}
