@@ -19,14 +19,16 @@ func (e *CycleError) Error() string {
 	return fmt.Sprintf("a cycle of dependencies: %s", strings.Join(e.Cycle, " -> "))
 }
 
-// Order returns ids so that each comes after all that it depends on; ids that
-// could be taken in either order keep the order given. deps lists for an id
-// those that it depends on; ids in it that are not among the given ones are
-// ignored, as is a repeated one. Neither argument is changed.
+// Order returns ids so that each comes after all that it depends on. Each time it
+// takes the first of ids that depends on nothing still missing, so that ids keep
+// the order given where they can. deps lists for an id those that it depends on;
+// what is not among ids is ignored there, as is what is repeated. Neither
+// argument is changed.
 //
-// The error is a *CycleError with a smallest cycle; of several, the one that
-// begins with the earliest id. The cost is linear without a cycle in the edges
-// times the number of ids at worst.
+// The error is a *CycleError with a smallest cycle: of several the one with the
+// earliest of ids, which it begins with.
+//
+// The cost is the square of the number of ids at worst, times their dependencies.
 func Order(ids []string, deps map[string][]string) ([]string, error) {
 	s := sorter{deps: deps, left: map[string]bool{}}
 	for _, id := range ids {
