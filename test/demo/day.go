@@ -17,13 +17,12 @@ func (d *demo) createOwners(ctx context.Context) error {
 	if err := d.apply(ctx, "samples.yaml"); err != nil {
 		return err
 	}
-	if err := d.untilServed(ctx, namespaceOne, 2); err != nil {
+	if err := d.untilServed(ctx, namespaceOne, 2, began); err != nil {
 		return err
 	}
-	if err := d.untilServed(ctx, namespaceTwo, 3); err != nil {
+	if err := d.untilServed(ctx, namespaceTwo, 3, began); err != nil {
 		return err
 	}
-	d.say("Both are served %s after they were created.", seconds(time.Since(began)))
 	if err := d.showOwners(ctx); err != nil {
 		return err
 	}
@@ -31,9 +30,8 @@ func (d *demo) createOwners(ctx context.Context) error {
 }
 
 // untilServed waits until the Memcached of a namespace is served by size Pods,
-// and says so itself.
-func (d *demo) untilServed(ctx context.Context, namespace string, size int64) error {
-	began := time.Now()
+// and says so itself. Times are told from began.
+func (d *demo) untilServed(ctx context.Context, namespace string, size int64, began time.Time) error {
 	what := fmt.Sprintf("Deployment %s/%s is %d/%d", namespace, ownerName, size, size)
 	err := until(ctx, d.deployments(namespace), what, func(s seen) bool {
 		deployment := s[ownerName]
@@ -79,12 +77,12 @@ func (d *demo) showStatus(ctx context.Context, namespace string) error {
 }
 
 func (d *demo) scaleByHand(ctx context.Context) error {
+	began := time.Now()
 	d.command("kubectl scale deployment %s -n %s --replicas=5", ownerName, namespaceOne)
 	scaled, err := d.patch(ctx, d.deployments(namespaceOne), `{"spec":{"replicas":5}}`)
 	if err != nil {
 		return err
 	}
-	began := time.Now()
 	err = until(ctx, d.deployments(namespaceOne), "it wants 2 replicas again", func(s seen) bool {
 		deployment := s[ownerName]
 		return number(deployment, "spec", "replicas") == 2 && number(deployment, "metadata", "generation") > scaled.GetGeneration()
@@ -92,8 +90,8 @@ func (d *demo) scaleByHand(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.say("Ambit put it back to 2 within %s.", seconds(time.Since(began)))
-	return d.untilServed(ctx, namespaceOne, 2)
+	d.say("Ambit has put it back to 2 (%s).", seconds(time.Since(began)))
+	return d.untilServed(ctx, namespaceOne, 2, began)
 }
 
 func (d *demo) deleteByHand(ctx context.Context) error {
@@ -102,18 +100,18 @@ func (d *demo) deleteByHand(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading the Deployment: %w", err)
 	}
+	began := time.Now()
 	if err := d.deployments(namespaceTwo).Delete(ctx, ownerName, metav1.DeleteOptions{}); err != nil {
 		return fmt.Errorf("deleting the Deployment: %w", err)
 	}
-	began := time.Now()
 	err = until(ctx, d.deployments(namespaceTwo), "it is there again", func(s seen) bool {
 		return s[ownerName] != nil && s[ownerName].GetUID() != before.GetUID()
 	})
 	if err != nil {
 		return err
 	}
-	d.say("Ambit made it again within %s.", seconds(time.Since(began)))
-	return d.untilServed(ctx, namespaceTwo, 3)
+	d.say("Ambit has made it again (%s).", seconds(time.Since(began)))
+	return d.untilServed(ctx, namespaceTwo, 3, began)
 }
 
 func (d *demo) resizeOwners(ctx context.Context) error {
@@ -127,12 +125,13 @@ func (d *demo) resizeOwners(ctx context.Context) error {
 }
 
 func (d *demo) resize(ctx context.Context, namespace string, size int64) error {
+	began := time.Now()
 	patch := fmt.Sprintf(`{"spec":{"size":%d}}`, size)
 	d.command("kubectl patch memcached %s -n %s --type merge -p '%s'", ownerName, namespace, patch)
 	if _, err := d.patch(ctx, d.owners(namespace), patch); err != nil {
 		return err
 	}
-	return d.untilServed(ctx, namespace, size)
+	return d.untilServed(ctx, namespace, size, began)
 }
 
 func (d *demo) deleteOwners(ctx context.Context) error {
@@ -147,6 +146,7 @@ func (d *demo) deleteOwners(ctx context.Context) error {
 		return err
 	}
 	d.say("Ambit has closed its watches of Deployments and Pods: nobody needs them (%s).", seconds(time.Since(began)))
+	d.say("Kubernetes' garbage collector removes the rest; it notices new kinds, as Memcached is, every 30 s ...")
 	for _, namespace := range []string{namespaceOne, namespaceTwo} {
 		none := func(s seen) bool { return len(s) == 0 }
 		if err := until(ctx, d.deployments(namespace), "no Deployment is left in "+namespace, none); err != nil {

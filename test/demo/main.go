@@ -42,6 +42,7 @@ func play(ctx context.Context, out io.Writer, deadline time.Duration) error {
 	}
 	d := &demo{narrator: narrator{out: out}, folder: folder}
 	fmt.Fprintln(out, "A Memcached operator from one policy file, on a real control plane.")
+	fmt.Fprintln(out, "Lines with $ are what a person would type; the demo asks the API server for the same.")
 	err = d.play(ctx, deadline)
 	if err != nil {
 		d.confess(context.WithoutCancel(ctx))

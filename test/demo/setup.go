@@ -44,7 +44,11 @@ func (d *demo) install(ctx context.Context) error {
 			return fmt.Errorf("creating namespace %q: %w", name, err)
 		}
 	}
-	return d.apply(ctx, "rbac.yaml")
+	if err := d.apply(ctx, "rbac.yaml"); err != nil {
+		return err
+	}
+	d.say("ServiceAccount %s/%s has its rights in these two namespaces, and none elsewhere.", accountNamespace, accountName)
+	return nil
 }
 
 // apply installs one of the example's files.
