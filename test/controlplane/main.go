@@ -33,11 +33,11 @@ func main() {
 }
 
 // run returns the exit code: 0 fine, 1 failed, 2 usage. SIGINT and SIGTERM end
-// both verbs in order; a second one kills.
+// both verbs in order. That takes a moment, and further ones change nothing, as
+// some programs send two at once.
 func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop)
 
 	verbs := map[string]func(context.Context, []string) error{"build": runBuild, "up": runUp}
 	if len(args) == 0 || verbs[args[0]] == nil {

@@ -41,7 +41,8 @@ type ready struct {
 }
 
 // runUp is the verb "up". main calls it on the goroutine that owns the thread
-// which the servers' lives are tied to.
+// which the servers' lives are tied to. If the program is killed with SIGKILL,
+// the servers go with it and the folder stays.
 func runUp(ctx context.Context, args []string) error {
 	o, err := parseUp(args)
 	if err != nil {
