@@ -4,19 +4,27 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
-func compileFile(t testing.TB, path string) *policy.Program {
+// memcachedText is the policy in testdata/memcached.txt.
+func memcachedText(t testing.TB) []byte {
 	t.Helper()
-	data, err := os.ReadFile(path)
+	data, err := os.ReadFile("testdata/memcached.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	documents, err := policy.Parse(filepath.Base(path), data)
+	text, _, _ := strings.Cut(string(data), separator)
+	return []byte(text)
+}
+
+func compile(t testing.TB, data []byte) *policy.Program {
+	t.Helper()
+	documents, err := policy.Parse("memcached.yaml", data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,13 +35,28 @@ func compileFile(t testing.TB, path string) *policy.Program {
 	return program
 }
 
+// TestShippedPolicies: what the repository shows to users compiles.
+func TestShippedPolicies(t *testing.T) {
+	files, err := filepath.Glob("../../policies/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no policies: %v", err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compile(t, data)
+	}
+}
+
 var memcached = cel.Activation{
 	"owner":  map[string]any{"metadata": map[string]any{"name": "m1", "namespace": "ns"}, "spec": map[string]any{"size": int64(2)}},
 	"policy": map[string]any{"name": "memcached", "namespace": "ambit-system"},
 }
 
 func TestMemcachedSelector(t *testing.T) {
-	s := compileFile(t, "testdata/memcached.yaml").Watches[0].Selector
+	s := compile(t, memcachedText(t)).Watches[0].Selector
 	exact, err := s.For(context.Background(), memcached)
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +80,7 @@ func TestMemcachedSelector(t *testing.T) {
 }
 
 func TestMemcachedPlaces(t *testing.T) {
-	p := compileFile(t, "testdata/memcached.yaml")
+	p := compile(t, memcachedText(t))
 	for _, c := range []struct{ reason, what, want string }{
 		{"the policy itself", "", "memcached.yaml:4"},
 		{"a leaf of a template", "children.deployment.template.spec.replicas", "memcached.yaml:22"},
@@ -74,18 +97,9 @@ func TestMemcachedPlaces(t *testing.T) {
 }
 
 func BenchmarkCompileMemcached(b *testing.B) {
-	data, err := os.ReadFile("testdata/memcached.yaml")
-	if err != nil {
-		b.Fatal(err)
-	}
+	data := memcachedText(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		documents, err := policy.Parse("memcached.yaml", data)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, err := policy.Compile(documents[0]); err != nil {
-			b.Fatal(err)
-		}
+		compile(b, data)
 	}
 }
