@@ -50,7 +50,7 @@ can be short:
 Times are left out of the conditions. Exit code 1 when the owner would be Stalled.`,
 		Example: example(`
 # What a new owner gets
-ambit render -f policies/memcached.yaml --owner examples/memcached/sample.yaml
+ambit render -f policies/memcached.yaml --owner owner.yaml
 
 # The status once Deployment and Pods are there
 kubectl get deployments,pods -o yaml > observed.yaml

@@ -9,21 +9,23 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
 
 // ambitProcess is a running bin/ambit.
 type ambitProcess struct {
-	cmd *exec.Cmd
-	log *logBuffer
+	cmd      *exec.Cmd
+	log      *logBuffer
+	stopping atomic.Bool // stop was called: its end is wanted
 	// ended is closed when the process has ended; err is how, valid after that.
 	ended chan struct{}
 	err   error
 }
 
 // startAmbit starts bin/ambit with the given arguments. onEnd is called, from
-// another goroutine, when the process ends.
+// another goroutine, when the process ends without being stopped.
 func startAmbit(onEnd func(), args ...string) (*ambitProcess, error) {
 	p := &ambitProcess{cmd: exec.Command(ambitBinary, args...), log: &logBuffer{}, ended: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
@@ -34,7 +36,9 @@ func startAmbit(onEnd func(), args ...string) (*ambitProcess, error) {
 	go func() {
 		p.err = p.cmd.Wait()
 		close(p.ended)
-		onEnd()
+		if !p.stopping.Load() {
+			onEnd()
+		}
 	}()
 	return p, nil
 }
@@ -54,6 +58,7 @@ func environment() []string {
 // stop ends the process with SIGTERM and says how it ended: nil for exit code 0.
 // A process that does not end in time is killed, which is an error.
 func (p *ambitProcess) stop(patience time.Duration) error {
+	p.stopping.Store(true)
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("sending SIGTERM: %w", err)
 	}

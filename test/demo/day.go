@@ -146,7 +146,6 @@ func (d *demo) deleteOwners(ctx context.Context) error {
 		return err
 	}
 	d.say("Ambit has closed its watches of Deployments and Pods: nobody needs them (%s).", seconds(time.Since(began)))
-	d.say("Kubernetes' garbage collector removes the rest; it notices new kinds, as Memcached is, every 30 s ...")
 	for _, namespace := range []string{namespaceOne, namespaceTwo} {
 		none := func(s seen) bool { return len(s) == 0 }
 		if err := until(ctx, d.deployments(namespace), "no Deployment is left in "+namespace, none); err != nil {
@@ -155,7 +154,7 @@ func (d *demo) deleteOwners(ctx context.Context) error {
 		if err := until(ctx, d.pods(namespace), "no Pod is left in "+namespace, none); err != nil {
 			return err
 		}
-		d.say("No Deployment and no Pod is left in %s (%s).", namespace, seconds(time.Since(began)))
+		d.say("Kubernetes has collected what they owned: no Deployment and no Pod is left in %s (%s).", namespace, seconds(time.Since(began)))
 	}
 	return nil
 }

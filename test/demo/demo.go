@@ -54,8 +54,8 @@ type step struct {
 // steps is the whole demo, in order.
 func steps() []step {
 	return []step{
-		{"Start a control plane: etcd, kube-apiserver with RBAC, kube-controller-manager, kube-scheduler, KWOK", (*demo).startControlPlane},
-		{"Install the kind Memcached, two namespaces, and the rights of Ambit in them", (*demo).install},
+		{"Start a control plane (etcd, kube-apiserver, kube-controller-manager, kube-scheduler, KWOK) with the kind Memcached", (*demo).startControlPlane},
+		{"Make two namespaces, and give Ambit its rights in them", (*demo).install},
 		{"Run bin/ambit as " + accountUser, (*demo).runAmbit},
 		{"Create a Memcached of size 2 in " + namespaceOne + " and one of size 3 in " + namespaceTwo, (*demo).createOwners},
 		{"Scale a Deployment by hand", (*demo).scaleByHand},

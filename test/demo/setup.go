@@ -16,7 +16,7 @@ import (
 
 func (d *demo) startControlPlane(ctx context.Context) error {
 	var err error
-	if d.control, err = cluster.Start(ctx, cluster.Options{Audit: true}); err != nil {
+	if d.control, err = cluster.Start(ctx, cluster.Options{Audit: true, CRDs: []string{exampleFiles + "crd.yaml"}}); err != nil {
 		return err
 	}
 	if d.objects, err = dynamic.NewForConfig(d.control.Admin()); err != nil {
@@ -30,13 +30,11 @@ func (d *demo) startControlPlane(ctx context.Context) error {
 		return fmt.Errorf("asking for the version: %w", err)
 	}
 	d.say("Kubernetes %s answers at %s.", version.GitVersion, d.control.Admin().Host)
+	d.say("%s is there from the start: Kubernetes' garbage collector looks for new kinds every 30 s only.", exampleFiles+"crd.yaml")
 	return nil
 }
 
 func (d *demo) install(ctx context.Context) error {
-	if err := d.apply(ctx, "crd.yaml"); err != nil {
-		return err
-	}
 	for _, name := range []string{namespaceOne, namespaceTwo} {
 		d.command("kubectl create namespace %s", name)
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -84,7 +82,7 @@ func (d *demo) runAmbit(ctx context.Context) error {
 	return nil
 }
 
-func (d *demo) stopAmbit(context.Context) error {
+func (d *demo) stopAmbit(ctx context.Context) error {
 	p := d.ambit
 	d.ambit = nil
 	d.command("kill -TERM %d", p.cmd.Process.Pid)
@@ -92,5 +90,8 @@ func (d *demo) stopAmbit(context.Context) error {
 		return fmt.Errorf("stopping ambit: %w", err)
 	}
 	d.say("It ended with exit code 0.")
-	return nil
+	if err := d.untilStreams(ctx, ""); err != nil {
+		return err
+	}
+	return d.count()
 }

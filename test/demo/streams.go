@@ -3,11 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/ambit-dev/ambit/test/cluster"
 )
 
 // auditInterval is how often the audit log is looked at: it is a file, and does
@@ -38,5 +41,30 @@ func (d *demo) untilStreams(ctx context.Context, want string) error {
 	if err != nil {
 		return fmt.Errorf("waiting until ambit's open watches are %q, they are %q: %w", want, got, err)
 	}
+	return nil
+}
+
+// count tells what Ambit asked of the API server in all, by its audit log.
+func (d *demo) count() error {
+	requests, err := d.control.Audit().Since(cluster.Mark{}, accountUser)
+	if err != nil {
+		return err
+	}
+	var writes, reads, watches, refused int
+	for _, r := range requests {
+		switch {
+		case r.IsWatchOpened():
+			watches++
+		case r.IsWatch():
+		case r.IsRead():
+			reads++
+		case r.IsWrite() && r.Resource != "selfsubjectreviews":
+			writes++
+		}
+		if r.Code == http.StatusForbidden {
+			refused++
+		}
+	}
+	d.say("In all it opened %d watches, did %d other reads and %d writes; %d requests were refused.", watches, reads, writes, refused)
 	return nil
 }
