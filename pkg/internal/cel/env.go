@@ -15,7 +15,8 @@ import (
 // Env is a set of variables that expressions may use, with Kubernetes' functions
 // and macros. It is immutable and safe for concurrent use.
 type Env struct {
-	env *celgo.Env
+	env       *celgo.Env
+	variables map[string]bool
 }
 
 // base is the environment without variables. Making it takes milliseconds, so
@@ -28,15 +29,29 @@ var base = sync.OnceValue(func() *celgo.Env {
 // NewEnv makes an environment with these variables, all of type dyn. The error
 // is for names that are not identifiers.
 func NewEnv(variables ...string) (*Env, error) {
-	options := make([]celgo.EnvOption, len(variables))
-	for i, name := range variables {
-		options[i] = celgo.Variable(name, celgo.DynType)
+	declared := make(map[string]bool, len(variables))
+	options := make([]celgo.EnvOption, 0, len(variables))
+	for _, name := range variables {
+		if !isIdentifier(name) {
+			return nil, fmt.Errorf("making a CEL environment: variable %q is not an identifier", name)
+		}
+		declared[name] = true
+		options = append(options, celgo.Variable(name, celgo.DynType))
 	}
 	env, err := base().Extend(options...)
 	if err != nil {
 		return nil, fmt.Errorf("making a CEL environment with variables %s: %w", strings.Join(variables, ", "), err)
 	}
-	return &Env{env: env}, nil
+	return &Env{env: env, variables: declared}, nil
+}
+
+func isIdentifier(name string) bool {
+	for i := range len(name) {
+		if !isWord(name[i]) {
+			return false
+		}
+	}
+	return name != "" && (name[0] < '0' || name[0] > '9')
 }
 
 // Issue is a mistake in the source of an expression.
@@ -68,7 +83,7 @@ func (e *Env) Compile(source string) (*Expr, []Issue) {
 	if err != nil {
 		return nil, []Issue{{Message: err.Error()}}
 	}
-	reads := readsOf(checked.NativeRep().Expr())
+	reads := readsOf(checked.NativeRep().Expr(), e.variables)
 	return &Expr{
 		source: source, program: program, root: checked.NativeRep().Expr(),
 		output: checked.OutputType(), reads: reads, variables: sortedKeys(reads),

@@ -2,6 +2,7 @@ package cel
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
@@ -10,15 +11,17 @@ import (
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
 )
 
-// readsOf finds the free variables of an expression, and what it can read of
-// each.
+// readsOf finds which of these variables an expression uses, and what it can
+// read of each.
 //
 // The walk follows what a part of the expression denotes: a place below a
 // variable (`owner.spec`, an element of a list that a macro runs over) or
-// something computed. A field of a place is a place; whatever else is done with
-// a place reads all below it. So the result errs only to the side of too much.
-func readsOf(root ast.Expr) map[string]*fields.Set {
-	r := reader{reads: map[string]*fields.Set{}}
+// something computed. A field of a place is a place, and so is what gives a value
+// on unchanged, or only some elements of it, as filter() does. has() and size()
+// read of a place only that it is there. Whatever else is done with a place reads
+// all below it. So the result errs only to the side of too much.
+func readsOf(root ast.Expr, variables map[string]bool) map[string]*fields.Set {
+	r := reader{variables: variables, reads: map[string]*fields.Set{}}
 	r.use(root, nil)
 	return r.reads
 }
@@ -51,19 +54,31 @@ func (s *scope) find(name string) *scope {
 }
 
 type reader struct {
-	reads map[string]*fields.Set
+	variables map[string]bool
+	reads     map[string]*fields.Set
 }
 
+// record notes that all at and below a place is read.
 func (r *reader) record(p place) {
-	if p == nil {
-		return
+	if p != nil {
+		r.of(p).Add(p[1:]...)
 	}
+}
+
+// present notes that of a place only its presence is read.
+func (r *reader) present(p place) {
+	if p != nil {
+		r.of(p).AddPresence(p[1:]...)
+	}
+}
+
+func (r *reader) of(p place) *fields.Set {
 	set, ok := r.reads[p[0]]
 	if !ok {
 		set = &fields.Set{}
 		r.reads[p[0]] = set
 	}
-	set.Add(p[1:]...)
+	return set
 }
 
 // use walks a part whose whole value is used.
@@ -74,17 +89,13 @@ func (r *reader) use(e ast.Expr, s *scope) { r.record(r.walk(e, s)) }
 func (r *reader) walk(e ast.Expr, s *scope) place {
 	switch e.Kind() {
 	case ast.IdentKind:
-		if local := s.find(e.AsIdent()); local != nil {
-			local.used = true
-			return local.bound
-		}
-		return place{e.AsIdent()}
+		return r.walkIdent(e.AsIdent(), s)
 	case ast.SelectKind:
 		return r.walkSelect(e.AsSelect(), s)
 	case ast.CallKind:
 		return r.walkCall(e.AsCall(), s)
 	case ast.ComprehensionKind:
-		r.walkComprehension(e.AsComprehension(), s)
+		return r.walkComprehension(e.AsComprehension(), s)
 	case ast.ListKind:
 		for _, element := range e.AsList().Elements() {
 			r.use(element, s)
@@ -102,10 +113,24 @@ func (r *reader) walk(e ast.Expr, s *scope) place {
 	return nil
 }
 
+// walkIdent finds what a name stands for. With a dot before it, it is never a
+// macro's variable. Names of types are no variables.
+func (r *reader) walkIdent(name string, s *scope) place {
+	if local := s.find(name); local != nil {
+		local.used = true
+		return local.bound
+	}
+	if name = strings.TrimPrefix(name, "."); r.variables[name] {
+		r.of(place{name}) // it is used, whatever of it
+		return place{name}
+	}
+	return nil
+}
+
 func (r *reader) walkSelect(sel ast.SelectExpr, s *scope) place {
 	at := r.walk(sel.Operand(), s).field(sel.FieldName())
 	if sel.IsTestOnly() {
-		r.record(at)
+		r.present(at)
 		return nil
 	}
 	return at
@@ -113,26 +138,41 @@ func (r *reader) walkSelect(sel ast.SelectExpr, s *scope) place {
 
 func (r *reader) walkCall(call ast.CallExpr, s *scope) place {
 	args := call.Args()
-	switch call.FunctionName() {
-	case operators.OptSelect, operators.Index, operators.OptIndex:
-		return r.walkIndex(args[0], args[1], s)
-	case "value":
-		if call.IsMemberFunction() && len(args) == 0 {
-			return r.walk(call.Target(), s)
-		}
-	case "orValue":
-		if call.IsMemberFunction() && len(args) == 1 {
-			r.use(args[0], s)
-			return r.walk(call.Target(), s)
-		}
-	}
 	if call.IsMemberFunction() {
-		r.use(call.Target(), s)
+		args = append([]ast.Expr{call.Target()}, args...)
 	}
-	for _, arg := range args {
-		r.use(arg, s)
+	switch name := call.FunctionName(); {
+	case name == operators.OptSelect || name == operators.Index || name == operators.OptIndex:
+		return r.walkIndex(args[0], args[1], s)
+	case name == "size" && len(args) == 1:
+		r.present(r.walk(args[0], s).field(fields.Any))
+	case name == "hasValue" && len(args) == 1:
+		r.present(r.walk(args[0], s))
+	case passesOn[name] && len(args) > 0:
+		return r.walkFirst(args, s)
+	case (name == "first" || name == "last") && len(args) == 1:
+		return r.walk(args[0], s).field(fields.Any)
+	default:
+		for _, arg := range args {
+			r.use(arg, s)
+		}
 	}
 	return nil
+}
+
+// passesOn are the functions whose result is their target or first argument, or
+// an optional of it, or a list of elements of it, without a look at these.
+var passesOn = map[string]bool{
+	"dyn": true, "value": true, "orValue": true, "optional.of": true,
+	"reverse": true, "slice": true, "@sortByAssociatedKeys": true,
+}
+
+// walkFirst returns the place of the first argument; the others are used.
+func (r *reader) walkFirst(args []ast.Expr, s *scope) place {
+	for _, arg := range args[1:] {
+		r.use(arg, s)
+	}
+	return r.walk(args[0], s)
 }
 
 func (r *reader) walkIndex(operand, index ast.Expr, s *scope) place {
@@ -145,25 +185,4 @@ func (r *reader) walkIndex(operand, index ast.Expr, s *scope) place {
 	}
 	r.use(index, s)
 	return at.field(fields.Any)
-}
-
-// walkComprehension binds the variable of a macro to the elements of its range.
-// A macro that does not look at the elements still sees how many there are.
-func (r *reader) walkComprehension(c ast.ComprehensionExpr, s *scope) {
-	over := r.walk(c.IterRange(), s)
-	r.use(c.AccuInit(), s)
-	element := &scope{name: c.IterVar(), bound: over.field(fields.Any), outer: s}
-	inner := element
-	if c.HasIterVar2() {
-		element.bound = nil
-		inner = &scope{name: c.IterVar2(), bound: over.field(fields.Any), outer: element}
-		element = inner
-	}
-	inner = &scope{name: c.AccuVar(), outer: inner}
-	r.use(c.LoopCondition(), inner)
-	r.use(c.LoopStep(), inner)
-	r.use(c.Result(), &scope{name: c.AccuVar(), outer: s})
-	if !element.used {
-		r.record(over)
-	}
 }
