@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
@@ -170,40 +169,5 @@ func (s shape) boolean(n *yaml.Node, out reflect.Value, path string) {
 func (s shape) number(n *yaml.Node, path string) {
 	if n.Kind != yaml.ScalarNode || n.Tag != "!!int" {
 		s.at(n, "%s must be a whole number, is %s", path, describe(n))
-	}
-}
-
-// mostBytes is the longest string, as in the schema of the API.
-const mostBytes = 4096
-
-// mostItems is the longest list of a type or at a path, as in the schema of the API.
-func mostItems(t reflect.Type, path string) int {
-	switch {
-	case strings.HasSuffix(path, ".readyWhen"):
-		return 16
-	case t == reflect.TypeFor[[]v1alpha1.Watch](), t == reflect.TypeFor[[]v1alpha1.Condition]():
-		return 32
-	case t == reflect.TypeFor[[]v1alpha1.Variable](), t == reflect.TypeFor[[]v1alpha1.Child](), strings.HasSuffix(path, ".dependsOn"):
-		return 64
-	default:
-		return 1024
-	}
-}
-
-// enum returns the legal values of a string type; nil for any.
-func enum(t reflect.Type) []string {
-	switch t {
-	case reflect.TypeFor[v1alpha1.InformerMode]():
-		return []string{"Auto", "Owner", "Namespace", "Cluster"}
-	case reflect.TypeFor[v1alpha1.ApplyMode]():
-		return []string{"Apply", "Create", "Recreate"}
-	case reflect.TypeFor[v1alpha1.ExistingMode]():
-		return []string{"Refuse", "Adopt", "Merge"}
-	case reflect.TypeFor[v1alpha1.DeleteMode]():
-		return []string{"Delete", "Orphan"}
-	case reflect.TypeFor[metav1.LabelSelectorOperator]():
-		return []string{"In", "NotIn", "Exists", "DoesNotExist"}
-	default:
-		return nil
 	}
 }
