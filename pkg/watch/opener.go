@@ -19,7 +19,7 @@ type opener struct {
 	epoch  uint64
 	end    context.CancelFunc // ends the epoch
 
-	running sync.WaitGroup // list calls and taps; Add only under mu and before closed
+	running sync.WaitGroup // list calls, taps and timers; Add only under mu and before closed
 
 	mu       sync.Mutex // guards what is below
 	closed   bool
@@ -140,7 +140,11 @@ func (o *opener) once(ctx context.Context, call func() error) error {
 	clock := o.stream.owner.options.Clock
 	defer clock.AfterFunc(slotTime, release).Stop()
 	defer clock.AfterFunc(answerTime, func() { o.late(attempt) }).Stop()
-	err = call()
+	// A request needs a deep stack; in a goroutine of its own that does not stay
+	// with the stream (5 KiB each).
+	answered := make(chan error)
+	go func() { answered <- call() }()
+	err = <-answered
 	o.next()
 	return err
 }
@@ -155,8 +159,12 @@ func (o *opener) next() int {
 
 // late is called when an attempt takes long.
 func (o *opener) late(attempt int) {
+	if !o.enter() {
+		return
+	}
+	defer o.running.Done()
 	o.mu.Lock()
-	waiting := o.attempt == attempt && !o.closed
+	waiting := o.attempt == attempt
 	o.mu.Unlock()
 	if waiting {
 		o.stream.degrade(o.epoch, "NoAnswer", errNoAnswer)

@@ -11,7 +11,9 @@ const (
 	// Starting: the API server accepted; the first list is not in, or is in and
 	// the watch after it is not open yet.
 	Starting State = "Starting"
-	// Live: the first list is in and a watch is open.
+	// Live: the first list is in and a watch is open. One that ends, at its timeout
+	// for example, is opened again without leaving this state, unless that fails or
+	// is not answered for 5 seconds.
 	Live State = "Live"
 	// Degraded: the API server cannot be reached or is busy. It is tried again
 	// until it answers; objects already there stay and may be stale.

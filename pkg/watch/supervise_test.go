@@ -3,6 +3,7 @@ package watch
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -328,9 +329,9 @@ func TestNoClients(t *testing.T) {
 		s := testStreams(map[string]*server{"ns": api}, Options{})
 		defer begin(t, s)()
 		works := s.connect
-		broken := true
+		var mended atomic.Bool
 		s.connect = func(key Key) (source, error) {
-			if broken {
+			if !mended.Load() {
 				return nil, errors.New("no such account")
 			}
 			return works(key)
@@ -338,7 +339,7 @@ func TestNoClients(t *testing.T) {
 		sub := &recorder{}
 		s.Keep(sub, []Need{needOf("ns")})
 		expect(t, "told", events("StateChanged Degraded"), sub.take())
-		broken = false
+		mended.Store(true)
 		time.Sleep(time.Second)
 		expect(t, "told", events("Synced"), sub.take())
 	})
