@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"time"
 
 	"github.com/google/cel-go/common/types"
@@ -40,7 +41,7 @@ func (c *converter) convert(value ref.Val) (any, error) {
 	case types.Bool:
 		return bool(v), c.spend(0)
 	case types.Double:
-		return finite(float64(v))
+		return c.finite(float64(v))
 	case types.Uint:
 		if v > math.MaxInt64 {
 			return nil, fmt.Errorf("gives %d, which is more than a 64-bit integer holds", uint64(v))
@@ -59,6 +60,14 @@ func (c *converter) convert(value ref.Val) (any, error) {
 		return c.convertList(v)
 	}
 	return c.convertText(value)
+}
+
+// fits refuses what is too large by the number of its parts alone.
+func (c *converter) fits(s traits.Sizer) error {
+	if size, ok := s.Size().(types.Int); ok && int64(size) > int64(c.left/overhead) {
+		return errTooLarge
+	}
+	return nil
 }
 
 func (c *converter) convertText(value ref.Val) (any, error) {
@@ -86,6 +95,9 @@ func (c *converter) convertMap(m traits.Mapper) (any, error) {
 	if native, ok := m.Value().(map[string]any); ok {
 		return c.copyMap(native)
 	}
+	if err := c.fits(m); err != nil {
+		return nil, err
+	}
 	result := map[string]any{}
 	for it := m.Iterator(); it.HasNext() == types.True; {
 		key := it.Next()
@@ -108,9 +120,18 @@ func (c *converter) convertMap(m traits.Mapper) (any, error) {
 	return result, nil
 }
 
+// plainList is the type of lists whose Value costs nothing. That of a
+// concatenation first makes all of it, and of what is in it, uncounted.
+var plainList = reflect.TypeOf(types.DefaultTypeAdapter.NativeToValue([]any{}))
+
 func (c *converter) convertList(l traits.Lister) (any, error) {
-	if native, ok := l.Value().([]any); ok {
-		return c.copyList(native)
+	if reflect.TypeOf(l) == plainList {
+		if native, ok := l.Value().([]any); ok {
+			return c.copyList(native)
+		}
+	}
+	if err := c.fits(l); err != nil {
+		return nil, err
 	}
 	result := []any{}
 	for it := l.Iterator(); it.HasNext() == types.True; {
@@ -137,7 +158,7 @@ func (c *converter) copyAny(value any) (any, error) {
 	case bool, int64, nil:
 		return v, c.spend(0)
 	case float64:
-		return finite(v)
+		return c.finite(v)
 	}
 	return c.convert(types.DefaultTypeAdapter.NativeToValue(value))
 }
@@ -174,11 +195,11 @@ func (c *converter) copyList(l []any) (any, error) {
 	return result, c.spend(0)
 }
 
-func finite(f float64) (any, error) {
+func (c *converter) finite(f float64) (any, error) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return nil, fmt.Errorf("gives %v, which JSON cannot hold", f)
 	}
-	return f, nil
+	return f, c.spend(0)
 }
 
 // typeName names the type of a CEL or JSON-like value as CEL does.

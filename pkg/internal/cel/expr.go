@@ -12,6 +12,7 @@ import (
 	celgo "github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
 
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
@@ -79,7 +80,8 @@ type EvalError struct {
 	Source string
 	// Message says what happened, for users.
 	Message string
-	// NoSuchKey: it read a field that is not there.
+	// NoSuchKey: it read a field or a list element that is not there, or the value
+	// of an absent optional.
 	NoSuchKey bool
 	// Budget: it was stopped at a limit of cost, time or size.
 	Budget bool
@@ -110,13 +112,18 @@ func (x *Expr) Eval(ctx context.Context, a Activation) (any, error) {
 }
 
 func (x *Expr) failed(err error) *EvalError {
-	text := err.Error()
-	failed := &EvalError{Source: x.source, Message: text, NoSuchKey: strings.HasPrefix(text, "no such key")}
+	failed := &EvalError{Source: x.source, Message: err.Error(), NoSuchKey: isNoSuchKey(err.Error())}
 	var cancelled interpreter.EvalCancelledError
 	if errors.As(err, &cancelled) || errors.Is(err, interpreter.InterruptError{}) {
 		failed.Budget = true
 	}
 	return failed
+}
+
+// isNoSuchKey knows the errors of cel-go by their text: it has no types for them.
+func isNoSuchKey(text string) bool {
+	return strings.HasPrefix(text, "no such key") || strings.HasPrefix(text, "index out of bounds") ||
+		text == "optional.none() dereference"
 }
 
 func (x *Expr) wrongType(got any, want string) error {
@@ -125,38 +132,36 @@ func (x *Expr) wrongType(got any, want string) error {
 
 // EvalBool is Eval for an expression that must give a bool.
 func (x *Expr) EvalBool(ctx context.Context, a Activation) (bool, error) {
-	value, _, err := x.program.ContextEval(ctx, a)
-	if err != nil {
-		return false, x.failed(err)
-	}
-	if b, ok := value.(types.Bool); ok {
-		return bool(b), nil
-	}
-	return false, x.wrongType(value, "bool")
+	b, err := evalTo[types.Bool](ctx, x, a, "bool")
+	return bool(b), err
 }
 
 // EvalString is Eval for an expression that must give a string.
 func (x *Expr) EvalString(ctx context.Context, a Activation) (string, error) {
-	value, err := x.Eval(ctx, a)
-	if err != nil {
-		return "", err
+	s, err := evalTo[types.String](ctx, x, a, "string")
+	if len(s) > MaxResultBytes {
+		return "", &EvalError{Source: x.source, Message: errTooLarge.Error(), Budget: true}
 	}
-	if s, ok := value.(string); ok {
-		return s, nil
-	}
-	return "", x.wrongType(value, "string")
+	return string(s), err
 }
 
 // EvalDuration is Eval for an expression that must give a duration.
 func (x *Expr) EvalDuration(ctx context.Context, a Activation) (time.Duration, error) {
+	d, err := evalTo[types.Duration](ctx, x, a, "duration")
+	return d.Duration, err
+}
+
+func evalTo[T ref.Val](ctx context.Context, x *Expr, a Activation, want string) (T, error) {
 	value, _, err := x.program.ContextEval(ctx, a)
 	if err != nil {
-		return 0, x.failed(err)
+		var none T
+		return none, x.failed(err)
 	}
-	if d, ok := value.(types.Duration); ok {
-		return d.Duration, nil
+	result, ok := value.(T)
+	if !ok {
+		return result, x.wrongType(value, want)
 	}
-	return 0, x.wrongType(value, "duration")
+	return result, nil
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

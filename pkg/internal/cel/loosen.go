@@ -1,6 +1,8 @@
 package cel
 
 import (
+	"slices"
+
 	"github.com/google/cel-go/common/ast"
 )
 
@@ -8,7 +10,7 @@ import (
 // different types, as JSON does. Kubernetes' environment refuses these, and with
 // them every literal that holds a field of an untyped variable beside a
 // constant, as in {"app": "web", "instance": owner.metadata.name}. The elements
-// of such literals are wrapped in dyn(), which computes nothing; optional ones
+// of such literals, and keys of which one is computed, are wrapped in dyn(), which computes nothing; optional ones
 // (`?x`) are left, for a field of an untyped variable is dyn in them anyway.
 func loosen(parsed *ast.AST) {
 	l := loosener{factory: ast.NewExprFactory(), next: ast.MaxID(parsed)}
@@ -41,24 +43,28 @@ func (l *loosener) visit(e ast.Expr) {
 }
 
 func (l *loosener) visitMap(e ast.Expr) {
-	values := make([]ast.Expr, 0, e.AsMap().Size())
+	var keys, values []ast.Expr
 	for _, entry := range e.AsMap().Entries() {
+		keys = append(keys, entry.AsMapEntry().Key())
 		values = append(values, entry.AsMapEntry().Value())
 	}
-	if uniform(values) {
-		return
-	}
+	looseKeys, looseValues := !uniform(keys) && slices.ContainsFunc(keys, computed), !uniform(values)
 	entries := make([]ast.EntryExpr, 0, len(values))
 	for _, entry := range e.AsMap().Entries() {
 		m := entry.AsMapEntry()
-		value := m.Value()
-		if !m.IsOptional() {
+		key, value := m.Key(), m.Value()
+		if looseKeys {
+			key = l.dyn(key)
+		}
+		if looseValues && !m.IsOptional() {
 			value = l.dyn(value)
 		}
-		entries = append(entries, l.factory.NewMapEntry(entry.ID(), m.Key(), value, m.IsOptional()))
+		entries = append(entries, l.factory.NewMapEntry(entry.ID(), key, value, m.IsOptional()))
 	}
 	e.SetKindCase(l.factory.NewMap(e.ID(), entries))
 }
+
+func computed(e ast.Expr) bool { return e.Kind() != ast.LiteralKind }
 
 func (l *loosener) dyn(e ast.Expr) ast.Expr {
 	l.next++

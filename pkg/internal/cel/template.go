@@ -56,7 +56,7 @@ func (t *Template) Paths() *fields.Set { return t.paths }
 // or Absent. An absent optional leaves its field or list element out. Errors
 // say the place in the template and wrap *EvalError.
 func (t *Template) Render(ctx context.Context, a Activation) (any, error) {
-	result, failed := t.root.render(rendering{ctx: ctx, activation: a})
+	result, failed := t.root.render(ctx, rendering{activation: a})
 	if len(failed) > 0 {
 		return nil, failed[0]
 	}
@@ -66,7 +66,7 @@ func (t *Template) Render(ctx context.Context, a Activation) (any, error) {
 // RenderPartial is Render without the parts that fail; these are returned,
 // sorted by path.
 func (t *Template) RenderPartial(ctx context.Context, a Activation) (any, []LeafError) {
-	result, failed := t.root.render(rendering{ctx: ctx, activation: a, partial: true})
+	result, failed := t.root.render(ctx, rendering{activation: a, partial: true})
 	slices.SortFunc(failed, func(x, y LeafError) int { return strings.Compare(x.Path, y.Path) })
 	return result, failed
 }

@@ -8,7 +8,6 @@ import (
 
 // rendering is one run over a template.
 type rendering struct {
-	ctx        context.Context
 	activation Activation
 	partial    bool // false: the first failure ends the run
 }
@@ -16,12 +15,14 @@ type rendering struct {
 // node is a part of a template. Its result is only good without failures, or
 // in a partial rendering.
 type node interface {
-	render(rendering) (any, []LeafError)
+	render(context.Context, rendering) (any, []LeafError)
 }
 
 type constant struct{ value any }
 
-func (n constant) render(rendering) (any, []LeafError) { return copyJSON(n.value), nil }
+func (n constant) render(context.Context, rendering) (any, []LeafError) {
+	return copyJSON(n.value), nil
+}
 
 func copyJSON(value any) any {
 	switch v := value.(type) {
@@ -43,8 +44,8 @@ func copyJSON(value any) any {
 
 type lone struct{ expr *Expr }
 
-func (n lone) render(r rendering) (any, []LeafError) {
-	value, err := n.expr.Eval(r.ctx, r.activation)
+func (n lone) render(ctx context.Context, r rendering) (any, []LeafError) {
+	value, err := n.expr.Eval(ctx, r.activation)
 	if err != nil {
 		return Absent, []LeafError{{Err: err}}
 	}
@@ -59,22 +60,22 @@ type part struct {
 	expr    *Expr // nil: literal
 }
 
-func (n text) render(r rendering) (any, []LeafError) {
-	value, err := n.join(r)
+func (n text) render(ctx context.Context, r rendering) (any, []LeafError) {
+	value, err := n.join(ctx, r)
 	if err != nil {
 		return Absent, []LeafError{{Err: err}}
 	}
 	return value, nil
 }
 
-func (n text) join(r rendering) (string, error) {
+func (n text) join(ctx context.Context, r rendering) (string, error) {
 	var b strings.Builder
 	for _, p := range n {
 		if p.expr == nil {
 			b.WriteString(p.literal)
 			continue
 		}
-		value, err := p.expr.Eval(r.ctx, r.activation)
+		value, err := p.expr.Eval(ctx, r.activation)
 		if err != nil {
 			return "", err
 		}
@@ -109,11 +110,11 @@ type mapping struct {
 	nodes []node
 }
 
-func (n mapping) render(r rendering) (any, []LeafError) {
+func (n mapping) render(ctx context.Context, r rendering) (any, []LeafError) {
 	m := make(map[string]any, len(n.keys))
 	var failed []LeafError
 	for i, key := range n.keys {
-		value, f := n.nodes[i].render(r)
+		value, f := n.nodes[i].render(ctx, r)
 		if len(f) > 0 {
 			failed = append(failed, below(key, f)...)
 			if !r.partial {
@@ -129,11 +130,11 @@ func (n mapping) render(r rendering) (any, []LeafError) {
 
 type sequence []node
 
-func (n sequence) render(r rendering) (any, []LeafError) {
+func (n sequence) render(ctx context.Context, r rendering) (any, []LeafError) {
 	l := make([]any, 0, len(n))
 	var failed []LeafError
 	for i, element := range n {
-		value, f := element.render(r)
+		value, f := element.render(ctx, r)
 		if len(f) > 0 {
 			failed = append(failed, below("["+strconv.Itoa(i)+"]", f)...)
 			if !r.partial {
