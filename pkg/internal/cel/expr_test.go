@@ -1,7 +1,6 @@
 package cel
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -30,28 +29,33 @@ func TestEval(t *testing.T) {
 		want   any
 		failed EvalError // Message is matched in part
 	}{
-		"Int":             {source: `owner.spec.size + 1`, want: int64(4)},
-		"Double":          {source: `owner.spec.ratio * 2.0`, want: 3.0},
-		"Text":            {source: `'%d'.format([owner.spec.size])`, want: "3"},
-		"Null":            {source: `owner.spec.nothing`},
-		"Duration":        {source: `duration('90s')`, want: "1m30s"},
-		"Timestamp":       {source: `timestamp('2026-01-02T03:04:05Z')`, want: "2026-01-02T03:04:05Z"},
-		"Bytes":           {source: `b'hi'`, want: "aGk="},
-		"Quantity":        {source: `quantity('1500m')`, want: "1500m"},
-		"OptionalNone":    {source: `owner.?none`, want: Absent},
-		"OptionalInList":  {source: `[?owner.?none, 1]`, want: []any{int64(1)}},
-		"OptionalInMap":   {source: `{?'a': owner.?none, 'b': 1}`, want: map[string]any{"b": int64(1)}},
-		"MixedMap":        {source: `{"a": "x", "b": owner.spec.size, "c": [1, "y", owner.spec.on]}`, want: map[string]any{"a": "x", "b": int64(3), "c": []any{int64(1), "y", true}}},
-		"MixedNested":     {source: `[{"a": 1}, {"a": "x"}]`, want: []any{map[string]any{"a": int64(1)}, map[string]any{"a": "x"}}},
-		"Copy":            {source: `owner.spec.words`, want: []any{"b", "a"}},
-		"NoSuchKey":       {source: `owner.spec.none`, failed: EvalError{NoSuchKey: true, Message: "no such key: none"}},
-		"NoSuchKeyDeep":   {source: `owner.none.deep`, failed: EvalError{NoSuchKey: true, Message: "no such key: none"}},
-		"IntKey":          {source: `{1: 2}`, failed: EvalError{Message: "key of type int"}},
-		"Type":            {source: `type(1)`, failed: EvalError{Message: "which no field can hold"}},
-		"NotANumber":      {source: `0.0 / 0.0`, failed: EvalError{Message: "JSON cannot hold"}},
-		"DivisionByZero":  {source: `owner.spec.size / 0`, failed: EvalError{Message: "divi"}},
-		"Cost":            {source: `owner.spec.words.map(a, [1,2,3,4,5,6,7,8,9,10].map(b, [1,2,3,4,5,6,7,8,9,10].map(c, [1,2,3,4,5,6,7,8,9,10].map(d, [1,2,3,4,5,6,7,8,9,10].map(e, [1,2,3,4,5,6,7,8,9,10].map(f, [1,2,3,4,5,6,7,8,9,10].map(g, g)))))))`, failed: EvalError{Budget: true, Message: "cost limit"}},
-		"SharedListGrows": {source: `[['aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa','b','c','d','e','f','g','h','i','j']].map(x, [x,x,x,x,x,x,x,x,x,x]).map(x, [x,x,x,x,x,x,x,x,x,x]).map(x, [x,x,x,x,x,x,x,x,x,x]).map(x, [x,x,x,x,x,x,x,x,x,x]).map(x, [x,x,x,x,x,x,x,x,x,x])`, failed: EvalError{Budget: true, Message: "larger than"}},
+		"Int":            {source: `owner.spec.size + 1`, want: int64(4)},
+		"Double":         {source: `owner.spec.ratio * 2.0`, want: 3.0},
+		"Text":           {source: `'%d'.format([owner.spec.size])`, want: "3"},
+		"Null":           {source: `owner.spec.nothing`},
+		"Duration":       {source: `duration('90s')`, want: "1m30s"},
+		"Timestamp":      {source: `timestamp('2026-01-02T03:04:05Z')`, want: "2026-01-02T03:04:05Z"},
+		"Bytes":          {source: `b'hi'`, want: "aGk="},
+		"Quantity":       {source: `quantity('1500m')`, want: "1500m"},
+		"OptionalNone":   {source: `owner.?none`, want: Absent},
+		"OptionalInList": {source: `[?owner.?none, 1]`, want: []any{int64(1)}},
+		"OptionalInMap":  {source: `{?'a': owner.?none, 'b': 1}`, want: map[string]any{"b": int64(1)}},
+		"MixedMap":       {source: `{"a": "x", "b": owner.spec.size, "c": [1, "y", owner.spec.on]}`, want: map[string]any{"a": "x", "b": int64(3), "c": []any{int64(1), "y", true}}},
+		"MixedNested":    {source: `[{"a": 1}, {"a": "x"}]`, want: []any{map[string]any{"a": int64(1)}, map[string]any{"a": "x"}}},
+		"Copy":           {source: `owner.spec.words`, want: []any{"b", "a"}},
+		"NoSuchKey":      {source: `owner.spec.none`, failed: EvalError{NoSuchKey: true, Message: "no such key: none"}},
+		"OutOfBounds":    {source: `owner.spec.words[2]`, failed: EvalError{NoSuchKey: true, Message: "index out of bounds"}},
+		"Dereference":    {source: `owner.?none.value()`, failed: EvalError{NoSuchKey: true, Message: "optional.none() dereference"}},
+		"Uint":           {source: `5u`, want: int64(5)},
+		"LargeUint":      {source: `18446744073709551615u`, failed: EvalError{Message: "more than a 64-bit integer holds"}},
+		"URL":            {source: `url('http://a/b')`, want: "http://a/b"},
+		"Concatenation":  {source: `[1, 2] + [3]`, want: []any{int64(1), int64(2), int64(3)}},
+		"Computed":       {source: `{'a': [owner.spec.?size], 'b': optional.none()}`, want: map[string]any{"a": []any{int64(3)}}},
+		"NoSuchKeyDeep":  {source: `owner.none.deep`, failed: EvalError{NoSuchKey: true, Message: "no such key: none"}},
+		"IntKey":         {source: `{1: 2}`, failed: EvalError{Message: "key of type int"}},
+		"Type":           {source: `type(1)`, failed: EvalError{Message: "which no field can hold"}},
+		"NotANumber":     {source: `0.0 / 0.0`, failed: EvalError{Message: "JSON cannot hold"}},
+		"DivisionByZero": {source: `owner.spec.size / 0`, failed: EvalError{Message: "divi"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -78,6 +82,15 @@ func TestEvalTyped(t *testing.T) {
 	if d, err := mustCompile(t, env, `duration('10m')`).EvalDuration(t.Context(), a); err != nil || d != 10*time.Minute {
 		t.Errorf("duration is %v, %v", d, err)
 	}
+	if _, err := mustCompile(t, env, `duration('1s')`).EvalString(t.Context(), a); err == nil || err.Error() != "gives google.protobuf.Duration, want string" {
+		t.Errorf("a duration as a string: %v", err)
+	}
+	if s, err := mustCompile(t, env, `owner.spec.name`).EvalString(t.Context(), a); err != nil || s != "n" {
+		t.Errorf("string is %q, %v", s, err)
+	}
+	if _, err := mustCompile(t, env, `owner.none`).EvalDuration(t.Context(), a); !IsNoSuchKey(err) {
+		t.Errorf("a field that is not there, as a duration: %v", err)
+	}
 	for source, want := range map[string]string{`1`: "gives int, want bool", `'x'`: "gives string, want bool", `owner`: "gives map, want bool"} {
 		if _, err := mustCompile(t, env, source).EvalBool(t.Context(), a); err == nil || err.Error() != want {
 			t.Errorf("%s as a bool: %v, want %q", source, err, want)
@@ -85,20 +98,6 @@ func TestEvalTyped(t *testing.T) {
 	}
 	if _, err := mustCompile(t, env, `1`).EvalString(t.Context(), a); err == nil {
 		t.Error("a number passed for a string")
-	}
-}
-
-func TestInterrupt(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	list := make([]any, 10_000)
-	for i := range list {
-		list[i] = int64(i)
-	}
-	_, err := mustCompile(t, mustEnv(t, "list"), `list.map(x, x + 1)`).Eval(ctx, Activation{"list": list})
-	var failed *EvalError
-	if !errors.As(err, &failed) || !failed.Budget {
-		t.Errorf("an evaluation whose context has ended gives %v", err)
 	}
 }
 
@@ -161,28 +160,6 @@ func TestEqualityTerms(t *testing.T) {
 			got := mustCompile(t, mustEnv(t, "object", "owner"), tc.source).EqualityTerms("object")
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func BenchmarkFilterEval(b *testing.B) {
-	object := map[string]any{
-		"metadata": map[string]any{"labels": map[string]any{"app": "x"}},
-		"status":   map[string]any{"phase": "Running", "conditions": []any{map[string]any{"type": "Ready", "status": "True"}}},
-	}
-	for name, source := range map[string]string{
-		"Equality": `object.status.phase == 'Running'`,
-		"Exists":   `object.status.phase == 'Running' && object.status.conditions.exists(c, c.type == 'Ready' && c.status == 'True')`,
-	} {
-		b.Run(name, func(b *testing.B) {
-			x := mustCompile(b, mustEnv(b, "object"), source)
-			a := Activation{"object": object}
-			b.ReportAllocs()
-			for b.Loop() {
-				if ok, err := x.EvalBool(b.Context(), a); !ok || err != nil {
-					b.Fatal(ok, err)
-				}
 			}
 		})
 	}

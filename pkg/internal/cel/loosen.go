@@ -10,8 +10,9 @@ import (
 // different types, as JSON does. Kubernetes' environment refuses these, and with
 // them every literal that holds a field of an untyped variable beside a
 // constant, as in {"app": "web", "instance": owner.metadata.name}. The elements
-// of such literals, and keys of which one is computed, are wrapped in dyn(), which computes nothing; optional ones
-// (`?x`) are left, for a field of an untyped variable is dyn in them anyway.
+// of such literals, and keys of which one is computed, are wrapped in dyn(),
+// which computes nothing; optional ones (`?x`) are left, for a field of an untyped
+// variable is dyn in them anyway.
 func loosen(parsed *ast.AST) {
 	l := loosener{factory: ast.NewExprFactory(), next: ast.MaxID(parsed)}
 	ast.PostOrderVisit(parsed.Expr(), ast.NewExprVisitor(l.visit))

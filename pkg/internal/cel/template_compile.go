@@ -46,7 +46,7 @@ func (c *compiler) sets(path []any) {
 func (c *compiler) compileMap(m map[string]any, path []any) node {
 	if len(m) == 0 {
 		c.sets(path)
-		return constant{m}
+		return constant{map[string]any{}}
 	}
 	result := mapping{keys: sortedKeys(m), nodes: make([]node, 0, len(m))}
 	fixed := true
@@ -69,7 +69,7 @@ func (c *compiler) compileMap(m map[string]any, path []any) node {
 func (c *compiler) compileList(l []any, path []any) node {
 	if len(l) == 0 {
 		c.sets(path)
-		return constant{l}
+		return constant{[]any{}}
 	}
 	result := make(sequence, len(l))
 	fixed := true
