@@ -41,10 +41,11 @@ func (op *operator) snapshot(s *sources) plan.Snapshot {
 }
 
 func (op *operator) input(need watch.Need, view watch.View) plan.Input {
-	if view.Synced() {
-		return plan.Input{Objects: view.List()}
+	objects, status := view.Read()
+	if status.Synced {
+		return plan.Input{Objects: objects}
 	}
-	return plan.Input{Blocked: op.blocked(need.Key, view.Status())}
+	return plan.Input{Blocked: op.blocked(need.Key, status)}
 }
 
 // blocked says why a stream has nothing to show.
@@ -95,10 +96,7 @@ func denied(key watch.Key, message string, verbs ...string) []v1alpha1.DeniedAcc
 // list soon.
 func (s *sources) syncing() bool {
 	for _, view := range s.views {
-		if view.Synced() {
-			continue
-		}
-		if state := view.Status().State; state == watch.Starting || state == watch.Probing || state == watch.Degraded {
+		if status := view.Status(); !status.Synced && !status.State.Final() {
 			return true
 		}
 	}

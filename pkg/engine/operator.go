@@ -13,6 +13,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
+	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/pkg/watch"
 )
@@ -41,7 +42,7 @@ func newOperator(e *Engine, program *policy.Program) *operator {
 		owners:  map[types.NamespacedName]*ownerState{},
 	}
 	for _, child := range program.Children {
-		op.fields[child.GVK] = op.fields[child.GVK].Union(child.Fields)
+		op.fields[child.GVK] = op.fields[child.GVK].Union(plan.Fields(child))
 	}
 	return op
 }

@@ -125,11 +125,23 @@ func (p *pass) take(ctx context.Context, action plan.Action, outcome apply.Outco
 		log.V(1).Info("the cache is behind; will try again")
 	case outcome.Object != nil:
 		p.settle(action, outcome.Object)
-		p.engine.options.Streams.Observe(p.sourceKey(action), outcome.Object)
+		p.engine.options.Streams.Observe(p.sourceKey(action), outcome.Object, p.state.subscriber)
 		log.V(1).Info("done", "because", action.Reason)
 	default:
+		p.engine.options.Streams.Deleted(p.sourceKey(action), lastSeen(action), p.state.subscriber)
 		log.V(1).Info("deleted", "because", action.Reason)
 	}
+}
+
+// lastSeen is what an action says of the object that it deleted.
+func lastSeen(action plan.Action) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(action.GVK)
+	obj.SetNamespace(action.Namespace)
+	obj.SetName(action.Name)
+	obj.SetUID(action.UID)
+	obj.SetResourceVersion(action.ResourceVersion)
+	return obj
 }
 
 // settle remembers what the API server made of a desired object, where it is
@@ -143,17 +155,17 @@ func (p *pass) settle(action plan.Action, live *unstructured.Unstructured) {
 	p.state.settled[live.GetUID()] = plan.Digest(difference)
 }
 
-// problemKey is the child's id, as plan.Snapshot.Problems has it.
+// problemKey is as plan.Snapshot.Problems has it.
 func problemKey(action plan.Action) string {
 	if action.Child != "" {
 		return action.Child
 	}
-	return action.GVK.Kind + "/" + action.Name
+	return plan.Leftover(action.GVK.Kind, action.Name)
 }
 
 // sourceKey is the stream that shows the object of an action.
 func (p *pass) sourceKey(action plan.Action) watch.Key {
-	at := p.state.sources.children[action.Child]
+	at := p.state.sources.kinds[action.GVK]
 	return p.state.sources.needs[at.need].Key
 }
 
@@ -181,7 +193,7 @@ func (p *pass) writeStatus(ctx context.Context, planned *plan.Plan) error {
 		return nil
 	}
 	p.state.status = settledStatus{wanted: next, kept: status.Of(written)}
-	p.engine.options.Streams.Observe(p.ownerKey(found), written)
+	p.engine.options.Streams.Observe(p.ownerKey(found), written, p.operator)
 	return nil
 }
 

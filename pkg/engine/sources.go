@@ -28,8 +28,9 @@ type sources struct {
 
 	needs    []watch.Need
 	views    []watch.View
-	children map[string]slot // by child id
-	watches  map[string]slot // by watch id
+	kinds    map[schema.GroupVersionKind]slot // of children
+	children map[string]slot                  // by child id
+	watches  map[string]slot                  // by watch id
 }
 
 // slot says where the input of one child or watch comes from: a need, or
@@ -48,16 +49,13 @@ func (s *sources) holds(owner *unstructured.Unstructured, shared bool) bool {
 func (op *operator) sources(ctx context.Context, owner *unstructured.Unstructured, shared bool) *sources {
 	s := &sources{
 		uid: owner.GetUID(), resourceVersion: owner.GetResourceVersion(), shared: shared, complete: true,
-		children: map[string]slot{}, watches: map[string]slot{},
+		kinds: map[schema.GroupVersionKind]slot{}, children: map[string]slot{}, watches: map[string]slot{},
 	}
-	byKind := map[schema.GroupVersionKind]slot{}
 	for _, child := range op.program.Children {
-		at, ok := byKind[child.GVK]
-		if !ok {
-			at = op.childSource(s, owner, child.GVK)
-			byKind[child.GVK] = at
+		if _, ok := s.kinds[child.GVK]; !ok {
+			s.kinds[child.GVK] = op.childSource(s, owner, child.GVK)
 		}
-		s.children[child.ID] = at
+		s.children[child.ID] = s.kinds[child.GVK]
 	}
 	scope := plan.Bind(ctx, op.program, owner)
 	for _, w := range op.program.Watches {

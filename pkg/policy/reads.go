@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
 )
 
@@ -26,7 +25,7 @@ func (c *compiler) fields() {
 		w.Fields = always().Union(c.reads[w.ID])
 	}
 	for _, child := range p.Children {
-		child.Fields = always().Union(c.reads[child.ID]).Add("metadata", "annotations", v1alpha1.AnnotationFields)
+		child.Fields = always().Union(c.reads[child.ID])
 		if child.Template != nil {
 			child.Fields = child.Fields.Union(child.Template.Paths())
 		}
