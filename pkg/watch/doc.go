@@ -6,6 +6,7 @@
 //
 //   - A stream keeps only the fields that somebody reads, and what identifies an
 //     object (its name, namespace, uid, labels, resourceVersion and deletion).
+//     Parts that are equal in many objects are there once.
 //   - A subscriber is told of changes that alter what is kept, and of nothing
 //     else. Nothing is polled.
 //   - A stream that the API server refuses (Forbidden, Unauthenticated, Missing,

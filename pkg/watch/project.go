@@ -30,12 +30,10 @@ func newProjector(need Need) projector {
 	}
 }
 
-// object projects what a client's stream or list delivered, or returns it if it
-// is projected already. The input is not used for anything else after that.
+// object projects what a client's stream or list delivered. The input is not used
+// for anything else after that.
 func (p projector) object(obj any) (*unstructured.Unstructured, error) {
 	switch obj := obj.(type) {
-	case projected:
-		return obj.Unstructured, nil
 	case *unstructured.Unstructured:
 		return p.project(obj), nil
 	case *metav1.PartialObjectMetadata:
@@ -44,8 +42,8 @@ func (p projector) object(obj any) (*unstructured.Unstructured, error) {
 	return nil, fmt.Errorf("projecting an object: unexpected type %T", obj)
 }
 
-// projected marks an object that went through project; it lets the Reflector's
-// own list of an initial stream hold small objects.
+// projected marks an object as the store has it; it lets the Reflector's own list
+// of an initial stream hold small objects.
 type projected struct{ *unstructured.Unstructured }
 
 // project returns a new object that shares values with obj, which is not changed.

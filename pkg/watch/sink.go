@@ -39,7 +39,7 @@ func (k sink) UpdateResourceVersion(resourceVersion string) {
 // in, the Reflector keeps objects as small as the store does.
 func (k sink) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
-		object, err := k.stream.project.object(obj)
+		object, err := k.stream.keep(obj)
 		return projected{object}, err
 	}
 }
@@ -48,7 +48,7 @@ func (k sink) Transformer() cache.TransformFunc {
 func (k sink) Replace(list []any, resourceVersion string) error {
 	objects := make([]*unstructured.Unstructured, len(list))
 	for i, obj := range list {
-		object, err := k.stream.project.object(obj)
+		object, err := k.stream.keep(obj)
 		if err != nil {
 			return err
 		}
@@ -59,7 +59,7 @@ func (k sink) Replace(list []any, resourceVersion string) error {
 }
 
 func (k sink) apply(obj any, do func(*store, *unstructured.Unstructured) change) error {
-	object, err := k.stream.project.object(obj)
+	object, err := k.stream.keep(obj)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ type stream struct {
 	key     Key
 	owner   *Streams
 	project projector
+	shared  *interner
 	belongs selector
 	poked   chan struct{} // holds at most one; ends a wait
 
@@ -33,6 +34,7 @@ func newStream(owner *Streams, need Need) *stream {
 	return &stream{
 		key: need.Key, owner: owner,
 		project: newProjector(need),
+		shared:  newInterner(),
 		belongs: newSelector(need.Key),
 		poked:   make(chan struct{}, 1),
 		status:  Status{State: Probing, Since: owner.options.Clock.Now()},
@@ -146,8 +148,22 @@ func (st *stream) change(epoch uint64, do func(*store) change) {
 	st.tell(epoch, c, nil)
 }
 
+// keep makes of what a client delivered what the store has of it.
+func (st *stream) keep(obj any) (*unstructured.Unstructured, error) {
+	if done, ok := obj.(projected); ok {
+		return done.Unstructured, nil
+	}
+	object, err := st.project.object(obj)
+	if err != nil {
+		return nil, err
+	}
+	st.shared.object(object)
+	return object, nil
+}
+
 func (st *stream) observe(obj *unstructured.Unstructured, by []Subscriber) {
-	object := st.project.project(obj)
+	object := st.project.project(obj).DeepCopy() // obj stays the caller's
+	st.shared.object(object)
 	belongs := st.belongs.check(obj)
 	st.own(func(s *store) change { return s.observe(object, belongs) }, by)
 }

@@ -147,8 +147,7 @@ func (s *Streams) find(key Key) *stream {
 // its resourceVersion without it (it is deleted, or not selected). While the
 // first list is not in, the object waits and is used if the list turns out older.
 //
-// obj is not changed, and must not be by the caller: what is kept shares parts
-// of it. A key that nobody needs is ignored.
+// obj stays the caller's. A key that nobody needs is ignored.
 func (s *Streams) Observe(key Key, obj *unstructured.Unstructured, by ...Subscriber) {
 	if st := s.find(key); st != nil {
 		st.observe(obj, by)
