@@ -84,9 +84,7 @@ func (o *operator) step(t *testing.T, name, data string) {
 			o.world.create(obj, "somebody")
 		}
 	case "observe":
-		for _, obj := range objectsOf(t, data) {
-			o.world.objects = append(o.world.objects, obj)
-		}
+		o.world.objects = append(o.world.objects, objectsOf(t, data)...)
 	case "edit":
 		for _, patch := range objectsOf(t, data) {
 			o.world.edit(o.world.find(patch.GetKind(), patch.GetName()), patch.Object, "somebody")

@@ -1,0 +1,157 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func TestDiff(t *testing.T) {
+	cases := map[string]struct {
+		reason        string
+		desired, live string
+		// fields is the fieldsV1 of our entry; operation and version are Apply and v1
+		// unless entry is given.
+		fields, entry string
+		want          []string
+		migrate       bool
+	}{
+		"SameKeyOtherProtocol": {
+			reason:  "A key field that we do not set has a default: the item that sets it chooses first.",
+			desired: `{spec: {ports: [{port: 53}, {port: 53, protocol: UDP, name: u}]}}`,
+			live:    `{spec: {ports: [{port: 53, protocol: UDP, name: x}, {port: 53, protocol: TCP}]}}`,
+			fields:  `{"f:spec": {"f:ports": {'k:{"port":53,"protocol":"TCP"}': {".": {}}, 'k:{"port":53,"protocol":"UDP"}': {".": {}, "f:name": {}}}}}`,
+			want:    []string{`spec.ports[port=53,protocol=UDP].name is "x", want "u"`},
+		},
+		"ProjectedKey": {
+			reason:  "A projected object does not show the key field that we do not set; one of the items is as desired.",
+			desired: `{spec: {ports: [{port: 53, name: a}]}}`,
+			live:    `{spec: {ports: [{port: 53, name: b}, {port: 53, name: a}, {port: 53, name: c}]}}`,
+			fields:  `{"f:spec": {"f:ports": {'k:{"port":53,"protocol":"TCP"}': {".": {}, "f:port": {}, "f:name": {}}}}}`,
+		},
+		"NewItem": {
+			reason:  "An item that no entry of ours names is found by its own key.",
+			desired: `{spec: {env: [{name: A, value: "1"}, {name: B, value: "2"}]}}`,
+			live:    `{spec: {env: [{name: B, value: "x"}, {name: A, value: "1"}]}}`,
+			fields:  `{"f:spec": {"f:env": {'k:{"name":"A"}': {".": {}, "f:value": {}}}}}`,
+			want:    []string{`spec.env[name=B].value is "x", want "2"`},
+		},
+		"EscapedKey": {
+			reason:  "A key is JSON.",
+			desired: `{spec: {env: [{name: 'a"b', value: "1"}]}}`,
+			live:    `{spec: {env: [{name: c, value: "1"}, {name: 'a"b', value: "2"}]}}`,
+			fields:  `{"f:spec": {"f:env": {'k:{"name":"a\"b"}': {".": {}, "f:value": {}}}}}`,
+			want:    []string{`spec.env[name=a"b].value is "2", want "1"`},
+		},
+		"Numbers": {
+			reason:  "Numbers are equal by value, beyond the precision of floats too.",
+			desired: `{spec: {a: 3, b: 9007199254740993}}`,
+			live:    `{spec: {a: 3.0, b: 9007199254740992}}`,
+			fields:  `{"f:spec": {"f:a": {}, "f:b": {}}}`,
+			want:    []string{`spec.b is 9007199254740992, want 9007199254740993`},
+		},
+		"Empty": {
+			reason:  "What is empty equals what is not there, both ways.",
+			desired: `{spec: {a: {}, b: [], c: null, d: {x: 1}}}`,
+			live:    `{spec: {d: {x: 1, y: {}}}}`,
+			fields:  `{"f:spec": {"f:a": {}, "f:b": {}, "f:d": {"f:x": {}}}}`,
+		},
+		"OtherType": {
+			reason:  "A value of another type is a difference as a whole.",
+			desired: `{spec: {a: {x: 1}, b: [1], c: 1}}`,
+			live:    `{spec: {a: [1], b: {x: 1}, c: {x: 1}}}`,
+			fields:  `{"f:spec": {"f:a": {"f:x": {}}, "f:b": {}, "f:c": {}}}`,
+			want:    []string{`spec.a is [1], want {"x":1}`, `spec.b is {"x":1}, want [1]`, `spec.c is {"x":1}, want 1`},
+		},
+		"DefaultInAtomic": {
+			reason:  "Below a list that is ours as one, the API server's defaults are no difference.",
+			desired: `{spec: {rules: [{path: /}]}}`,
+			live:    `{spec: {rules: [{path: /, type: Prefix}]}}`,
+			fields:  `{"f:spec": {"f:rules": {}}}`,
+		},
+		"Secret": {
+			reason:  "Values of Secrets are not shown.",
+			desired: `{kind: Secret, data: {p: eA==}}`,
+			live:    `{kind: Secret, data: {p: eQ==}}`,
+			fields:  `{"f:data": {"f:p": {}}}`,
+			want:    []string{`data.p is (hidden), want (hidden)`},
+		},
+		"NoEntryOfOurs": {
+			reason:  "There are entries and none of ours: nothing could be removed later.",
+			desired: `{spec: {a: 1}}`,
+			live:    `{spec: {a: 1}}`,
+			entry:   `{manager: other, operation: Apply, apiVersion: v1, fieldsV1: {"f:spec": {"f:a": {}}}}`,
+			want:    []string{`metadata.managedFields is nothing, want us`},
+		},
+		"OtherVersion": {
+			reason:  "An entry of another version says nothing of this one, and has to be replaced.",
+			desired: `{spec: {a: 1}}`,
+			live:    `{spec: {a: 1}}`,
+			entry:   `{manager: us, operation: Update, apiVersion: v1beta1, fieldsV1: {"f:spec": {"f:old": {}}}}`,
+			want:    []string{`metadata.managedFields is of v1beta1, want us`},
+			migrate: true,
+		},
+		"Subresource": {
+			reason:  "What we write through a subresource is another matter.",
+			desired: `{spec: {a: 1}}`,
+			live:    `{spec: {a: 1}}`,
+			entry:   `{manager: us, operation: Update, apiVersion: v1, subresource: status, fieldsV1: {"f:status": {"f:a": {}}}}`,
+			want:    []string{`metadata.managedFields is nothing, want us`},
+		},
+		"UpdateDefaults": {
+			reason:  "What only our Update entry has may be a default; without a record of other fields it is none of ours.",
+			desired: `{spec: {a: 1}}`,
+			live:    `{spec: {a: 1, b: 2}}`,
+			entry:   `{manager: us, operation: Update, apiVersion: v1, fieldsV1: {"f:spec": {"f:a": {}, "f:b": {}}}}`,
+		},
+		"UpdateLabel": {
+			reason:  "Labels have no defaults: what our Update entry has of them is ours.",
+			desired: `{metadata: {labels: {a: x}}}`,
+			live:    `{metadata: {labels: {a: x, b: x}}}`,
+			entry:   `{manager: us, operation: Update, apiVersion: v1, fieldsV1: {"f:metadata": {"f:labels": {".": {}, "f:a": {}, "f:b": {}}}}}`,
+			want:    []string{`metadata.labels.b is "x", want nothing`},
+			migrate: true,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if tc.entry == "" {
+				tc.entry = "{manager: us, operation: Apply, apiVersion: v1, fieldsV1: " + tc.fields + "}"
+			}
+			desired, live := objectOf(t, tc.desired), objectOf(t, tc.live)
+			var entry map[string]any
+			decode(t, tc.entry, &entry)
+			submap(live.Object, "metadata")["managedFields"] = []any{entry}
+			live.SetAPIVersion("v1")
+			differences, migrate := compare(desired, live, "us")
+			var got []string
+			for _, d := range differences {
+				got = append(got, d.String())
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" || migrate != tc.migrate {
+				t.Errorf("%s\nmigrate: %v, want %v\n-want +got:\n%s", tc.reason, migrate, tc.migrate, diff)
+			}
+		})
+	}
+}
+
+func objectOf(t testing.TB, text string) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	decode(t, text, &u.Object)
+	return u
+}
+
+func TestDigest(t *testing.T) {
+	digest := func(want, have string) string {
+		return Digest(Diff(objectOf(t, want), objectOf(t, have), "us"))
+	}
+	const secret = `{kind: Secret, data: {p: eA==}}`
+	switch {
+	case digest(secret, secret) != "":
+		t.Error("no difference has a digest")
+	case digest(secret, `{kind: Secret, data: {p: eQ==}}`) == digest(secret, `{kind: Secret, data: {p: eg==}}`):
+		t.Error("differences that look alike have one digest, though the values are other ones")
+	}
+}
