@@ -9,7 +9,6 @@ import (
 	celgo "github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common"
 	"k8s.io/apiserver/pkg/cel/environment"
-	"k8s.io/apiserver/pkg/cel/library"
 )
 
 // Env is a set of variables that expressions may use, with Kubernetes' functions
@@ -74,18 +73,15 @@ func (e *Env) Compile(source string) (*Expr, []Issue) {
 	if issues != nil && len(issues.Errors()) > 0 {
 		return nil, toIssues(source, issues.Errors())
 	}
-	program, err := e.env.Program(checked,
-		celgo.EvalOptions(celgo.OptOptimize),
-		celgo.CostTracking(&library.CostEstimator{}),
-		celgo.CostLimit(CostLimit),
-		celgo.InterruptCheckFrequency(interruptEvery),
-	)
+	root := checked.NativeRep().Expr()
+	simple := isSimple(root)
+	program, err := e.program(checked, simple)
 	if err != nil {
 		return nil, []Issue{{Message: err.Error()}}
 	}
-	reads := readsOf(checked.NativeRep().Expr(), e.variables)
+	reads := readsOf(root, e.variables)
 	return &Expr{
-		source: source, program: program, root: checked.NativeRep().Expr(),
+		source: source, program: program, simple: simple, root: root,
 		output: checked.OutputType(), reads: reads, variables: sortedKeys(reads),
 	}, nil
 }

@@ -50,6 +50,7 @@ func (a Activation) Parent() interpreter.Activation { return nil }
 type Expr struct {
 	source    string
 	program   celgo.Program
+	simple    bool // the program has no bounds, for it needs none
 	root      ast.Expr
 	output    *celgo.Type
 	variables []string
@@ -99,7 +100,7 @@ func IsNoSuchKey(err error) bool {
 // Eval evaluates the expression. The result is a JSON-like Go value that the
 // caller owns, or Absent. Errors are *EvalError.
 func (x *Expr) Eval(ctx context.Context, a Activation) (any, error) {
-	value, _, err := x.program.ContextEval(ctx, a)
+	value, err := x.run(ctx, a)
 	if err != nil {
 		return nil, x.failed(err)
 	}
@@ -152,7 +153,7 @@ func (x *Expr) EvalDuration(ctx context.Context, a Activation) (time.Duration, e
 }
 
 func evalTo[T ref.Val](ctx context.Context, x *Expr, a Activation, want string) (T, error) {
-	value, _, err := x.program.ContextEval(ctx, a)
+	value, err := x.run(ctx, a)
 	if err != nil {
 		var none T
 		return none, x.failed(err)

@@ -1,6 +1,7 @@
 package cel
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -69,7 +70,7 @@ func checkProjection(t failer, x *Expr, owner map[string]any) {
 }
 
 func outcome(x *Expr, owner map[string]any) any {
-	value, _, err := x.program.Eval(Activation{"owner": owner})
+	value, err := x.run(context.Background(), Activation{"owner": owner})
 	if err != nil {
 		return err.Error()
 	}

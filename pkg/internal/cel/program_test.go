@@ -1,0 +1,74 @@
+package cel
+
+import (
+	"strings"
+	"testing"
+
+	celgo "github.com/google/cel-go/cel"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+func TestIsSimple(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		source string
+		want   bool
+	}{
+		"Field":    {reason: "reading a field is", source: `owner.spec.size`, want: true},
+		"Filter":   {reason: "so are comparisons of a few", source: `owner.a == 'x' && (owner.b > 1 || !has(owner.c))`, want: true},
+		"Optional": {reason: "and optionals", source: `owner.?a[?'b'].orValue({'c': 1}).c`, want: true},
+		"Macro":    {reason: "a macro runs many times", source: `owner.list.all(e, true)`},
+		"Add":      {reason: "text gets longer", source: `owner.a + owner.b`},
+		"Regex":    {reason: "an expensive function", source: `owner.a.matches('x')`},
+		"Long":     {reason: "many comparisons, of which each may be of all", source: strings.Repeat(`owner == owner && `, 50) + `true`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := mustCompile(t, mustEnv(t, "owner"), tc.source).simple; got != tc.want {
+				t.Errorf("%s: %v", tc.reason, got)
+			}
+		})
+	}
+}
+
+// TestSimpleIsTheSame: a simple expression gives the same with bounds and without.
+func TestSimpleIsTheSame(t *testing.T) {
+	env := mustEnv(t, "owner")
+	type twin struct{ simple, bounded *Expr }
+	var twins []twin
+	for _, source := range sortedKeys(corpus) {
+		simple := mustCompile(t, env, source)
+		if !simple.simple {
+			continue
+		}
+		bounded := *simple
+		bounded.simple = false
+		bounded.program = boundedProgram(t, env, source)
+		twins = append(twins, twin{simple, &bounded})
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		owner := sample()
+		mutate(t, owner)
+		for _, x := range twins {
+			if diff := cmp.Diff(outcome(x.bounded, owner), outcome(x.simple, owner)); diff != "" {
+				t.Fatalf("%s over %v (-with +without bounds):\n%s", x.simple.Source(), owner, diff)
+			}
+		}
+	})
+	if len(twins) < 20 {
+		t.Errorf("only %d expressions of the table are simple", len(twins))
+	}
+}
+
+func boundedProgram(t *testing.T, env *Env, source string) celgo.Program {
+	t.Helper()
+	parsed, _ := env.env.Parse(source)
+	loosen(parsed.NativeRep())
+	checked, _ := env.env.Check(parsed)
+	program, err := env.program(checked, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
