@@ -2,6 +2,7 @@ package cel
 
 import (
 	"strings"
+	"sync"
 	"testing"
 
 	celgo "github.com/google/cel-go/cel"
@@ -71,4 +72,23 @@ func boundedProgram(t *testing.T, env *Env, source string) celgo.Program {
 		t.Fatal(err)
 	}
 	return program
+}
+
+// TestConcurrentUse is for the race detector.
+func TestConcurrentUse(t *testing.T) {
+	x, template := mustCompile(t, mustEnv(t, "owner"), `owner.spec.list.map(e, e.name)`), mustTemplate(t, deployment())
+	a := Activation{"owner": sample()}
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			for range 50 {
+				_, err := x.Eval(t.Context(), a)
+				_, failed := template.Render(t.Context(), a)
+				if err != nil || failed != nil {
+					t.Error(err, failed)
+				}
+			}
+		})
+	}
+	group.Wait()
 }

@@ -148,7 +148,7 @@ func (r *reader) walkCall(call ast.CallExpr, s *scope) place {
 		r.present(r.walk(args[0], s).field(fields.Any))
 	case name == "hasValue" && len(args) == 1:
 		r.present(r.walk(args[0], s))
-	case passesOn[name] && len(args) > 0:
+	case passesOn(name) && len(args) > 0:
 		return r.walkFirst(args, s)
 	case (name == "first" || name == "last") && len(args) == 1:
 		return r.walk(args[0], s).field(fields.Any)
@@ -160,11 +160,14 @@ func (r *reader) walkCall(call ast.CallExpr, s *scope) place {
 	return nil
 }
 
-// passesOn are the functions whose result is their target or first argument, or
+// passesOn says whether a function's result is its target or first argument, or
 // an optional of it, or a list of elements of it, without a look at these.
-var passesOn = map[string]bool{
-	"dyn": true, "value": true, "orValue": true, "optional.of": true,
-	"reverse": true, "slice": true, "@sortByAssociatedKeys": true,
+func passesOn(function string) bool {
+	switch function {
+	case "dyn", "value", "orValue", "optional.of", "reverse", "slice", "@sortByAssociatedKeys":
+		return true
+	}
+	return false
 }
 
 // walkFirst returns the place of the first argument; the others are used.
