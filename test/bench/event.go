@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"time"
 )
@@ -18,6 +20,7 @@ type event struct {
 			Namespace  string `json:"namespace"`
 			Name       string `json:"name"`
 			Generation int64  `json:"generation"`
+			Version    string `json:"resourceVersion"`
 		} `json:"metadata"`
 		Spec struct {
 			Size     int64 `json:"size"`
@@ -66,29 +69,48 @@ func (e event) reported() int64 {
 	return 0
 }
 
-// follow sends the events of the watch at url to the observer until ctx ends. It
-// blocks; the error is why the watch ended before that.
+// follow sends the events of the collection at url to the observer until ctx
+// ends. It blocks; the error is why it ended before that. A watch that the server
+// ends, as it does when it cannot deliver events fast enough, goes on in another.
 func follow(ctx context.Context, c *http.Client, url string, to *observer) error {
+	for version := ""; ; {
+		last, err := stream(ctx, c, url+"?watch=true&timeoutSeconds=86400&resourceVersion="+version, to)
+		if err != nil {
+			return fmt.Errorf("watching %q: %w", url, err)
+		}
+		if last == "" {
+			return fmt.Errorf("watching %q: the server ends watches without an event", url)
+		}
+		version = last
+	}
+}
+
+// stream sends the events of one watch until the server ends it, and returns the
+// resourceVersion of the last, "" if there was none.
+func stream(ctx context.Context, c *http.Client, url string, to *observer) (last string, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return fmt.Errorf("making the request for %q: %w", url, err)
+		return "", err
 	}
 	res, err := c.Do(req)
 	if err != nil {
-		return fmt.Errorf("watching %q: %w", url, err)
+		return "", err
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("watching %q: %s", url, res.Status)
+		return "", errors.New(res.Status)
 	}
 	for dec := json.NewDecoder(res.Body); ; {
 		var e event
-		if err := dec.Decode(&e); err != nil {
-			return fmt.Errorf("reading the watch %q: %w", url, err)
+		if err := dec.Decode(&e); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return last, nil
+		} else if err != nil {
+			return "", err
 		}
 		if e.Type == "ERROR" {
-			return fmt.Errorf("reading the watch %q: %s", url, e.Object.Message)
+			return "", errors.New(e.Object.Message)
 		}
+		last = e.Object.Metadata.Version
 		to.see(e, time.Now())
 	}
 }

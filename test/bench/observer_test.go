@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -49,8 +50,8 @@ func TestObserver(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			o := newObserver()
-			if err := serve(t, t.Context(), o, strings.Join(tc.events, "\n")); err == nil {
-				t.Error("A watch that ends before its context does is an error.")
+			if err := serve(t, o, tc.events...); err == nil {
+				t.Error("A server that ends watches at once is an error.")
 			}
 			if diff := cmp.Diff(tc.want, o.pairs, cmp.AllowUnexported(pair{})); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
@@ -62,22 +63,31 @@ func TestObserver(t *testing.T) {
 	}
 }
 
-// serve lets the observer follow a watch with these events until it ends.
-func serve(t *testing.T, ctx context.Context, o *observer, events string) error {
+// serve lets the observer follow a server that ends each watch after one of the
+// events, and at once when there are no more.
+func serve(t *testing.T, o *observer, events ...string) error {
 	t.Helper()
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if _, err := w.Write([]byte(events)); err != nil {
+	versions := map[string]int{"": 0}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next := versions[r.URL.Query().Get("resourceVersion")]
+		if next == len(events) {
+			return
+		}
+		version := strconv.Itoa(next + 1)
+		versions[version] = next + 1
+		event := strings.Replace(events[next], `"metadata":{`, `"metadata":{"resourceVersion":"`+version+`",`, 1)
+		if _, err := w.Write([]byte(event)); err != nil {
 			t.Error(err)
 		}
 	}))
 	defer s.Close()
-	return follow(ctx, s.Client(), s.URL, o)
+	return follow(t.Context(), s.Client(), s.URL, o)
 }
 
 func TestFollowError(t *testing.T) {
-	err := serve(t, t.Context(), newObserver(), expired)
+	err := serve(t, newObserver(), ownerNew, expired)
 	if err == nil || !strings.Contains(err.Error(), "too old resource version") {
-		t.Errorf("An ERROR event ends the watch with the server's message, not %v.", err)
+		t.Errorf("An ERROR event ends following with the server's message, not %v.", err)
 	}
 }
 

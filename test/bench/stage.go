@@ -132,7 +132,7 @@ func (s *stage) watch(ctx context.Context, config *rest.Config) error {
 
 // follow follows a collection until ctx ends.
 func (s *stage) follow(ctx context.Context, c *http.Client, collection string) {
-	err := follow(ctx, c, collection+"?watch=true&timeoutSeconds=86400", s.observer)
+	err := follow(ctx, c, collection, s.observer)
 	if ctx.Err() == nil {
 		s.observer.fail(err)
 	}

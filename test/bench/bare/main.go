@@ -47,7 +47,7 @@ func run(ctx context.Context, kubeconfig string, workers int) error {
 		return fmt.Errorf("making the client: %w", err)
 	}
 
-	owners := make(chan *memcached.Memcached, 1024)
+	owners := make(chan *memcached.Memcached, 1<<16)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		defer close(owners)

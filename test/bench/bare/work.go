@@ -12,11 +12,6 @@ import (
 	"github.com/ambit-dev/ambit/test/bench/memcached"
 )
 
-// resumeAt returns the options of a watch from a resourceVersion on.
-func resumeAt(resourceVersion string) *metav1.ListOptions {
-	return &metav1.ListOptions{ResourceVersion: resourceVersion}
-}
-
 // work writes for each owner from the channel, until it is closed.
 func work(ctx context.Context, c client.Client, owners <-chan *memcached.Memcached) error {
 	for m := range owners {
