@@ -9,7 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/yaml"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
 )
 
 // readObjects decodes every object in the files, in order; lists, as kubectl
@@ -29,7 +30,7 @@ func readObjects(files []file) ([]*unstructured.Unstructured, error) {
 // decodeObjects decodes the YAML or JSON documents in data.
 func decodeObjects(data []byte) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
-	documents := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
 	for number := 1; ; number++ {
 		document, err := documents.Read()
 		if errors.Is(err, io.EOF) {
@@ -49,7 +50,7 @@ func decodeObjects(data []byte) ([]*unstructured.Unstructured, error) {
 // decodeDocument returns the objects of one document: none if it is empty, many
 // if it is a list.
 func decodeDocument(document []byte) ([]*unstructured.Unstructured, error) {
-	data, err := yaml.ToJSON(document)
+	data, err := yaml.YAMLToJSON(document)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestExitCode(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		err     error
+		code    int
+		message string
+	}{
+		"Nil":       {"No error is success.", nil, exitOK, ""},
+		"Findings":  {"What was printed already is not said again.", errFindings(), exitFindings, ""},
+		"Usage":     {"Usage errors have their own code.", usageErrorf("no %s", "file"), exitUsage, "no file"},
+		"Cluster":   {"Errors of the cluster have their own code.", clusterError(errors.New("refused")), exitCluster, "refused"},
+		"NoCluster": {"A clean end of run is success.", clusterError(nil), exitOK, ""},
+		"Wrapped":   {"The code survives wrapping.", fmt.Errorf("running: %w", usageErrorf("no file")), exitUsage, "no file"},
+		"Cobra":     {"What no command classified comes from cobra: wrong usage.", errors.New("unknown flag"), exitUsage, "unknown flag"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			code, message := exitCode(tc.err)
+			if code != tc.code || message != tc.message {
+				t.Errorf("%s exitCode(%v) = %d, %q, want %d, %q", tc.reason, tc.err, code, message, tc.code, tc.message)
+			}
+		})
+	}
+}
+
+func TestNamesIn(t *testing.T) {
+	cases := map[string]struct {
+		reason, list string
+		want         []string
+	}{
+		"Nothing": {"An empty variable limits nothing.", "", nil},
+		"Blanks":  {"Stray commas and blanks are no names.", " , ,", nil},
+		"Several": {"Names are trimmed, sorted, and come once.", "b, a,b", []string{"a", "b"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, namesIn(tc.list)); diff != "" {
+				t.Errorf("%s namesIn(%q): -want +got\n%s", tc.reason, tc.list, diff)
+			}
+		})
+	}
+}
+
+func TestPlural(t *testing.T) {
+	cases := map[string]struct {
+		n          int
+		noun, want string
+	}{
+		"One":      {1, "mistake", "1 mistake"},
+		"None":     {0, "object", "0 objects"},
+		"Policies": {2, "policy", "2 policies"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := plural(tc.n, tc.noun); got != tc.want {
+				t.Errorf("plural(%d, %q) = %q, want %q", tc.n, tc.noun, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestDecodeObjects(t *testing.T) {
+	cases := map[string]struct {
+		reason, data string
+		want         []string
+		fails        bool
+	}{
+		"Documents": {"Empty documents and comments are skipped.", "---\n# nothing\n---\n{apiVersion: v1, kind: Pod, metadata: {name: a}}\n---\n", []string{"a"}, false},
+		"List":      {"A list is taken apart, as kubectl prints one.", "{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: Pod, metadata: {name: a}}, {apiVersion: v1, kind: Pod, metadata: {name: b}}]}", []string{"a", "b"}, false},
+		"JSON":      {"JSON is YAML.", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}`, []string{"a"}, false},
+		"Kindless":  {"What has no kind is no object.", "size: 2", nil, true},
+		"Broken":    {"What is no YAML is refused.", "{", nil, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			objects, err := decodeObjects([]byte(tc.data))
+			var got []string
+			for _, object := range objects {
+				got = append(got, object.GetName())
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" || (err != nil) != tc.fails {
+				t.Errorf("%s decodeObjects: error %v, want one: %t; -want +got\n%s", tc.reason, err, tc.fails, diff)
+			}
+		})
+	}
+}
