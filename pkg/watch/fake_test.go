@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -370,4 +371,18 @@ func (b *brokenOnce) Watch(ctx context.Context, opts metav1.ListOptions) (watch.
 		return watch.NewEmptyWatch(), nil
 	}
 	return w, err
+}
+
+// slowList is a server whose lists take a second to notice that their context
+// has ended.
+type slowList struct {
+	*server
+	ended *bool
+}
+
+func (s slowList) List(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+	<-ctx.Done()
+	time.Sleep(time.Second)
+	*s.ended = true
+	return nil, ctx.Err()
 }

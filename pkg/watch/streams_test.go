@@ -81,6 +81,35 @@ func TestOneStreamForAll(t *testing.T) {
 	})
 }
 
+func TestNeedsThatRepeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := newServer()
+		s := testStreams(map[string]*server{"ns": api}, Options{})
+		defer begin(t, s)()
+		sub := &recorder{}
+		views := s.Keep(sub, []Need{needOf("ns"), needOf("ns")})
+		expect(t, "views", true, len(views) == 2 && views[0] == views[1])
+		expect(t, "told once", events("Synced"), sub.take())
+		s.Keep(sub, []Need{needOf("ns"), needOf("ns"), needOf("ns")})
+		expect(t, "needs", 1, s.States()[0].Needs)
+		s.Keep(sub, nil)
+		expect(t, "streams", 0, len(s.States()))
+	})
+}
+
+func TestReleasedBeforeStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api, other := newServer(), newServer()
+		s := testStreams(map[string]*server{"ns": api, "other": other}, Options{})
+		sub := &recorder{}
+		s.Keep(sub, []Need{needOf("ns"), needOf("other")})
+		s.Keep(sub, []Need{needOf("other")})
+		defer begin(t, s)()
+		synctest.Wait()
+		expect(t, "requests", []int{0, 1}, []int{len(api.take()), len(other.take())})
+	})
+}
+
 func TestIndexedNeeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newServer()

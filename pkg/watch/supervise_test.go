@@ -426,7 +426,7 @@ func TestSinkOfAnotherEpoch(t *testing.T) {
 		sub.take()
 		late := sink{stream: view.stream, epoch: view.Status().Epoch - 1}
 		for _, err := range []error{
-			late.Add(thing("x", "1")), late.Replace([]any{thing("y", "1")}, "1"), late.Delete(thing("x", "1")),
+			late.Add(thing("x", "1")), late.Replace([]any{thing("y", "1")}, "1"), late.Update(thing("z", "1")),
 		} {
 			if err != nil {
 				t.Error(err)
@@ -434,6 +434,49 @@ func TestSinkOfAnotherEpoch(t *testing.T) {
 		}
 		expect(t, "told", events(), sub.take())
 		expect(t, "objects", 0, len(view.List()))
+	})
+}
+
+// TestStartWaitsForCalls: a list that the Reflector has given up is waited for.
+func TestStartWaitsForCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := newServer()
+		api.old = true
+		slow := false
+		s := testStreams(nil, Options{})
+		s.connect = func(Key) (source, error) { return slowList{api, &slow}, nil }
+		stop := begin(t, s)
+		s.Keep(&recorder{}, []Need{needOf("ns")})
+		synctest.Wait()
+		stop()
+		if !slow {
+			t.Error("Start returned before the list did")
+		}
+	})
+}
+
+func TestRetryBacksOffAndResets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := newServer()
+		var asked []int
+		s := testStreams(map[string]*server{"ns": api}, Options{Retry: func(failures int) time.Duration {
+			asked = append(asked, failures)
+			return time.Second
+		}})
+		stop := begin(t, s)
+		s.Keep(&recorder{}, []Need{needOf("ns")})
+		refuse := func() {
+			synctest.Wait()
+			api.fails(statusError(403, "Forbidden"))
+			api.end(nil)
+			time.Sleep(2500 * time.Millisecond)
+			api.fails(nil)
+			time.Sleep(time.Minute)
+		}
+		refuse()
+		refuse()
+		stop()
+		expect(t, "failures in a row", []int{1, 2, 3, 1, 2, 3}, asked)
 	})
 }
 
