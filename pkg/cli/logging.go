@@ -3,6 +3,7 @@ package cli
 import (
 	"flag"
 	"io"
+	"strings"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
@@ -31,6 +32,7 @@ func (l *logging) addFlags(flags *pflag.FlagSet) {
 			panic("cli: zap refuses its own value: " + err.Error()) // a programmer's error
 		}
 		f.DefValue = value
+		f.Usage = strings.TrimSuffix(f.Usage, " Defaults to 'epoch'.")
 	}
 }
 

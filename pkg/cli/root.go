@@ -66,5 +66,11 @@ func noArgs(cmd *cobra.Command, args []string) error {
 
 // example indents the text of an example as cobra wants it.
 func example(text string) string {
-	return "  " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  ")
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	for i, line := range lines {
+		if line != "" {
+			lines[i] = "  " + line
+		}
+	}
+	return strings.Join(lines, "\n")
 }
