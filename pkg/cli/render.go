@@ -94,7 +94,7 @@ func (o *renderOptions) Run(ctx context.Context) error {
 	}
 	view := observe(program, owner, observed)
 	planned := plan.Make(ctx, program, view)
-	if err := o.print(ctx, rendering{program: program, snapshot: view, plan: planned}); err != nil {
+	if err := o.print(rendering{program: program, snapshot: view, plan: planned}); err != nil {
 		return err
 	}
 	return stalled(planned)

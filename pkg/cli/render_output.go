@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"context"
 	"fmt"
-	"maps"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,12 +19,12 @@ type rendering struct {
 }
 
 // print writes the rendering in the format that was asked for.
-func (o *renderOptions) print(ctx context.Context, r rendering) error {
+func (o *renderOptions) print(r rendering) error {
 	if o.Output == "plan" {
 		_, err := fmt.Fprint(o.Out, r.plan.String())
 		return err
 	}
-	objects := append(r.children(ctx), r.owner())
+	objects := append(r.children(), r.owner())
 	if o.Output == "json" {
 		return printData(o.Out, "json", list(objects))
 	}
@@ -52,46 +50,14 @@ func list(objects []*unstructured.Unstructured) map[string]any {
 
 // children returns the desired object of each child that is wanted and can be
 // rendered, in the order of the program.
-func (r rendering) children(ctx context.Context) []*unstructured.Unstructured {
+func (r rendering) children() []*unstructured.Unstructured {
 	var objects []*unstructured.Unstructured
-	for _, child := range r.program.Children {
-		object := desired(r.plan, child.ID)
-		if object == nil {
-			object = desired(plan.Make(ctx, r.program, unsettled(r.snapshot, child.ID)), child.ID)
-		}
-		if object != nil {
-			objects = append(objects, object)
+	for _, child := range r.plan.Children {
+		if child.Desired != nil {
+			objects = append(objects, child.Desired)
 		}
 	}
 	return objects
-}
-
-// desired returns the object of the plan's action for a child; nil if there is
-// none.
-func desired(p *plan.Plan, child string) *unstructured.Unstructured {
-	for _, action := range p.Actions {
-		if action.Child == child && action.Object != nil {
-			return action.Object
-		}
-	}
-	return nil
-}
-
-// unsettled returns the snapshot with the labels taken off the observed objects
-// of one child. A plan has no action for a child that is as it should be, and
-// so does not show it; without its labels it never is.
-func unsettled(s plan.Snapshot, child string) plan.Snapshot {
-	input := s.Children[child]
-	objects := make([]*unstructured.Unstructured, 0, len(input.Objects))
-	for _, object := range input.Objects {
-		object = object.DeepCopy()
-		object.SetLabels(nil)
-		objects = append(objects, object)
-	}
-	input.Objects = objects
-	s.Children = maps.Clone(s.Children)
-	s.Children[child] = input
-	return s
 }
 
 // owner returns the owner's identity with its new status, without the times in

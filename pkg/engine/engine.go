@@ -141,7 +141,7 @@ func (e *Engine) reconcile(ctx context.Context, key Key) (reconcile.Result, erro
 
 func (e *Engine) logger(key *Key) logr.Logger {
 	if key == nil {
-		return e.options.Logger
+		return e.options.Logger.V(1) // the controller's own coming and going
 	}
 	log := e.options.Logger.WithValues("policy", key.Policy)
 	if key.Name == "" {

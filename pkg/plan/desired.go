@@ -27,6 +27,7 @@ func (p *planner) render(ctx context.Context, c *child) bool {
 		return c.block(problem)
 	}
 	c.desired = &unstructured.Unstructured{Object: object}
+	c.state.Desired = c.desired
 	return p.alone(c)
 }
 

@@ -146,6 +146,9 @@ type ChildState struct {
 	Reason string
 	// Message says what the child waits for, or what blocks it.
 	Message string
+	// Desired is the object as the policy wants it, the same as in the child's
+	// action if it has one; nil while it cannot be rendered or is not wanted.
+	Desired *unstructured.Unstructured
 }
 
 // Leftover is the key in Snapshot.Problems of the deletion of an object that no

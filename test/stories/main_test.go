@@ -11,7 +11,7 @@ import (
 var control *cluster.Cluster
 
 func TestMain(m *testing.M) {
-	os.Exit(cluster.Main(m, cluster.Options{Audit: true, Users: users()}, func(c *cluster.Cluster) { control = c }))
+	os.Exit(cluster.Main(m, cluster.Options{Audit: true, Users: users(), CRDs: []string{"../../examples/memcached/crd.yaml"}}, func(c *cluster.Cluster) { control = c }))
 }
 
 // users are the identities that stories may run as: one each, so that the audit
