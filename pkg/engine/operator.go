@@ -12,8 +12,6 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
-	"github.com/ambit-dev/ambit/pkg/internal/fields"
-	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/pkg/watch"
 )
@@ -24,8 +22,8 @@ type operator struct {
 	engine  *Engine
 	id      string
 	program *policy.Program
-	manager string                                  // field manager
-	fields  map[schema.GroupVersionKind]*fields.Set // kept of children, by kind
+	manager string // field manager
+	kept    kept
 
 	mu      sync.Mutex // guards what is below; never held over a call out of this package
 	views   map[string]watch.View
@@ -37,13 +35,10 @@ func newOperator(e *Engine, program *policy.Program) *operator {
 	op := &operator{
 		engine: e, id: program.Namespace + "/" + program.Name, program: program,
 		manager: v1alpha1.FieldManager(program.Name),
-		fields:  map[schema.GroupVersionKind]*fields.Set{},
 		members: members{},
 		owners:  map[types.NamespacedName]*ownerState{},
 	}
-	for _, child := range program.Children {
-		op.fields[child.GVK] = op.fields[child.GVK].Union(plan.Fields(child))
-	}
+	op.kept = keptBy(program, op.manager)
 	return op
 }
 
@@ -118,9 +113,9 @@ func (op *operator) ownerNeed(owner kind, namespace string) watch.Need {
 		Key: watch.Key{
 			GVR: owner.resource, Namespace: namespace,
 			LabelSelector: op.program.Owner.LabelSelector, FieldSelector: op.program.Owner.FieldSelector,
-			Form: watch.Form{Fields: op.program.Owner.Fields.String()},
+			Form: op.kept.owner.form,
 		},
-		Fields: op.program.Owner.Fields,
+		Fields: op.kept.owner.fields,
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -71,14 +70,10 @@ func (op *operator) childSource(s *sources, owner *unstructured.Unstructured, gv
 	if problem != nil {
 		return slot{problem: problem}
 	}
-	kept := op.fields[gvk]
+	p := op.kept.children[gvk]
 	return s.add(watch.Need{
-		Key: watch.Key{
-			GVR: found.resource, Namespace: owner.GetNamespace(),
-			LabelSelector: labels.Set{v1alpha1.LabelPolicy: op.program.Name}.String(),
-			Form:          watch.Form{Fields: kept.String(), Manager: op.manager},
-		},
-		Fields: kept, IndexLabel: v1alpha1.LabelOwnerUID, IndexValue: string(owner.GetUID()),
+		Key:    watch.Key{GVR: found.resource, Namespace: owner.GetNamespace(), LabelSelector: op.kept.ours, Form: p.form},
+		Fields: p.fields, IndexLabel: v1alpha1.LabelOwnerUID, IndexValue: string(owner.GetUID()),
 	})
 }
 
@@ -90,12 +85,10 @@ func (op *operator) watchSource(ctx context.Context, s *sources, owner *unstruct
 	if problem != nil {
 		return slot{problem: problem}
 	}
+	p := op.kept.watches[w.ID]
 	need := watch.Need{
-		Key: watch.Key{
-			GVR: found.resource, Namespace: owner.GetNamespace(), FieldSelector: w.FieldSelector,
-			Form: watch.Form{Fields: w.Fields.String(), Metadata: w.Fields.MetadataOnly()},
-		},
-		Fields: w.Fields,
+		Key:    watch.Key{GVR: found.resource, Namespace: owner.GetNamespace(), FieldSelector: w.FieldSelector, Form: p.form},
+		Fields: p.fields, Kind: w.GVK.Kind,
 	}
 	exact, err := w.Selector.For(ctx, scope)
 	if err != nil {

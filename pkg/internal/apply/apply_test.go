@@ -228,6 +228,14 @@ func TestRefused(t *testing.T) {
 		b := newBench(t, control.Admin(), "admin")
 		b.wantProblem(b.create("a", map[string]any{"not a key": "1"}), v1alpha1.ReasonInvalid, "not a key")
 	})
+	t.Run("UnknownField", func(t *testing.T) {
+		b := newBench(t, control.Admin(), "admin")
+		misspelt := b.desired("a", nil)
+		misspelt.Object["dta"] = map[string]any{"k": "1"}
+		b.wantProblem(b.do(plan.Action{Verb: plan.Create, Name: "a", Object: misspelt}), v1alpha1.ReasonInvalid, `unknown field "dta"`)
+		uid := b.create("a", map[string]any{"k": "1"}).Object.GetUID()
+		b.wantProblem(b.do(plan.Action{Verb: plan.Apply, Name: "a", UID: uid, Object: misspelt}), v1alpha1.ReasonInvalid, "dta")
+	})
 	t.Run("NamespaceTerminating", func(t *testing.T) {
 		b := newBench(t, control.Admin(), "admin")
 		// Without a namespace controller it stays in that state.

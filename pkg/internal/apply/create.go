@@ -14,7 +14,7 @@ import (
 )
 
 func (a *Applier) create(ctx context.Context, objects dynamic.ResourceInterface, action plan.Action, t Target) Outcome {
-	made, err := objects.Create(ctx, action.Object, metav1.CreateOptions{FieldManager: a.Manager})
+	made, err := objects.Create(ctx, action.Object, metav1.CreateOptions{FieldManager: a.Manager, FieldValidation: metav1.FieldValidationStrict})
 	if err == nil {
 		return Outcome{Object: made}
 	}

@@ -15,6 +15,9 @@
 //     object anew. Fields are forced, for the object is known to be ours.
 //  3. Delete carries a uid precondition.
 //
+// Fields that the API server does not know are refused, as kubectl does it, and
+// not dropped: a misspelt field of a template is a problem, not a silence.
+//
 // # First change after a POST
 //
 // A POST leaves a managedFields entry of operation Update. Server-side apply

@@ -23,7 +23,14 @@ func (a *Applier) apply(ctx context.Context, objects dynamic.ResourceInterface, 
 	}
 	desired := action.Object.DeepCopy()
 	desired.SetUID(action.UID)
-	applied, err := objects.Apply(ctx, action.Name, desired, metav1.ApplyOptions{FieldManager: a.Manager, Force: true})
+	body, err := desired.MarshalJSON()
+	if err != nil {
+		return a.refused(err, "patch", action, t)
+	}
+	force := true
+	applied, err := objects.Patch(ctx, action.Name, types.ApplyPatchType, body, metav1.PatchOptions{
+		FieldManager: a.Manager, Force: &force, FieldValidation: metav1.FieldValidationStrict,
+	})
 	if err == nil {
 		return Outcome{Object: applied}
 	}
