@@ -59,8 +59,12 @@ func isMissingRight(err error) bool {
 }
 
 // isBadObject says whether the API server understood the request and refuses
-// the object as such.
+// the object as such. A server-side apply with a field that the schema does not
+// have is answered with a plain 500, which only its wording tells from a fault.
 func isBadObject(err error) bool {
+	if apierrors.IsInternalError(err) || apierrors.ReasonForError(err) == metav1.StatusReasonUnknown {
+		return strings.Contains(err.Error(), "failed to create typed patch object")
+	}
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsMethodNotSupported(err) ||
 		apierrors.IsRequestEntityTooLargeError(err) || apierrors.ReasonForError(err) == metav1.StatusReasonNotAcceptable
 }
