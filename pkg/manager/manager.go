@@ -42,6 +42,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	defer c.http.CloseIdleConnections()
 	streams := watch.New(watch.Options{
 		Clients: func(string) (dynamic.Interface, metadata.Interface, error) { return c.objects, c.metadata, nil },
 		Logger:  o.Logger.WithName("watch"),

@@ -11,8 +11,8 @@ import (
 	"github.com/ambit-dev/ambit/test/cluster"
 )
 
-// TestQuiet: with 200 owners converged, Ambit neither writes nor reads, and a
-// restart writes nothing.
+// TestQuiet: with 200 owners converged, `ambit run` neither writes nor reads, and
+// when it is killed and started again it writes nothing.
 func TestQuiet(t *testing.T) {
 	const (
 		owners = 200
@@ -23,7 +23,8 @@ func TestQuiet(t *testing.T) {
 	for range 4 {
 		namespaces = append(namespaces, w.namespace(memcachedRights()...))
 	}
-	stop := w.run(namespaces, memcached(t))
+	binary := buildAmbit(t)
+	kill := w.runBinary(binary, namespaces)
 	for i := range owners {
 		w.createOwner(namespaces[i%len(namespaces)], fmt.Sprintf("cache-%d", i), 1)
 	}
@@ -36,19 +37,11 @@ func TestQuiet(t *testing.T) {
 	}
 	w.noRequests(mark, "in the steady state", func(r cluster.Request) bool { return !r.IsWatch() })
 
-	stop()
+	kill()
+	w.openStreams(map[string]int{})
 	mark = w.control.Audit().Mark()
-	w.run(namespaces, memcached(t))
-	w.eventually("the restarted Ambit watches what it watched", func(context.Context) error {
-		open, err := w.control.Audit().OpenWatches(w.user)
-		if err != nil {
-			return err
-		}
-		if want := 3 * len(namespaces); len(open) != want {
-			return fmt.Errorf("%d streams are open, want %d", len(open), want)
-		}
-		return nil
-	})
+	w.runBinary(binary, namespaces)
+	w.openStreams(map[string]int{"memcacheds": len(namespaces), "deployments": len(namespaces), "pods": len(namespaces)})
 	w.settledSince(mark)
 	w.noRequests(mark, "after a restart", func(r cluster.Request) bool { return r.IsWrite() && r.Resource != "selfsubjectreviews" })
 }
