@@ -15,6 +15,7 @@ const (
 	converge      metric = "process start to converged, s"
 	convergeCPU   metric = "processor time till then, s"
 	live          metric = "first owner made to converged, s"
+	liveRequests  metric = "requests an owner for that"
 	writes        metric = "writes an owner"
 	reads         metric = "reads an owner"
 	failed        metric = "of these refused or failed, in all"
@@ -31,7 +32,7 @@ const (
 // metrics returns all metrics in the order of the table.
 func metrics() []metric {
 	return []metric{
-		converge, convergeCPU, live, writes, reads, failed, watches, rss, peak,
+		converge, convergeCPU, live, liveRequests, writes, reads, failed, watches, rss, peak,
 		touchP50, touchP99, touchRequests, restartWrites, restartReads,
 	}
 }

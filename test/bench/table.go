@@ -16,7 +16,7 @@ func write(w io.Writer, o options, samples map[string][]sample) error {
 	fmt.Fprintf(w, "\n%d owners in %d namespaces, %d workers, medians of %d rounds, sides in turn; %s/%s, %d CPUs, %s.\n",
 		o.Owners, o.Namespaces, o.Workers, o.Rounds, runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
 	fmt.Fprint(w, `Converged: every owner has a Deployment of its size and a status about its generation.
-"process start": the owners are there before the process. "first owner made": it waits for them.
+"process start": the owners are there before the process. "first owner made": it runs before them.
 bare: only the two writes. handwritten: controller-runtime, a status patch each pass. frugal: the same
 without status patches that change nothing. Requests are counted in the audit log.
 

@@ -168,18 +168,23 @@ func (t *turn) restart(ctx context.Context) error {
 // live deletes everything, makes the owners anew while the side runs, and
 // measures until they have converged.
 func (t *turn) live(ctx context.Context) error {
-	began := t.requests.now()
+	wiped := t.requests.now()
 	if err := t.wipe(ctx); err != nil {
 		return err
 	}
-	if _, err := t.requests.quiet(ctx, t.side.user(), began, 0); err != nil {
+	if _, err := t.requests.quiet(ctx, t.side.user(), wiped, 0); err != nil {
 		return err
 	}
-	first := time.Now()
+	began, first := t.requests.now(), time.Now()
 	if err := t.create(ctx, t.owners); err != nil {
 		return err
 	}
 	at, err := t.converged(ctx, len(t.owners))
+	if err != nil {
+		return err
+	}
 	t.got[live] = at.Sub(first).Seconds()
+	counted, err := t.requests.quiet(ctx, t.side.user(), began, 1)
+	t.got[liveRequests] = float64(counted.writes+counted.reads) / float64(len(t.owners))
 	return err
 }
