@@ -15,10 +15,12 @@ import (
 
 // conditions returns the policy's and Ambit's own conditions, sorted by type.
 // Ambit's come last, because failing expressions of the others count in them.
-func (p *planner) conditions(ctx context.Context, pending bool) []metav1.Condition {
+func (p *planner) conditions(ctx context.Context, pending, partial bool) []metav1.Condition {
 	list := make([]metav1.Condition, 0, len(p.program.Conditions)+3)
-	for i := range p.program.Conditions {
-		list = append(list, p.condition(ctx, &p.program.Conditions[i], pending))
+	if !partial {
+		for i := range p.program.Conditions {
+			list = append(list, p.condition(ctx, &p.program.Conditions[i], pending))
+		}
 	}
 	list = append(list, p.own()...)
 	generation := p.snapshot.Owner.GetGeneration()
@@ -75,13 +77,26 @@ func (p *planner) condition(ctx context.Context, c *policy.Condition, pending bo
 		return result
 	}
 	result = metav1.Condition{Type: c.Type, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonExpressionFailed, Message: f.text}
+	unseen := p.unseenBy(expressionsOf(c)...)
 	switch {
+	case unseen != nil:
+		result.Reason, result.Message = unseen.Reason, "not known: "+unseen.Message
 	case !pending:
 		p.blockers.add(*f.problem())
 	case f.missing:
 		result.Reason, result.Message = v1alpha1.ReasonProgressing, "not known yet: "+f.text
 	}
 	return result
+}
+
+func expressionsOf(c *policy.Condition) []expression {
+	list := []expression{c.Status}
+	for _, x := range []*cel.Expr{c.Reason, c.Message} {
+		if x != nil {
+			list = append(list, x)
+		}
+	}
+	return list
 }
 
 func (p *planner) evaluateCondition(ctx context.Context, c *policy.Condition) (metav1.Condition, *failure) {

@@ -27,6 +27,7 @@ func Make(ctx context.Context, program *policy.Program, s Snapshot) *Plan {
 	p.decideChildren(ctx)
 	p.prune()
 	p.gather()
+	p.forgetBlocked()
 	return p.report(ctx)
 }
 
@@ -59,6 +60,8 @@ type planner struct {
 	actions       []Action
 	deletions     []Action
 	blockers      blockers
+	// unseen says why a child or watch, by id, cannot be seen: its input is blocked.
+	unseen map[string]*Problem
 }
 
 func isDeleting(obj *unstructured.Unstructured) bool {

@@ -27,7 +27,16 @@ func IsOurs(live *unstructured.Unstructured, owner types.UID) bool {
 
 // NameConflict is the problem of a child whose name is taken by an object that
 // is not ours. It names the object and who owns it.
+//
+// An object that is being deleted is only in the way for a while: mostly it was
+// the child of an owner that had the same name before.
 func NameConflict(live *unstructured.Unstructured) *Problem {
+	if isDeleting(live) {
+		return &Problem{
+			Reason:  v1alpha1.ReasonDeleting,
+			Message: fmt.Sprintf("%s %q exists, is not ours, and is being deleted: waiting for it to be gone", live.GetKind(), live.GetName()),
+		}
+	}
 	owner := "nobody"
 	if ref := metav1.GetControllerOfNoCopy(live); ref != nil {
 		owner = fmt.Sprintf("%s %q (uid %s)", ref.Kind, ref.Name, ref.UID)

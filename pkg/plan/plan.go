@@ -110,6 +110,10 @@ type Plan struct {
 	// to be written to the status: the owner is being deleted, or the policy is
 	// suspended.
 	Conditions []metav1.Condition
+	// Partial is true while an input is still to come: Status is then nil, and
+	// Conditions holds only Ambit's own. What the policy said of the owner before
+	// is to stay.
+	Partial bool
 	// RequeueAfter is when to look at the owner again if nothing happens; 0: not
 	// at all.
 	RequeueAfter time.Duration

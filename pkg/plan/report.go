@@ -11,8 +11,11 @@ import (
 func (p *planner) report(ctx context.Context) *Plan {
 	// While something blocks, what is missing may still come.
 	pending := len(p.blockers) > 0
-	plan := &Plan{Actions: p.actions, Status: p.status(ctx, pending), RequeueAfter: p.requeueAfter(ctx, pending)}
-	plan.Conditions = p.conditions(ctx, pending)
+	plan := &Plan{Actions: p.actions, Partial: p.partial(), RequeueAfter: p.requeueAfter(ctx, pending)}
+	if !plan.Partial {
+		plan.Status = p.status(ctx, pending)
+	}
+	plan.Conditions = p.conditions(ctx, pending, plan.Partial)
 	plan.Children = make([]ChildState, len(p.children))
 	for i := range p.children {
 		plan.Children[i] = p.children[i].state

@@ -14,7 +14,7 @@ import (
 )
 
 // readWatches binds each watch to its list; one that has a problem is bound to
-// the empty list, for status and conditions.
+// the empty list, and taken out before anything is said of it.
 func (p *planner) readWatches(ctx context.Context) {
 	p.watchProblems = make([]*Problem, len(p.program.Watches))
 	for i, w := range p.program.Watches {

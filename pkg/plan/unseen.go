@@ -1,0 +1,63 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+)
+
+// forgetBlocked takes what cannot be seen out of the scope, for status and
+// conditions: an expression that reads it fails, instead of taking it for absent.
+// One that decides before it reads it (`size(access.denied) > 0 ? ...`) does not.
+func (p *planner) forgetBlocked() {
+	for i, w := range p.program.Watches {
+		if problem := p.watchProblems[i]; problem != nil {
+			p.forget(w.ID, problem)
+		}
+	}
+	for i := range p.children {
+		c := &p.children[i]
+		if in := inputOf(p.snapshot.Children, c.ID); in.Blocked != nil {
+			p.forget(c.ID, in.Blocked)
+		}
+	}
+}
+
+func (p *planner) forget(id string, problem *Problem) {
+	if p.unseen == nil {
+		p.unseen = map[string]*Problem{}
+	}
+	p.unseen[id] = problem
+	delete(p.scope.vars, id)
+}
+
+// unseenBy returns why something that an expression reads cannot be seen; nil if
+// all can. Of several, the first by id.
+func (p *planner) unseenBy(expressions ...expression) *Problem {
+	if p.unseen == nil {
+		return nil
+	}
+	var ids []string
+	for _, x := range expressions {
+		for _, id := range x.Vars() {
+			if p.unseen[id] != nil {
+				ids = append(ids, id)
+			}
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	return p.unseen[slices.Min(ids)]
+}
+
+// partial says whether an input is still to come by itself, so that what would be
+// said of the owner now is not worth saying.
+func (p *planner) partial() bool {
+	for _, problem := range p.unseen {
+		if problem.Reason == v1alpha1.ReasonSyncing || problem.Reason == v1alpha1.ReasonUnavailable {
+			return true
+		}
+	}
+	return false
+}
