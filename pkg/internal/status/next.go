@@ -1,6 +1,8 @@
 package status
 
 import (
+	"math"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,18 +21,23 @@ import (
 // and the plan are not changed; the result shares nothing with the owner.
 //
 // A plan without conditions (suspended, being deleted) has nothing to say: the
-// result then equals the old status.
+// result then equals the old status. A partial plan speaks of Ambit's own
+// conditions only.
 func Next(owner *unstructured.Unstructured, program *policy.Program, p *plan.Plan, now time.Time) map[string]any {
 	old := Of(owner)
 	next := runtime.DeepCopyJSON(old)
 	if p.Conditions == nil {
 		return next
 	}
-	if program.Status != nil {
+	if program.Status != nil && !p.Partial {
 		remove(next, program.Status.Paths())
 	}
-	merge(next, p.Status)
-	next["conditions"] = conditions(old, owned(program), p.Conditions, now)
+	merge(next, asRead(p.Status))
+	var ours map[string]bool
+	if !p.Partial {
+		ours = owned(program)
+	}
+	next["conditions"] = conditions(old, ours, p.Conditions, now)
 	if generation := owner.GetGeneration(); generation != 0 && keepsObservedGeneration(old) {
 		next["observedGeneration"] = generation
 	}
@@ -45,6 +52,18 @@ func Of(owner *unstructured.Unstructured) map[string]any {
 	return map[string]any{}
 }
 
+// HasCondition says whether the status has a condition of that type.
+func HasCondition(owner *unstructured.Unstructured, kind string) bool {
+	return hasCondition(Of(owner), kind)
+}
+
+func hasCondition(status map[string]any, kind string) bool {
+	return slices.ContainsFunc(list(status["conditions"]), func(c any) bool {
+		condition, ok := c.(map[string]any)
+		return ok && condition["type"] == kind
+	})
+}
+
 // keepsObservedGeneration is false when the owner's schema is seen to have no
 // status.observedGeneration: conditions were written before, by us and with it,
 // and the field is not there. Writing it again would be a write at each pass.
@@ -52,12 +71,7 @@ func keepsObservedGeneration(old map[string]any) bool {
 	if _, ok := old["observedGeneration"]; ok {
 		return true
 	}
-	for _, c := range list(old["conditions"]) {
-		if condition, ok := c.(map[string]any); ok && condition["type"] == v1alpha1.ConditionReady {
-			return false
-		}
-	}
-	return true
+	return !hasCondition(old, v1alpha1.ConditionReady)
 }
 
 func owned(program *policy.Program) map[string]bool {
@@ -68,29 +82,37 @@ func owned(program *policy.Program) map[string]bool {
 	return types
 }
 
-// conditions returns the old conditions that are not ours, in their order, then
-// ours as planned.
+// conditions returns the old conditions in their places, ours as planned, and
+// then those that are new. Places are kept, because two writers that each put
+// theirs last would never come to rest.
 func conditions(old map[string]any, ours map[string]bool, planned []metav1.Condition, now time.Time) []any {
 	result := make([]any, 0, len(planned))
-	before := map[string]map[string]any{}
+	placed := map[string]bool{}
 	for _, c := range list(old["conditions"]) {
-		condition, ok := c.(map[string]any)
+		before, ok := c.(map[string]any)
 		if !ok {
 			continue
 		}
-		kind, _ := condition["type"].(string)
-		if ours[kind] || v1alpha1.IsReservedCondition(kind) {
-			before[kind] = condition
-			continue
+		kind, _ := before["type"].(string)
+		i := slices.IndexFunc(planned, func(p metav1.Condition) bool { return p.Type == kind })
+		switch {
+		case i >= 0 && !placed[kind]:
+			placed[kind] = true
+			result = append(result, condition(planned[i], before, now))
+		case i < 0 && !ours[kind] && !v1alpha1.IsReservedCondition(kind):
+			result = append(result, runtime.DeepCopyJSONValue(before))
 		}
-		result = append(result, runtime.DeepCopyJSONValue(condition))
 	}
 	for _, c := range planned {
-		result = append(result, condition(c, before[c.Type], now))
+		if !placed[c.Type] {
+			result = append(result, condition(c, nil, now))
+		}
 	}
 	return result
 }
 
+// condition is a planned condition as it is written, after the one that was
+// there before; nil for none.
 func condition(c metav1.Condition, before map[string]any, now time.Time) map[string]any {
 	since := now.UTC().Format(time.RFC3339)
 	if before["status"] == string(c.Status) {
@@ -102,10 +124,42 @@ func condition(c metav1.Condition, before map[string]any, now time.Time) map[str
 		"type": c.Type, "status": string(c.Status), "reason": c.Reason, "message": c.Message,
 		"lastTransitionTime": since,
 	}
-	if c.ObservedGeneration != 0 {
+	// A condition that came back without it has a schema without it.
+	_, kept := before["observedGeneration"]
+	if c.ObservedGeneration != 0 && (before == nil || kept) {
 		result["observedGeneration"] = c.ObservedGeneration
 	}
 	return result
+}
+
+// asRead returns a copy of what a template gave as it comes back from the API
+// server: without nulls, and whole numbers as integers.
+func asRead(m map[string]any) map[string]any {
+	result := make(map[string]any, len(m))
+	for key, value := range m {
+		if value != nil {
+			result[key] = valueAsRead(value)
+		}
+	}
+	return result
+}
+
+func valueAsRead(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		return asRead(v)
+	case []any:
+		l := make([]any, len(v))
+		for i, element := range v {
+			l[i] = valueAsRead(element)
+		}
+		return l
+	case float64:
+		if whole := int64(v); float64(whole) == v && math.Abs(v) < 1<<53 {
+			return whole
+		}
+	}
+	return value
 }
 
 // remove takes every field that paths cover out of m.
@@ -123,7 +177,8 @@ func remove(m map[string]any, paths *fields.Set) {
 	}
 }
 
-// merge puts from into m; maps are merged, everything else is replaced.
+// merge puts from, which it takes over, into m; maps are merged, everything else
+// is replaced.
 func merge(m, from map[string]any) {
 	for key, value := range from {
 		below, isMap := value.(map[string]any)
@@ -132,7 +187,7 @@ func merge(m, from map[string]any) {
 			merge(into, below)
 			continue
 		}
-		m[key] = runtime.DeepCopyJSONValue(value)
+		m[key] = value
 	}
 }
 
@@ -144,10 +199,11 @@ func list(v any) []any {
 // Same is Equal but for the times of conditions: it says whether two statuses
 // say the same.
 func Same(a, b map[string]any) bool {
-	return Equal(timeless(a), timeless(b))
+	return Equal(Timeless(a), Timeless(b))
 }
 
-func timeless(status map[string]any) map[string]any {
+// Timeless returns a copy of a status without the times of its conditions.
+func Timeless(status map[string]any) map[string]any {
 	result := make(map[string]any, len(status))
 	for key, value := range status {
 		result[key] = value

@@ -93,6 +93,42 @@ func TestNext(t *testing.T) {
 				"conditions": []any{written("Ready", "True", "2026-01-02T00:00:00Z")},
 			},
 		},
+		"Places": {
+			reason: "conditions keep their places, whoever wrote them first",
+			old: map[string]any{
+				"observedGeneration": int64(2),
+				"conditions":         []any{written("Ready", "True", then), map[string]any{"type": "Theirs", "status": "True"}},
+			},
+			planned:  plan.Plan{Conditions: []metav1.Condition{ready}},
+			wantSame: true,
+		},
+		"Partial": {
+			reason: "while an input is to come, what the policy said stays",
+			old: map[string]any{
+				"size": int64(1), "observedGeneration": int64(2), "conditions": []any{written("Mine", "True", then), written("Ready", "True", then)},
+			},
+			planned: plan.Plan{Partial: true, Conditions: []metav1.Condition{{Type: "Ready", Status: "False", Reason: "Ready", ObservedGeneration: 2}}},
+			want: map[string]any{
+				"size": int64(1), "observedGeneration": int64(2),
+				"conditions": []any{written("Mine", "True", then), written("Ready", "False", "2026-01-02T00:00:00Z")},
+			},
+		},
+		"AsRead": {
+			reason: "a null is no field, and a whole number reads back as an integer",
+			old: map[string]any{
+				"size": int64(1), "observedGeneration": int64(2), "conditions": []any{written("Ready", "True", then)},
+			},
+			planned:  plan.Plan{Status: map[string]any{"size": 1.0, "state": nil}, Conditions: []metav1.Condition{ready}},
+			wantSame: true,
+		},
+		"NoGenerationInConditions": {
+			reason: "a schema without observedGeneration in conditions is not written again and again",
+			old: map[string]any{"observedGeneration": int64(2), "conditions": []any{map[string]any{
+				"type": "Ready", "status": "True", "reason": "Ready", "message": "", "lastTransitionTime": then,
+			}}},
+			planned:  plan.Plan{Conditions: []metav1.Condition{ready}},
+			wantSame: true,
+		},
 		"NothingToSay": {
 			reason:   "an owner that is left alone keeps its status",
 			old:      map[string]any{"size": int64(1), "conditions": []any{written("Ready", "True", then)}},
