@@ -30,12 +30,15 @@ type Target struct {
 	OwnerUID types.UID
 }
 
-// Outcome says how an action ended. Exactly one of its fields is set, or none
-// for a delete whose object was gone already.
+// Outcome says how an action ended. Exactly one of its fields is set, Met aside,
+// or none for a delete whose object was gone already.
 type Outcome struct {
 	// Object is the live object after a create or an apply, or the object of ours
 	// that a create met.
 	Object *unstructured.Unstructured
+	// Met is true, beside Object, if the object was there already and nothing was
+	// written: the cache does not show it, or not yet.
+	Met bool
 	// Deleted is true after a delete that the API server accepted.
 	Deleted bool
 	// Problem is what stood in the way, for the next plan.

@@ -118,7 +118,7 @@ func TestStory(t *testing.T) {
 
 	t.Run("CreateAgainFindsItsOwn", func(t *testing.T) {
 		again := b.create("a", map[string]any{"k": "2"})
-		if again.Object == nil || again.Object.GetUID() != uid || b.data("a")["k"] != "1" {
+		if again.Object == nil || !again.Met || again.Object.GetUID() != uid || b.data("a")["k"] != "1" {
 			t.Errorf("a second create gave %+v and left %v, want the first object unchanged", again, b.data("a"))
 		}
 	})
@@ -153,17 +153,23 @@ func TestStory(t *testing.T) {
 		}
 	})
 	t.Run("DeleteAnotherUID", func(t *testing.T) {
-		if out := b.do(plan.Action{Verb: plan.Delete, Name: "a", UID: otherUID}); !out.Stale || b.live("a") == nil {
+		live := b.live("a")
+		if out := b.do(plan.Action{Verb: plan.Delete, Name: "a", UID: otherUID, ResourceVersion: live.GetResourceVersion()}); !out.Stale || b.live("a") == nil {
+			t.Errorf("gave %+v; the object must be there", out)
+		}
+	})
+	t.Run("DeleteWhatHasChanged", func(t *testing.T) {
+		if out := b.do(plan.Action{Verb: plan.Delete, Name: "a", UID: uid, ResourceVersion: created.Object.GetResourceVersion()}); !out.Stale || b.live("a") == nil {
 			t.Errorf("gave %+v; the object must be there", out)
 		}
 	})
 	t.Run("Delete", func(t *testing.T) {
-		if out := b.do(plan.Action{Verb: plan.Delete, Name: "a", UID: uid}); !out.Deleted || b.live("a") != nil {
+		if out := b.do(plan.Action{Verb: plan.Delete, Name: "a", UID: uid, ResourceVersion: b.live("a").GetResourceVersion()}); !out.Deleted || b.live("a") != nil {
 			t.Errorf("gave %+v; the object must be gone", out)
 		}
 	})
 	t.Run("DeleteWhatIsGone", func(t *testing.T) {
-		if out := b.do(plan.Action{Verb: plan.Delete, Name: "a", UID: uid}); out != (apply.Outcome{}) {
+		if out := b.do(plan.Action{Verb: plan.Delete, Name: "a", UID: uid, ResourceVersion: "1"}); out != (apply.Outcome{}) {
 			t.Errorf("gave %+v, want nothing", out)
 		}
 	})
@@ -189,6 +195,18 @@ func TestCreateMeetsForeign(t *testing.T) {
 	if after := b.live("b"); after.GetResourceVersion() != before.GetResourceVersion() {
 		t.Errorf("the foreign object was written")
 	}
+}
+
+// TestCreateMeetsAnotherPolicys: what another policy made for the same owner is
+// not ours to change.
+func TestCreateMeetsAnotherPolicys(t *testing.T) {
+	b := newBench(t, control.Admin(), "admin")
+	theirs := b.desired("c", map[string]any{"theirs": "1"})
+	theirs.SetLabels(map[string]string{v1alpha1.LabelPolicy: "another"})
+	if _, err := b.objects.Create(t.Context(), theirs, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	b.wantProblem(b.create("c", map[string]any{"k": "1"}), v1alpha1.ReasonNameConflict, `by policy "another"`)
 }
 
 // TestRefused: each cause of a refusal has its own reason, and a message that

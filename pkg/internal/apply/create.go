@@ -37,10 +37,14 @@ func (a *Applier) resolveExisting(ctx context.Context, objects dynamic.ResourceI
 			outcome.Problem.Message = fmt.Sprintf("%s exists, and whose it is cannot be seen: %s", describe(action), outcome.Problem.Message)
 		}
 		return outcome
-	case isOwnedBy(live, t):
-		return Outcome{Object: live}
+	case !isOwnedBy(live, t):
+		return Outcome{Problem: plan.NameConflict(live)}
 	}
-	return Outcome{Problem: plan.NameConflict(live)}
+	if other := live.GetLabels()[v1alpha1.LabelPolicy]; other != "" && other != action.Object.GetLabels()[v1alpha1.LabelPolicy] {
+		return Outcome{Problem: &plan.Problem{Reason: v1alpha1.ReasonNameConflict, Terminal: true,
+			Message: fmt.Sprintf("%s was made for this owner by policy %q; it is left as it is", describe(action), other)}}
+	}
+	return Outcome{Object: live, Met: true}
 }
 
 func isOwnedBy(obj *unstructured.Unstructured, t Target) bool {

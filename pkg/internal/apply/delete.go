@@ -13,7 +13,7 @@ import (
 func (a *Applier) delete(ctx context.Context, objects dynamic.ResourceInterface, action plan.Action, t Target) Outcome {
 	background := metav1.DeletePropagationBackground
 	err := objects.Delete(ctx, action.Name, metav1.DeleteOptions{
-		Preconditions:     metav1.NewUIDPreconditions(string(action.UID)),
+		Preconditions:     &metav1.Preconditions{UID: &action.UID, ResourceVersion: &action.ResourceVersion},
 		PropagationPolicy: &background,
 	})
 	switch {

@@ -29,10 +29,6 @@ func (a *Applier) refused(err error, verb string, action plan.Action, t Target) 
 		p.Reason, p.Terminal = v1alpha1.ReasonRefused, true
 	case isBadObject(err):
 		p.Reason, p.Terminal = v1alpha1.ReasonInvalid, true
-	case apierrors.IsNotFound(err):
-		// Not the object (create has none, apply and delete take 404 for stale): the
-		// namespace or the resource is gone.
-		p.Reason = v1alpha1.ReasonKindMissing
 	}
 	return Outcome{Problem: p}
 }

@@ -55,10 +55,13 @@ func isOtherUID(err error) bool {
 // entries. Its result is false when the apply must not go on.
 func (a *Applier) migrate(ctx context.Context, objects dynamic.ResourceInterface, action plan.Action, t Target) (Outcome, bool) {
 	live, err := objects.Get(ctx, action.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return Outcome{Stale: true}, false
+	}
 	if err != nil {
 		return a.refused(err, "get", action, t), false
 	}
-	if live.GetUID() != action.UID {
+	if live.GetUID() != action.UID || !isOwnedBy(live, t) {
 		return Outcome{Stale: true}, false
 	}
 	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, sets.New(a.Manager), a.Manager)
@@ -69,7 +72,7 @@ func (a *Applier) migrate(ctx context.Context, objects dynamic.ResourceInterface
 		return Outcome{}, true
 	}
 	_, err = objects.Patch(ctx, action.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: a.Manager})
-	if apierrors.IsConflict(err) || apierrors.IsInvalid(err) {
+	if apierrors.IsConflict(err) || apierrors.IsInvalid(err) || apierrors.IsNotFound(err) {
 		return Outcome{Stale: true}, false
 	}
 	if err != nil {
