@@ -19,6 +19,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/internal/version"
 	"github.com/ambit-dev/ambit/pkg/manager"
+	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
 // watchNamespaceVar is the environment variable that operators by convention
@@ -94,6 +95,9 @@ func (o *runOptions) Run(ctx context.Context) error {
 	programs, err := loadValid(o.Files, o.In, o.ErrOut)
 	if err != nil {
 		return err
+	}
+	if err := policy.Together(programs); err != nil {
+		return &exitError{code: exitFindings, err: err}
 	}
 	config, err := o.config()
 	if err != nil {
