@@ -22,7 +22,7 @@ import (
 
 // Options are the inputs of an Engine.
 type Options struct {
-	// Programs are the policies to run; no two with the same namespace and name.
+	// Programs are the policies to run; policy.Together says which can.
 	Programs []*policy.Program
 	// Streams are the informers. The caller starts them, before the engine, and
 	// stops them after it. Required.
@@ -67,11 +67,11 @@ func New(o Options) (*Engine, error) {
 	}
 	e := &Engine{options: o, operators: map[string]*operator{}}
 	e.kinds = newKinds(o.Mapper, o.Clock, e.enqueuePolicies)
+	if err := policy.Together(o.Programs); err != nil {
+		return nil, fmt.Errorf("making an engine: %w", err)
+	}
 	for _, program := range o.Programs {
 		op := newOperator(e, program)
-		if _, ok := e.operators[op.id]; ok {
-			return nil, fmt.Errorf("making an engine: policy %q is given twice", op.id)
-		}
 		e.operators[op.id] = op
 	}
 	return e, nil
@@ -97,9 +97,12 @@ func (e *Engine) Start(ctx context.Context) error {
 	if err := c.Watch(source.TypedFunc[Key](e.begin)); err != nil {
 		return fmt.Errorf("attaching the engine's queue: %w", err)
 	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	var background sync.WaitGroup
 	background.Go(func() { e.kinds.run(ctx) })
 	err = c.Start(ctx)
+	stop()
 	background.Wait()
 	for _, op := range e.operators {
 		op.release()

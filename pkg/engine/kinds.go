@@ -97,7 +97,8 @@ func (k *kinds) lookupAll() bool {
 	news := false
 	for _, gvk := range slices.SortedFunc(maps.Keys(wanted), compareKinds) {
 		mapping, err := k.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-		news = news || err == nil || wanted[gvk] == nil
+		before := wanted[gvk]
+		news = news || err == nil || before == nil || meta.IsNoMatchError(err) != meta.IsNoMatchError(before)
 		k.record(gvk, mapping, err)
 	}
 	return news

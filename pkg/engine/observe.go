@@ -2,21 +2,30 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/watch"
 )
 
-// syncGrace is how long a pass waits for the first list of a stream before it
-// goes on and says in the status what it waits for.
-const syncGrace = 2 * time.Second
+// How long an owner's passes wait for the first list of a stream before they go
+// on and say in the status what they wait for: an owner without a status, and
+// one whose status stands, as after a restart.
+const (
+	syncGrace      = 2 * time.Second
+	syncGraceKnown = 30 * time.Second
+)
 
-// snapshot is what the streams say now. Its objects are the cache's own.
-func (op *operator) snapshot(s *sources) plan.Snapshot {
+// snapshot is what is known now. Its objects are the cache's own.
+func (p *pass) snapshot() plan.Snapshot {
+	s := p.state.sources
 	snap := plan.Snapshot{
+		Owner: p.owner, Problems: p.problems, Settled: p.state.settled,
 		Children: make(map[string]plan.Input, len(s.children)),
 		Watches:  make(map[string]plan.Input, len(s.watches)),
 	}
@@ -26,18 +35,30 @@ func (op *operator) snapshot(s *sources) plan.Snapshot {
 			return plan.Input{Blocked: at.problem}
 		}
 		if inputs[at.need] == nil {
-			input := op.input(s.needs[at.need], s.views[at.need])
+			input := p.input(s.needs[at.need], s.views[at.need])
 			inputs[at.need] = &input
 		}
 		return *inputs[at.need]
 	}
-	for id, at := range s.children {
-		snap.Children[id] = read(at)
+	for _, child := range p.program.Children {
+		snap.Children[child.ID] = withMet(read(s.children[child.ID]), p.met[child.GVK])
 	}
 	for id, at := range s.watches {
 		snap.Watches[id] = read(at)
 	}
 	return snap
+}
+
+// withMet adds objects that the cache does not show to an input.
+func withMet(in plan.Input, met []*unstructured.Unstructured) plan.Input {
+	if len(met) == 0 {
+		return in
+	}
+	in.Objects = slices.DeleteFunc(slices.Clone(in.Objects), func(obj *unstructured.Unstructured) bool {
+		return slices.ContainsFunc(met, func(m *unstructured.Unstructured) bool { return m.GetName() == obj.GetName() })
+	})
+	in.Objects = append(in.Objects, met...)
+	return in
 }
 
 func (op *operator) input(need watch.Need, view watch.View) plan.Input {

@@ -25,7 +25,9 @@ type operator struct {
 	manager string // field manager
 	kept    kept
 
-	mu      sync.Mutex // guards what is below; never held over a call out of this package
+	// mu guards what is below. It is held over no call but View.List, which takes
+	// only the lock of its stream; streams hold none when they call Changed.
+	mu      sync.Mutex
 	views   map[string]watch.View
 	members members
 	owners  map[types.NamespacedName]*ownerState
@@ -65,8 +67,10 @@ func (op *operator) reconcile(ctx context.Context) error {
 		log.Info("policy cannot run: owners of a cluster-scoped kind are not implemented yet", "kind", op.program.Owner.GVK.String())
 		return nil
 	}
-	views := op.watchOwners(owner)
-	op.adopt(views)
+	if len(scope(op.program, op.engine.options.Namespaces)) == 0 {
+		log.Info("policy has nothing to do: its scope and the namespaces of this process have none in common")
+	}
+	op.adopt(op.watchOwners(owner))
 	return nil
 }
 
@@ -122,33 +126,31 @@ func (op *operator) ownerNeed(owner kind, namespace string) watch.Need {
 // adopt takes the views over and queues every owner in them, and every owner
 // that is no longer in them but was worked on before.
 func (op *operator) adopt(views map[string]watch.View) {
-	listed := members{}
-	for _, view := range views {
-		if !view.Synced() {
-			continue
-		}
-		for _, owner := range view.List() {
-			if op.inScope(owner.GetNamespace()) {
-				listed.add(owner.GetNamespace(), owner.GetName())
-			}
-		}
+	for name := range op.install(views) {
+		op.engine.enqueue(Key{Policy: op.id, Namespace: name.Namespace, Name: name.Name})
 	}
+}
+
+// install lists the owners and takes over the views in one step: an owner that
+// comes before it is in the list, one that comes after it finds the views.
+func (op *operator) install(views map[string]watch.View) map[types.NamespacedName]bool {
 	op.mu.Lock()
-	op.views = views
-	op.members = listed
+	defer op.mu.Unlock()
 	names := make(map[types.NamespacedName]bool, len(op.owners))
 	for name := range op.owners {
 		names[name] = true
 	}
-	op.mu.Unlock()
-	for namespace, group := range listed {
-		for name := range group.names {
-			names[types.NamespacedName{Namespace: namespace, Name: name}] = true
+	op.views, op.members = views, members{}
+	for _, view := range views {
+		for _, owner := range view.List() {
+			name := types.NamespacedName{Namespace: owner.GetNamespace(), Name: owner.GetName()}
+			if op.inScope(name.Namespace) {
+				op.members.add(name.Namespace, name.Name)
+				names[name] = true
+			}
 		}
 	}
-	for name := range names {
-		op.engine.enqueue(Key{Policy: op.id, Namespace: name.Namespace, Name: name.Name})
-	}
+	return names
 }
 
 // Changed implements watch.Subscriber for the streams of owners.
@@ -163,9 +165,10 @@ func (op *operator) Changed(event watch.Event) {
 	}
 	op.mu.Lock()
 	var again []string // owners whose watches are laid out anew
-	if event.Type == watch.Deleted {
+	switch event.Type {
+	case watch.Deleted:
 		again = op.members.remove(namespace, name)
-	} else {
+	case watch.Added:
 		again = op.members.add(namespace, name)
 	}
 	op.mu.Unlock()
@@ -195,7 +198,9 @@ func (op *operator) owner(key Key) (owner *unstructured.Unstructured, live bool)
 	if !ok || !view.Synced() {
 		return nil, false
 	}
-	return view.Get(key.Namespace, key.Name), true
+	owner = view.Get(key.Namespace, key.Name)
+	// A stream that was refused in between has lost its objects.
+	return owner, owner != nil || view.Synced()
 }
 
 // streamOfLocked names the stream of owners that shows a namespace: its own, or that

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/internal/status"
+	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/watch"
 )
 
@@ -17,12 +18,38 @@ import (
 type ownerState struct {
 	subscriber ownerSubscriber
 	sources    *sources
-	failures   int       // passes in a row that did not succeed
+	failures   int       // passes in a row that found the cache behind
 	syncing    time.Time // since when a stream has not delivered its first list; zero if all have
 	// settled are digests of differences, by uid of the child, that the API server
 	// normalises away: see plan.Snapshot.Settled.
 	settled map[types.UID]string
 	status  settledStatus
+	// refused are writes that the API server refused, by the key of the problem.
+	refused map[string]refusal
+}
+
+// refusal is a write that was refused. The same write is not tried again before
+// its time, however many events there are.
+type refusal struct {
+	what     string // which write: equal for equal writes
+	problem  plan.Problem
+	failures int // in a row, of this write
+	until    time.Time
+}
+
+// refuse notes that a write was refused.
+func (s *ownerState) refuse(key, what string, problem plan.Problem, now time.Time) {
+	failures := 0
+	if before, ok := s.refused[key]; ok && before.what == what {
+		failures = before.failures + 1
+	}
+	s.refused[key] = refusal{what: what, problem: problem, failures: failures, until: now.Add(backoff(failures))}
+}
+
+// refusedStill returns the problem of a write that was refused a short while ago.
+func (s *ownerState) refusedStill(key, what string, now time.Time) (plan.Problem, bool) {
+	r, ok := s.refused[key]
+	return r.problem, ok && r.what == what && now.Before(r.until)
 }
 
 // settledStatus remembers a status that the API server did not keep as it was
@@ -61,7 +88,7 @@ func (op *operator) state(name types.NamespacedName) *ownerState {
 	defer op.mu.Unlock()
 	state, ok := op.owners[name]
 	if !ok {
-		state = &ownerState{subscriber: op.subscriber(name), settled: map[types.UID]string{}}
+		state = &ownerState{subscriber: op.subscriber(name), settled: map[types.UID]string{}, refused: map[string]refusal{}}
 		op.owners[name] = state
 	}
 	return state
@@ -78,20 +105,19 @@ func (op *operator) forget(name types.NamespacedName) {
 	}
 }
 
-// Backoff of an owner whose pass did not succeed: doubling from the first value
-// to the last, with up to a fifth of jitter. The last value bounds how long a
-// mended cause that gives no event (a foreign object that went away) is missed.
+// Backoff of what did not succeed: doubling from the first value to the last,
+// with up to a fifth of jitter. The last value bounds how long a mended cause
+// that gives no event (a foreign object that went away) is missed.
 const (
 	retryMin = 200 * time.Millisecond
 	retryMax = time.Minute
 )
 
-// retry counts a failure and returns how long to wait.
-func (s *ownerState) retry() time.Duration {
+// backoff is how long to wait after so many failures before the last one.
+func backoff(failures int) time.Duration {
 	wait := retryMax
-	if s.failures < 9 { // 200 ms << 9 is over a minute
-		wait = min(retryMin<<s.failures, retryMax)
+	if failures < 9 { // 200 ms << 9 is over a minute
+		wait = min(retryMin<<failures, retryMax)
 	}
-	s.failures++
 	return wait + rand.N(wait/5)
 }

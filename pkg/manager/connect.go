@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -22,9 +23,12 @@ type connection struct {
 	user     string
 }
 
+// unnamed is the identity in messages where the API server does not say it.
+const unnamed = "this identity"
+
 // connect makes the clients, on one HTTP client, and asks the API server who it
-// takes us for. An error means that the API server cannot be reached or refuses
-// the identity.
+// takes us for; it may refuse to say. An error means that the API server cannot
+// be reached or does not accept the identity.
 func connect(ctx context.Context, config *rest.Config) (*connection, error) {
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -42,9 +46,13 @@ func connect(ctx context.Context, config *rest.Config) (*connection, error) {
 		return nil, fmt.Errorf("preparing the client for reviews: %w", err)
 	}
 	review, err := typed.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
-	if err != nil {
+	switch {
+	case apierrors.IsForbidden(err) || apierrors.IsNotFound(err):
+		c.user = unnamed
+	case err != nil:
 		return nil, fmt.Errorf("asking the API server at %s who we are: %w", config.Host, err)
+	default:
+		c.user = review.Status.UserInfo.Username
 	}
-	c.user = review.Status.UserInfo.Username
 	return c, nil
 }

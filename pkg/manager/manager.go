@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/dynamic"
@@ -25,7 +26,7 @@ type Options struct {
 	// Config says how to reach the API server, and as whom. Its QPS and Burst are
 	// used as they are: set QPS to -1 for no limit on this side. Required.
 	Config *rest.Config
-	// Programs are the policies to run; no two with the same namespace and name.
+	// Programs are the policies to run; policy.Together says which can.
 	Programs []*policy.Program
 	// Namespaces limits all policies to these namespaces. Empty: no limit.
 	Namespaces []string
@@ -34,6 +35,10 @@ type Options struct {
 	// Logger is for people. The zero Logger writes nothing.
 	Logger logr.Logger
 }
+
+// discoveryTimeout bounds a discovery request, which knows no context: it is how
+// long a stop may take while the API server does not answer.
+const discoveryTimeout = 10 * time.Second
 
 // Run runs the policies until ctx ends, and returns when all that it started
 // has ended: nil after a clean stop, an error if it could not start.
@@ -47,7 +52,9 @@ func Run(ctx context.Context, o Options) error {
 		Clients: func(string) (dynamic.Interface, metadata.Interface, error) { return c.objects, c.metadata, nil },
 		Logger:  o.Logger.WithName("watch"),
 	})
-	mapper, err := apiutil.NewDynamicRESTMapper(c.config, c.http)
+	discovery := *c.http
+	discovery.Timeout = discoveryTimeout
+	mapper, err := apiutil.NewDynamicRESTMapper(c.config, &discovery)
 	if err != nil {
 		return fmt.Errorf("preparing discovery: %w", err)
 	}
