@@ -33,7 +33,7 @@ build: ## Build bin/ambit.
 	$(GO_BUILD) -o bin/ambit ./cmd/ambit
 
 .PHONY: controlplane
-controlplane: ## Build what is missing of etcd, Kubernetes and KWOK into bin/ (cold: about 10 minutes).
+controlplane: ## Build what is missing of etcd, Kubernetes and KWOK into bin/ (cold: 5 to 10 minutes).
 	cd test/controlplane && go build -buildvcs=false -o ../../bin/controlplane .
 	bin/controlplane build --bin bin
 

@@ -8,7 +8,8 @@
 //     goroutine.
 //  2. A worker takes the key, fair between policies, and reads the owner from
 //     the cache of its stream. An owner that is gone, or that the policy's
-//     filter does not want, gives back all it needed.
+//     filter does not want, gives back all it needed; its children and its
+//     status stay as they are.
 //  3. Observe: the pass declares which streams this owner needs (watch.Keep).
 //     While one of them has not delivered its first list, the pass ends; the
 //     stream's Synced event brings the owner back. After syncGrace the pass
@@ -20,7 +21,8 @@
 //  5. Status: one patch, if there is a difference.
 //
 // A pass holds no lock over a request and waits for nothing but its own
-// requests. What did not succeed is tried again with a backoff of the owner's.
+// requests. A write that was refused is tried again after its backoff, whatever
+// events come before; another write for the same child is tried at once.
 //
 // Suspended policies, owners being deleted and owners whose stream is not live
 // are left as they are.
