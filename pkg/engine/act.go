@@ -48,11 +48,17 @@ func (p *pass) take(ctx context.Context, action plan.Action, outcome apply.Outco
 	key := problemKey(action)
 	if outcome.Problem != nil {
 		p.problems[key] = *outcome.Problem
-		p.state.refuse(key, write(action), *outcome.Problem, p.engine.now())
-		log.Info("refused", "reason", outcome.Problem.Reason, "message", outcome.Problem.Message)
+		level := 1
+		if p.state.refuse(key, write(action), *outcome.Problem, p.engine.now()) && ctx.Err() == nil {
+			level = 0
+		}
+		log.V(level).Info("refused", "reason", outcome.Problem.Reason, "message", outcome.Problem.Message)
 		return
 	}
-	delete(p.state.refused, key)
+	if _, before := p.state.refused[key]; before && !outcome.Stale {
+		log.Info("no longer refused")
+		delete(p.state.refused, key)
+	}
 	switch {
 	case outcome.Stale:
 		p.stale = true
@@ -68,7 +74,7 @@ func (p *pass) take(ctx context.Context, action plan.Action, outcome apply.Outco
 	default:
 		delete(p.state.settled, action.UID)
 		p.engine.options.Streams.Deleted(p.sourceKey(action), lastSeen(action), p.state.subscriber)
-		log.V(1).Info("deleted", "because", action.Reason)
+		log.Info("deleted", "because", action.Reason)
 	}
 }
 

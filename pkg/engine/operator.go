@@ -1,9 +1,12 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -24,6 +27,8 @@ type operator struct {
 	program *policy.Program
 	manager string // field manager
 	kept    kept
+	// announced: what the policy serves was logged.
+	announced atomic.Bool
 
 	// mu guards what is below. It is held over no call but View.List, which takes
 	// only the lock of its stream; streams hold none when they call Changed.
@@ -35,7 +40,7 @@ type operator struct {
 
 func newOperator(e *Engine, program *policy.Program) *operator {
 	op := &operator{
-		engine: e, id: program.Namespace + "/" + program.Name, program: program,
+		engine: e, id: strings.TrimPrefix(program.Namespace+"/"+program.Name, "/"), program: program,
 		manager: v1alpha1.FieldManager(program.Name),
 		members: members{},
 		owners:  map[types.NamespacedName]*ownerState{},
@@ -70,7 +75,9 @@ func (op *operator) reconcile(ctx context.Context) error {
 	if len(scope(op.program, op.engine.options.Namespaces)) == 0 {
 		log.Info("policy has nothing to do: its scope and the namespaces of this process have none in common")
 	}
-	op.adopt(op.watchOwners(owner))
+	views := op.watchOwners(owner)
+	op.adopt(views)
+	op.announce(ctx, views)
 	return nil
 }
 
@@ -120,6 +127,35 @@ func (op *operator) ownerNeed(owner kind, namespace string) watch.Need {
 			Form: op.kept.owner.form,
 		},
 		Fields: op.kept.owner.fields,
+	}
+}
+
+// announce logs once what the policy serves, when all its streams of owners are
+// there or refused.
+func (op *operator) announce(ctx context.Context, views map[string]watch.View) {
+	var served, refused []string
+	owners := 0
+	for namespace, view := range views {
+		objects, status := view.Read()
+		switch {
+		case status.Synced:
+			owners += len(objects)
+			served = append(served, cmp.Or(namespace, "all"))
+		case status.State.Final():
+			refused = append(refused, cmp.Or(namespace, "all"))
+		default:
+			return
+		}
+	}
+	if op.announced.Swap(true) {
+		return
+	}
+	slices.Sort(served)
+	slices.Sort(refused)
+	log := ctrllog.FromContext(ctx).WithValues("kind", op.program.Owner.GVK.Kind)
+	log.Info("serving", "namespaces", served, "refused", refused, "owners", owners)
+	if status := views[allNamespaces].Status(); status.State == watch.Forbidden {
+		log.Info("owners may not be watched in all namespaces: grant that, or give the namespaces by --namespaces or spec.scope.namespaces")
 	}
 }
 
@@ -221,7 +257,7 @@ func (op *operator) serves(ctx context.Context, owner *unstructured.Unstructured
 	}
 	wanted, err := filter.EvalBool(ctx, cel.Activation{"object": owner.Object})
 	if err != nil && !cel.IsNoSuchKey(err) {
-		ctrllog.FromContext(ctx).Error(err, "the owner filter failed; the owner is left alone")
+		ctrllog.FromContext(ctx).Info("the owner filter failed; the owner is left alone", "reason", err.Error())
 	}
 	return wanted && err == nil
 }

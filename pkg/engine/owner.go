@@ -37,13 +37,15 @@ type refusal struct {
 	until    time.Time
 }
 
-// refuse notes that a write was refused.
-func (s *ownerState) refuse(key, what string, problem plan.Problem, now time.Time) {
+// refuse notes that a write was refused, and says whether that is news.
+func (s *ownerState) refuse(key, what string, problem plan.Problem, now time.Time) (news bool) {
 	failures := 0
-	if before, ok := s.refused[key]; ok && before.what == what {
+	before, ok := s.refused[key]
+	if ok && before.what == what {
 		failures = before.failures + 1
 	}
 	s.refused[key] = refusal{what: what, problem: problem, failures: failures, until: now.Add(backoff(failures))}
+	return !ok || before.problem.Message != problem.Message
 }
 
 // refusedStill returns the problem of a write that was refused a short while ago.

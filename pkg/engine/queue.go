@@ -9,7 +9,7 @@ import (
 // Key names what a worker works on: an owner of a policy or, without a name,
 // the policy itself.
 type Key struct {
-	// Policy is the policy's namespace and name, joined by a slash.
+	// Policy is the policy's namespace, if it has one, and name, joined by a slash.
 	Policy string
 	// Namespace and Name are the owner's. Name is empty for the policy itself.
 	Namespace, Name string

@@ -3,8 +3,10 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
@@ -47,16 +49,43 @@ func (p *pass) writeStatus(ctx context.Context, planned *plan.Plan) error {
 		ctrllog.FromContext(ctx).V(1).Info("the owner has no status to write", "reason", err.Error())
 		return nil
 	case err != nil:
-		problem := plan.Problem{Reason: v1alpha1.ReasonUnavailable, Message: err.Error()}
-		p.problems[statusProblem] = problem
-		p.state.refuse(statusProblem, statusText(next), problem, p.engine.now())
-		ctrllog.FromContext(ctx).Info("the owner's status cannot be written", "reason", err.Error())
-		return nil
+		p.statusRefused(ctx, next, err)
+		if !apierrors.IsInvalid(err) || planned.Partial {
+			return nil
+		}
+		// The policy's part of the status is what is wrong: say that, in Ambit's own.
+		return p.writeStatus(ctx, planned.Stalled(v1alpha1.ReasonInvalid, err.Error()))
 	}
-	delete(p.state.refused, statusProblem)
+	if !planned.Partial {
+		delete(p.state.refused, statusProblem)
+	}
+	p.tell(ctx, planned)
 	p.state.status = settledStatus{wanted: next, kept: status.Of(written)}
 	p.engine.options.Streams.Observe(p.ownerKey(found), written, p.operator)
 	return nil
+}
+
+func (p *pass) statusRefused(ctx context.Context, next map[string]any, err error) {
+	problem := plan.Problem{Reason: v1alpha1.ReasonUnavailable, Message: err.Error()}
+	p.problems[statusProblem] = problem
+	level := 1
+	if p.state.refuse(statusProblem, statusText(next), problem, p.engine.now()) && ctx.Err() == nil {
+		level = 0
+	}
+	ctrllog.FromContext(ctx).V(level).Info("the owner's status cannot be written", "reason", err.Error())
+}
+
+// tell logs that an owner came to need somebody to act, or no longer does.
+func (p *pass) tell(ctx context.Context, planned *plan.Plan) {
+	stalled := slices.IndexFunc(planned.Conditions, func(c metav1.Condition) bool { return c.Type == v1alpha1.ConditionStalled })
+	was := status.HasCondition(p.owner, v1alpha1.ConditionStalled)
+	log := ctrllog.FromContext(ctx)
+	switch {
+	case stalled >= 0:
+		log.Info("owner is stalled", "reason", planned.Conditions[stalled].Reason, "message", planned.Conditions[stalled].Message)
+	case was:
+		log.Info("owner is no longer stalled")
+	}
 }
 
 // statusText is equal for statuses that say the same.

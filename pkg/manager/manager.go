@@ -66,7 +66,9 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	o.Logger.Info("running", "policies", len(o.Programs), "identity", c.user)
-	return runAll(ctx, streams, e)
+	err = runAll(ctx, streams, e)
+	o.Logger.Info("stopped")
+	return err
 }
 
 // runAll stops the engine first, then the streams that it uses.

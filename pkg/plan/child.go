@@ -163,7 +163,7 @@ func (p *planner) judge(ctx context.Context, c *child) {
 			c.block(f.problem())
 			return
 		case f != nil:
-			c.advance("waiting for "+c.name()+" to become ready", f.text)
+			c.advance("waiting for "+c.name()+" to become ready: "+f.text, f.text)
 			return
 		case !ready:
 			c.advance("waiting for "+c.name()+" to become ready", part+" is false: "+oneLine(x.Source()))

@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -47,7 +49,9 @@ func (p *planner) finish(c *child, object map[string]any) *Problem {
 	}
 	dropNulls(object)
 	if isSecret(c.GVK) {
-		encodeStringData(object)
+		if key, ok := encodeStringData(object); !ok {
+			return p.scope.fail(what+".stringData."+key, errors.New("the value must be a string: use string(...)")).problem()
+		}
 	}
 	cleanMetadata(meta)
 	if namespace := owner.GetNamespace(); namespace != "" {
@@ -115,15 +119,21 @@ func isSecret(gvk schema.GroupVersionKind) bool {
 }
 
 // encodeStringData turns a Secret's stringData into data, as the API server does:
-// stringData itself can never be read back.
-func encodeStringData(secret map[string]any) {
+// stringData itself can never be read back. If a value is no string, as the API
+// server demands, it returns the key.
+func encodeStringData(secret map[string]any) (key string, ok bool) {
 	plain, ok := secret["stringData"].(map[string]any)
 	if !ok {
-		return
+		return "", true
 	}
 	delete(secret, "stringData")
 	data := submap(secret, "data")
-	for key, value := range plain {
-		data[key] = base64.StdEncoding.EncodeToString([]byte(text(value)))
+	for _, key := range slices.Sorted(maps.Keys(plain)) {
+		value, ok := plain[key].(string)
+		if !ok {
+			return key, false
+		}
+		data[key] = base64.StdEncoding.EncodeToString([]byte(value))
 	}
+	return "", true
 }

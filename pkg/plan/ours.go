@@ -44,7 +44,7 @@ func NameConflict(live *unstructured.Unstructured) *Problem {
 	return &Problem{
 		Reason:   v1alpha1.ReasonNameConflict,
 		Terminal: true,
-		Message: fmt.Sprintf("%s %q exists and is not ours: its controller is %s; it is left as it is",
+		Message: fmt.Sprintf("%s %q exists and is not ours: its controller is %s; it is left as it is, delete or rename it",
 			live.GetKind(), live.GetName(), owner),
 	}
 }

@@ -53,6 +53,10 @@ func (p *planner) leafFailure(leaf cel.LeafError) *failure {
 	return p.scope.fail(what, leaf.Err)
 }
 
+// minRequeue is the shortest requeueAfter: less is taken for it, so that one
+// policy cannot keep the workers from the others.
+const minRequeue = time.Second
+
 func (p *planner) requeueAfter(ctx context.Context, pending bool) time.Duration {
 	x := p.program.RequeueAfter
 	if x == nil {
@@ -62,5 +66,8 @@ func (p *planner) requeueAfter(ctx context.Context, pending bool) time.Duration 
 	if f != nil && !pending {
 		p.blockers.add(*f.problem())
 	}
-	return max(after, 0)
+	if after <= 0 {
+		return 0
+	}
+	return max(after, minRequeue)
 }

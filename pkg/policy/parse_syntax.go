@@ -19,10 +19,22 @@ func syntaxError(src *source, err error) (int, string) {
 		message = message[strings.Index(message, ": ")+2:]
 	}
 	message = "this is no YAML: " + message
+	at := wordBefore(src.text, consumed(src.text))
 	if strings.Contains(message, "unexpected end of stream") && line > 0 {
-		return skipGaps(src.text, src.offsetOf(line, 1)), message
+		at = skipGaps(src.text, src.offsetOf(line, 1))
 	}
-	return wordBefore(src.text, consumed(src.text)), message
+	if strings.Contains(lineAt(src.text, at), "${") {
+		message += "; a value with ${...} that holds a colon, a comma, a brace or a quote stands in quotes"
+	}
+	return at, message
+}
+
+// lineAt returns the line that an offset is in.
+func lineAt(text string, at int) string {
+	at = min(at, len(text))
+	from := strings.LastIndexByte(text[:at], '\n') + 1
+	line, _, _ := strings.Cut(text[from:], "\n")
+	return line
 }
 
 // consumed returns how much of text the YAML reader takes before it fails.

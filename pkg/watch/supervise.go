@@ -56,8 +56,12 @@ func (st *stream) listed(epoch uint64, objects []*unstructured.Unstructured, res
 	if st.open {
 		st.enter(Live)
 	}
-	changed := announced(before, st.status.State)
+	after := st.status
+	changed := announced(before, after.State)
 	st.mu.Unlock()
+	if changed && before != Probing && before != Starting {
+		st.log(before, after)
+	}
 	switch {
 	case first:
 		st.tellAll(Synced)
@@ -111,9 +115,14 @@ func (st *stream) transition(epoch uint64, do func()) {
 	if !announced(before, after.State) {
 		return
 	}
+	st.log(before, after)
+	st.tellAll(StateChanged)
+}
+
+// log is for people: a stream came into trouble, or out of it.
+func (st *stream) log(before State, after Status) {
 	st.owner.options.Logger.Info("stream changed", "stream", st.key.String(),
 		"from", before, "to", after.State, "reason", after.Reason, "message", after.Message)
-	st.tellAll(StateChanged)
 }
 
 // announced says whether subscribers are told of a change of state.

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 // log tells them apart.
 func users() map[string][]string {
 	names := map[string][]string{}
-	for _, name := range []string{"lifecycle", "quiet", "freed", "denied", "missing", "missing-kind", "shared", "graph", "labels", "refused", "goes", "statusless", "restart"} {
+	for _, name := range []string{"lifecycle", "quiet", "freed", "denied", "missing", "missing-kind", "shared", "graph", "labels", "refused", "goes", "statusless", "restart", "badstatus"} {
 		names[name] = nil
 	}
 	return names

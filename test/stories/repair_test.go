@@ -2,6 +2,7 @@ package stories
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -143,4 +144,21 @@ func (w *world) labelOwner(namespace, name, value string) {
 	if _, err := w.objects.Resource(memcacheds).Namespace(namespace).Update(w.t.Context(), owner, metav1.UpdateOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
+}
+
+// TestStatusOfTheWrongType: a status that the owner's schema does not allow does
+// not keep Ambit from saying so.
+func TestStatusOfTheWrongType(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "badstatus")
+	namespace := w.namespace(memcachedRights()...)
+	w.run([]string{namespace}, program(t, "badstatus.yaml", read(t, "testdata/badstatus.yaml")))
+	w.createOwner(namespace, "a", 1)
+	message := w.condition(namespace, "a", v1alpha1.ConditionStalled, "True", v1alpha1.ReasonInvalid)
+	if !strings.Contains(message, "status.nodes") {
+		t.Errorf("message %q does not name the field", message)
+	}
+	w.settled()
+	w.resize(namespace, "a", 2)
+	w.condition(namespace, "a", v1alpha1.ConditionReady, "True", "")
 }

@@ -97,8 +97,9 @@ type ReconcilePolicySpec struct {
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=32
 	Conditions []Condition `json:"conditions,omitempty"`
-	// requeueAfter is a CEL expression of type duration: after that time the
-	// owner is looked at again even if nothing happened.
+	// requeueAfter is a CEL expression of type duration, as in duration('10m'):
+	// after that time the owner is looked at again even if nothing happened. Less
+	// than a second is taken for a second, nothing or less for never.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	RequeueAfter string `json:"requeueAfter,omitempty"`

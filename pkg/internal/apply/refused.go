@@ -17,7 +17,7 @@ import (
 // refused turns an error of the API server into a problem that says what was
 // tried, on what, and whether waiting can mend it.
 func (a *Applier) refused(err error, verb string, action plan.Action, t Target) Outcome {
-	p := &plan.Problem{Reason: v1alpha1.ReasonUnavailable, Message: fmt.Sprintf("cannot %s %s: %v", verb, describe(action), err)}
+	p := &plan.Problem{Reason: v1alpha1.ReasonUnavailable, Message: fmt.Sprintf("cannot %s %s: %s", verb, describe(action), answer(err, action))}
 	switch {
 	case apierrors.IsUnauthorized(err):
 		p.Reason, p.Terminal = v1alpha1.ReasonUnauthenticated, true
@@ -40,6 +40,14 @@ func (a *Applier) forbid(p *plan.Problem, err error, verb string, action plan.Ac
 		Verb: verb, Group: t.Resource.Group, Resource: t.Resource.Resource,
 		Namespace: action.Namespace, Message: err.Error(),
 	}}
+}
+
+// answer is what the API server said. Of a bad Secret it may quote the content.
+func answer(err error, action plan.Action) string {
+	if action.GVK.Kind == "Secret" && isBadObject(err) {
+		return "the API server refuses it as invalid; its answer may quote the Secret and is not shown"
+	}
+	return err.Error()
 }
 
 // isMissingRight tells the authorizer's 403 from the ones that admission gives
