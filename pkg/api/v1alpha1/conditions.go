@@ -17,6 +17,13 @@ const (
 	ConditionPermitted = "Permitted"
 )
 
+// Types of the conditions of a policy, beside Ready, Permitted and Stalled, which mean
+// for a policy what they mean for an owner.
+const (
+	// ConditionValid is True when the policy as it is written now compiles.
+	ConditionValid = "Valid"
+)
+
 // reservedConditions are the condition types that a policy may not define.
 var reservedConditions = []string{ConditionReady, ConditionReconciling, ConditionStalled, ConditionPermitted}
 
@@ -51,7 +58,7 @@ const (
 	// ReasonPermitted: nothing that the owner needs is refused (Permitted=True).
 	ReasonPermitted = "Permitted"
 	// ReasonKindMissing: the API server does not serve the kind of a child or a
-	// watch (Stalled=True).
+	// watch, or that of the owners, which is said of the policy (Stalled=True).
 	ReasonKindMissing = "KindMissing"
 	// ReasonInvalid: the API server refuses a watch or an object as invalid
 	// (Stalled=True).
@@ -59,18 +66,66 @@ const (
 	// ReasonNameConflict: an object of the wanted name exists and is not ours; it
 	// is left as it is (Stalled=True).
 	ReasonNameConflict = "NameConflict"
-	// ReasonRefused: the API server refuses a write for another cause than a missing
-	// right, such as a quota or an admission policy (Stalled=True).
-	ReasonRefused = "Refused"
+	// ReasonImpersonationRefused: Ambit may not act as the ServiceAccount that the
+	// policy names. Nothing can be written as it, so this is in the log and in the
+	// metrics, and no owner's status says it.
+	ReasonImpersonationRefused = "ImpersonationRefused"
+	// ReasonServiceAccountMissing: the ServiceAccount that the policy names does not
+	// exist. It is said where ReasonImpersonationRefused is.
+	ReasonServiceAccountMissing = "ServiceAccountMissing"
+	// ReasonQuotaExceeded: a write would exceed a ResourceQuota (Stalled=True).
+	ReasonQuotaExceeded = "QuotaExceeded"
+	// ReasonEscalationRefused: the API server refuses to let the identity write a
+	// Role or a binding that has more rights than the identity itself
+	// (Stalled=True).
+	ReasonEscalationRefused = "EscalationRefused"
+	// ReasonAdmissionDenied: admission refuses a write: a webhook, a
+	// ValidatingAdmissionPolicy or a plugin of the API server, such as pod security
+	// (Stalled=True).
+	ReasonAdmissionDenied = "AdmissionDenied"
 	// ReasonNamespaceTerminating: the namespace is being deleted, nothing can be
 	// made in it (Ready=False, Reconciling=True).
 	ReasonNamespaceTerminating = "NamespaceTerminating"
 	// ReasonExpressionFailed: an expression of the policy failed for this owner
 	// (Stalled=True).
 	ReasonExpressionFailed = "ExpressionFailed"
-	// ReasonNotSupported: the policy asks for something that this version of
-	// Ambit does not do, seen only at run time (Stalled=True).
-	ReasonNotSupported = "NotSupported"
+	// ReasonFieldConflict: another manager has fields that a child is to merge into its
+	// object (Stalled=True).
+	ReasonFieldConflict = "FieldConflict"
+	// ReasonOtherPolicy: another policy has not cleaned up after the owner yet, and this
+	// one waits for it (Reconciling=True).
+	ReasonOtherPolicy = "OtherPolicy"
+	// ReasonProtected: the owner is being deleted, and the policy's protect holds it
+	// back (Ready=False).
+	ReasonProtected = "Protected"
+	// ReasonLimitExceeded: an expression was stopped at its limit of cost, time or
+	// memory, or the owner has too many or too large children (Stalled=True).
+	ReasonLimitExceeded = "LimitExceeded"
+	// ReasonQuarantined: so many owners of the policy ran into limits that the policy
+	// as a whole is held back for a while. It is said of the policy.
+	ReasonQuarantined = "Quarantined"
 	// ReasonDeleting: the owner or a child is being deleted (Ready=False).
 	ReasonDeleting = "Deleting"
+)
+
+// Reasons of conditions on policies. ReasonInvalid, ReasonForbidden, ReasonSyncing,
+// ReasonDeleting and what stops a policy as a whole are said of policies too.
+const (
+	// ReasonValid: the policy compiles (Valid=True).
+	ReasonValid = "Valid"
+	// ReasonServing: the owners of the policy are being served (Ready=True).
+	ReasonServing = "Serving"
+	// ReasonSuspended: the policy does no work because it says so itself (Ready=True).
+	ReasonSuspended = "Suspended"
+	// ReasonStarting: the policy is about to be run (Ready=False).
+	ReasonStarting = "Starting"
+	// ReasonNameTaken: another policy has the name, so that this one is not run
+	// (Ready=False, Stalled=True).
+	ReasonNameTaken = "NameTaken"
+	// ReasonOwnersTaken: another policy may serve the same owners, so that this one is not
+	// run (Ready=False, Stalled=True).
+	ReasonOwnersTaken = "OwnersTaken"
+	// ReasonOutOfScope: the namespaces of the policy's scope and those that Ambit is limited
+	// to have none in common, so that nothing is served (Ready=False, Stalled=True).
+	ReasonOutOfScope = "OutOfScope"
 )

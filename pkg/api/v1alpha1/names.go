@@ -1,5 +1,7 @@
 package v1alpha1
 
+import "k8s.io/apimachinery/pkg/types"
+
 // Labels and annotations that Ambit puts on children. They are an index for
 // finding children, never the proof that a child is ours: the proof is the uid
 // in the controller ownerReference.
@@ -20,10 +22,51 @@ const (
 // policy no longer has from one that the API server sets by default.
 const AnnotationFields = "ambit.dev/fields"
 
+// AnnotationChildren is on an owner that has children which no ownerReference can
+// tie to it, or whose fields it manages in objects of others: a record of them,
+// written before they are; and beside FinalizerCleanup. It names the policy that both
+// are of: no other one touches them. Package plan has its form.
+const AnnotationChildren = "ambit.dev/children"
+
+// AnnotationClaim is on a child that is tied to its owner by the owner's record: it
+// proves, together with the record, that the child was made for this owner even
+// where its uid could not be recorded any more.
+const AnnotationClaim = "ambit.dev/claim"
+
+// AnnotationChild is on the objects of a child with forEach that keeps some of
+// those whose element is gone: the id of the child.
+const AnnotationChild = "ambit.dev/child"
+
+// AnnotationEnsuredBy is on an object that a policy ensures: the policy, as
+// `namespace/name`.
+const AnnotationEnsuredBy = "ambit.dev/ensured-by"
+
+// LabelSource is on a ConfigMap that holds policies, with the value SourceValue. It is
+// the key of LabelPolicy; what Ambit makes has LabelManagedBy too, and is never a source.
+const (
+	LabelSource = "ambit.dev/policy"
+	SourceValue = "true"
+)
+
+// AnnotationStatus is on a ConfigMap that holds policies, where it may be written: how
+// they fare, as a JSON list. Only transitions are written.
+const AnnotationStatus = "ambit.dev/status"
+
 // FinalizerCleanup stands on an owner only where garbage collection cannot
-// remove its children.
+// remove its children, or must not yet: there are children in other namespaces or
+// without one, fields in objects of others, protect, or an order of deletion. On a
+// ReconcilePolicy it stands while the policy is run, so that a policy that is deleted
+// cleans up first.
 const FinalizerCleanup = "ambit.dev/cleanup"
 
 // FieldManager returns the name under which the policy of the given name
 // manages fields, on children and on the status of owners.
 func FieldManager(policy string) string { return "ambit/" + policy }
+
+// MergeManager returns the name under which a policy manages the fields that it
+// adds to objects of others on behalf of one owner. Each owner has its own, so that
+// one does not remove what another has added. It has at most 106 characters; the API
+// server takes 128.
+func MergeManager(policy string, owner types.UID) string {
+	return FieldManager(policy) + "/" + string(owner)
+}
