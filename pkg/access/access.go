@@ -1,0 +1,68 @@
+package access
+
+import "time"
+
+// Access is one thing to be allowed. It is comparable.
+type Access struct {
+	// Verb is as in RBAC: get, list, watch, create, patch, delete, impersonate, ...
+	Verb string
+	// Group is empty for the core group. Resource is the plural.
+	Group, Resource string
+	// Subresource is empty for the object itself.
+	Subresource string
+	// Name is empty for any name.
+	Name string
+}
+
+// Place is where somebody acts.
+type Place struct {
+	// Identity is empty for Ambit's own account; otherwise a user name that Ambit
+	// impersonates, such as "system:serviceaccount:ns:name".
+	Identity string
+	// Namespace is empty for all namespaces, and for what is cluster-scoped.
+	Namespace string
+}
+
+// Decision is what is known of an access.
+type Decision string
+
+// The decisions. Unknown is the zero value: no answer yet, the identity itself is
+// refused, or it depends on a name that the access does not have.
+const (
+	Unknown Decision = ""
+	Allowed Decision = "Allowed"
+	Denied  Decision = "Denied"
+)
+
+// decided turns an answer into a decision.
+func decided(allowed bool) Decision {
+	if allowed {
+		return Allowed
+	}
+	return Denied
+}
+
+// Subscriber is told that State of a place has something new. Its dynamic type
+// must be comparable.
+type Subscriber interface {
+	// Changed is called with no lock held, one call at a time, from the goroutine
+	// that paces all probes: it must not block. It may call the Reviewer. A call
+	// may come late, even after the place was released.
+	Changed(Place)
+}
+
+// State is what is known of a place.
+type State struct {
+	// Reviewed: an answer is there. Decide is then not Unknown for kept accesses,
+	// save where a name matters, and save while Refusal is set.
+	Reviewed bool
+	// At is the time of the last answer; zero if there was none.
+	At time.Time
+	// Generation grows whenever a decision about a kept access, or Refusal,
+	// changes. It never repeats, even for a place that was forgotten and kept again.
+	Generation uint64
+	// Refusal is why the identity itself is refused: the review was answered 401, or
+	// 403, such as a refused impersonation. Nil otherwise. While it is set, Decide is
+	// Unknown for everything.
+	Refusal error
+}

@@ -1,0 +1,125 @@
+package access
+
+import "time"
+
+// history is when the last requests of a place were sent.
+type history struct {
+	sent []time.Time // at most perMinute, oldest first
+}
+
+// add notes a request.
+func (h *history) add(now time.Time) {
+	if len(h.sent) == perMinute {
+		copy(h.sent, h.sent[1:])
+		h.sent = h.sent[:perMinute-1]
+	}
+	h.sent = append(h.sent, now)
+}
+
+// renew forgets all but the last request: what is known has changed, and the
+// minutes of being denied count from here.
+func (h *history) renew() {
+	if n := len(h.sent); n > 1 {
+		h.sent = append(h.sent[:0], h.sent[n-1])
+	}
+}
+
+// last returns when the last request was sent; zero if none was.
+func (h *history) last() time.Time {
+	if len(h.sent) == 0 {
+		return time.Time{}
+	}
+	return h.sent[len(h.sent)-1]
+}
+
+// room returns when there is room for one more, if a minute has room for limit.
+func (h *history) room(limit int) time.Time {
+	if len(h.sent) < limit {
+		return time.Time{}
+	}
+	return h.sent[len(h.sent)-limit].Add(minute)
+}
+
+// hint is what came of hints at a place: up to three probes.
+type hint struct {
+	on    bool
+	class class     // of what the hint asks for
+	due   time.Time // of the next probe
+	stage int       // of the next probe
+	first time.Time // the first hint that waits for stage 0
+	many  bool      // others came together with it, perhaps for other changes
+	last  time.Time // the latest hint
+	sent  time.Time // the last probe
+}
+
+// raise notes a hint. Hints that come while the first probe waits are one.
+func (h *hint) raise(now time.Time, c class) {
+	if h.on && h.stage == 0 {
+		h.class, h.many = min(h.class, c), true
+	} else {
+		h.on, h.stage, h.class, h.first, h.many = true, 0, c, now, false
+	}
+	h.last = now
+	h.due = now.Add(stages()[0])
+	if limit := h.first.Add(hintMax); h.due.After(limit) {
+		h.due = limit
+	}
+	h.due = later(h.due, h.sent.Add(hintMin))
+}
+
+// ready says whether a probe is due.
+func (h *hint) ready(now time.Time) bool { return h.on && !now.Before(h.due) }
+
+// take notes a probe, which stands for all stages that are over.
+func (h *hint) take(now time.Time) {
+	h.sent = now
+	all := stages()
+	for h.stage++; h.stage < len(all); h.stage++ {
+		if h.due = h.last.Add(all[h.stage]); h.due.After(now) {
+			return
+		}
+	}
+	h.on = false
+}
+
+// calm ends the further probes: one has shown a change. A hint that has come since
+// stays, and so do several, of which it may have been only one.
+func (h *hint) calm() { h.on = h.on && (h.stage == 0 || h.many) }
+
+// ceiling bounds the requests of all places together.
+type ceiling struct {
+	sent    []time.Time // the last, as many as may be sent in a window; a ring
+	next    int         // of the ring: the oldest
+	routine time.Time   // the last routine probe
+}
+
+// free returns when the next request may be sent: in a window as many as the ceiling,
+// and in half a window half of them, so that not all are sent at once and the first
+// arrive together with those of the next window.
+func (c *ceiling) free() time.Time {
+	half := c.sent[(c.next+len(c.sent)/2)%len(c.sent)]
+	return later(after(c.sent[c.next], window), after(half, window/2))
+}
+
+// after is so much later than a time; of the zero time, the zero time.
+func after(t time.Time, d time.Duration) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	return t.Add(d)
+}
+
+// smooth returns when the next routine probe may be sent: they are spread evenly,
+// so that a hint seldom finds a whole window used up.
+func (c *ceiling) smooth() time.Time {
+	return after(c.routine, window/time.Duration(len(c.sent)))
+}
+
+// take notes a request.
+func (c *ceiling) take(now time.Time, what class) {
+	c.sent[c.next] = now
+	c.next = (c.next + 1) % len(c.sent)
+	if what == routine {
+		c.routine = now
+	}
+}

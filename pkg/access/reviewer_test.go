@@ -1,0 +1,169 @@
+package access
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+func TestReviewOfNamespace(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		b.server.grant(team, list)
+		sub := newListener()
+		b.reviewer.Keep(sub, team, all)
+		expect(b, "before", Unknown, b.reviewer.Decide(team, list))
+		expect(b, "before", State{}, b.reviewer.State(team))
+		b.pass(time.Millisecond)
+		expect(b, "one request", 1, b.server.count())
+		expect(b, "granted", Allowed, b.reviewer.Decide(team, list))
+		expect(b, "not granted", Denied, b.reviewer.Decide(team, create))
+		expect(b, "told once", map[Place]int{team: 1}, sub.take())
+		state := b.reviewer.State(team)
+		expect(b, "reviewed", true, state.Reviewed)
+		expect(b, "probes", uint64(1), b.reviewer.Probes())
+	})
+}
+
+func TestReviewEverywhere(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		named := Access{Verb: "get", Resource: "pods"}
+		one := named
+		one.Name = "one"
+		b.server.grant(everywhere, list, watching, one)
+		b.server.grant(Place{Namespace: "x"}, create)
+		sub := newListener()
+		b.reviewer.Keep(sub, everywhere, append([]Access{named, one}, all...))
+		b.pass(time.Millisecond)
+		expect(b, "the rules, and what depends on a name", 2, b.server.count())
+		expect(b, "granted", Allowed, b.reviewer.Decide(everywhere, watching))
+		expect(b, "not granted everywhere", Denied, b.reviewer.Decide(everywhere, create))
+		expect(b, "granted for one name", Allowed, b.reviewer.Decide(everywhere, one))
+		expect(b, "not granted for all", Denied, b.reviewer.Decide(everywhere, named))
+		expect(b, "told once", map[Place]int{everywhere: 1}, sub.take())
+		b.pass(10 * time.Second)
+		b.server.grant(everywhere, create)
+		b.server.revoke(everywhere, list)
+		b.pass(9100 * time.Millisecond)
+		expect(b, "a revoked one", Denied, b.reviewer.Decide(everywhere, list))
+		expect(b, "a granted one", Allowed, b.reviewer.Decide(everywhere, create))
+	})
+}
+
+func TestQuietWhileAllowed(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		b.server.grant(team, all...)
+		b.reviewer.Keep(newListener(), team, all)
+		b.pass(time.Hour)
+		expect(b, "requests", 1, b.server.count())
+	})
+}
+
+func TestPaceWhileDenied(t *testing.T) {
+	cases := map[string]struct {
+		reason     string
+		random     func(time.Duration) time.Duration
+		triggered  bool
+		incomplete bool
+		place      Place
+		atMost     int
+		atLeast    int
+	}{
+		"Random":     {reason: "The usual pace.", place: team, atMost: 16, atLeast: 13},
+		"Fast":       {reason: "The bound holds even if chance is against it.", random: none, place: team, atMost: 16, atLeast: 14},
+		"Slow":       {reason: "A grant is seen within five seconds even so.", random: whole, place: team, atMost: 16, atLeast: 13},
+		"Everywhere": {reason: "One request tells of all namespaces.", place: everywhere, atMost: 16, atLeast: 13},
+		"Incomplete": {reason: "Rules and access reviews take turns.", incomplete: true, place: team, atMost: 16, atLeast: 13},
+		"Triggered":  {reason: "Where RBAC objects are watched, two a minute.", random: none, triggered: true, place: team, atMost: 2, atLeast: 1},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, Options{}, func(b *bench) {
+				if c.random != nil {
+					b.reviewer.random = c.random
+				}
+				b.server.incomplete[c.place] = c.incomplete
+				b.reviewer.Triggered(c.triggered)
+				b.reviewer.Keep(newListener(), c.place, all)
+				b.pass(5*time.Minute + 500*time.Millisecond)
+				probes := b.server.since(0)
+				if c.incomplete {
+					for probes[1].at == 0 {
+						probes = probes[1:] // the first review is more than one request
+					}
+				}
+				if got := most(probes, time.Minute); got > c.atMost {
+					b.Errorf("%s %d requests in a minute, at %v", c.reason, got, times(probes))
+				}
+				if got := len(probes); got < 5*c.atLeast {
+					b.Errorf("%s only %d requests in five minutes, at %v", c.reason, got, times(probes))
+				}
+			})
+		})
+	}
+}
+
+func none(time.Duration) time.Duration    { return 0 }
+func whole(n time.Duration) time.Duration { return n }
+
+func TestGrantIsNoticed(t *testing.T) {
+	for _, at := range []Place{team, everywhere} {
+		t.Run(fmt.Sprintf("%q", at.Namespace), func(t *testing.T) {
+			inBubble(t, Options{}, func(b *bench) {
+				sub := newListener()
+				b.reviewer.Keep(sub, at, all)
+				b.pass(20 * time.Second)
+				sub.take()
+				before := b.reviewer.State(at)
+				b.server.grant(at, all...)
+				b.pass(4600 * time.Millisecond)
+				for _, a := range all {
+					expect(b, a.Verb, Allowed, b.reviewer.Decide(at, a))
+				}
+				if after := b.reviewer.State(at); after.Generation <= before.Generation {
+					b.Errorf("generation %d after %d", after.Generation, before.Generation)
+				}
+				if len(sub.take()) == 0 {
+					b.Error("not told")
+				}
+				n := b.server.count()
+				b.pass(time.Hour)
+				expect(b, "quiet after it", n, b.server.count())
+			})
+		})
+	}
+}
+
+func TestCeiling(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		sub := newListener()
+		const places = 300
+		for i := range places {
+			b.reviewer.Keep(sub, Place{Namespace: fmt.Sprint(i)}, all)
+		}
+		b.pass(time.Minute)
+		last := map[Place]time.Duration{}
+		for _, p := range b.server.since(0) {
+			if gap := p.at - last[p.place]; gap > 25*time.Second {
+				b.Errorf("place %v waited %v", p.place, gap)
+			}
+			last[p.place] = p.at
+		}
+		expect(b, "places that were reviewed", places, len(last))
+		if got := most(b.server.since(0), time.Second); got > 20 {
+			b.Errorf("%d requests in a second", got)
+		}
+		if got := b.server.count(); got < 60*15 {
+			b.Errorf("only %d requests in a minute", got)
+		}
+		// A hint goes first.
+		at := Place{Namespace: "7"}
+		b.server.grant(at, all...)
+		b.reviewer.Suspect("7")
+		b.pass(150 * time.Millisecond)
+		expect(b, "after a hint", Allowed, b.reviewer.Decide(at, list))
+		// So does a new place.
+		b.reviewer.Keep(sub, team, all)
+		b.pass(100 * time.Millisecond)
+		expect(b, "new place", true, b.reviewer.State(team).Reviewed)
+	})
+}
