@@ -12,7 +12,8 @@
 //   - A stream that the API server refuses (Forbidden, Unauthenticated, Missing,
 //     Invalid) is closed, its store is dropped, and its subscribers are told.
 //     Deletions are never made up. It is tried again later, and no other stream
-//     notices.
+//     notices. The same happens to a stream that is open when its right is taken
+//     away: at once on Streams.Revoke, within seconds while Streams.Verify is on.
 //   - What does not refuse (410, 429, 5xx, refused connections) never stops a
 //     stream: it is Degraded while that lasts and keeps its objects.
 //   - After the last need of a key is released nothing of its stream remains.
@@ -21,7 +22,8 @@
 //
 // Owners, policies, CEL and permissions. It never asks what it may do: it opens
 // the stream and takes the answer. Whoever learns that an answer may have
-// changed calls Streams.Retry.
+// changed calls Streams.Retry; whoever has proof that a right is gone calls
+// Streams.Revoke.
 //
 // # Protocol
 //
@@ -42,6 +44,15 @@
 //     Later lists are compared with the store.
 //  5. After a final answer the store is dropped, subscribers get StateChanged,
 //     and the next epoch begins after a backoff, or at once on Streams.Retry.
+//  6. Streams.Revoke does the same without an answer, in the caller's goroutine:
+//     it gives the stream a new epoch number, so that whatever the Reflector and
+//     the opener of the old epoch still say is dropped, and cancels their requests.
+//  7. The API server looks at rights when a watch is opened, never again. While
+//     Streams.Verify is on, the opener asks for watches of 3 or 4 seconds; those
+//     that were opened for longer, because they bring a list or are from before, it
+//     ends itself, never within a second of their list. The Reflector takes both
+//     for timeouts and opens the next watch where it was. All ends are planned with
+//     one pacer, which holds the ceiling.
 //
 // An object that was just written enters the store by Streams.Observe, before
 // its event arrives: see there.

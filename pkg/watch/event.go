@@ -9,7 +9,7 @@ const (
 	// Added: an object that was not in the store.
 	Added EventType = "Added"
 	// Updated: an object that is kept has changed in what is kept of it, beside
-	// its resourceVersion.
+	// its resourceVersion, or in that too with Form.Versions.
 	Updated EventType = "Updated"
 	// Deleted: an object has gone, or left the stream's selection. Object is what
 	// was last kept of it.
@@ -36,9 +36,9 @@ type Event struct {
 // Subscriber is told of changes in the streams that it keeps. Its dynamic type
 // must be comparable: equal values are the same subscriber.
 //
-// Changed is called from the goroutine of a stream, or of an Observe by somebody
-// else, with no lock held, and possibly from several at once. It holds up its
-// stream: it must not block, nor call into Streams; it hands over and returns. An
+// Changed is called from the goroutine of a stream, or of an Observe or a Revoke
+// by somebody else, with no lock held, and possibly from several at once. It holds
+// up its stream: it must not block, nor call into Streams; it hands over and returns. An
 // event may be late, the View is the truth: a call that was under way when Keep
 // took the need away may still arrive.
 type Subscriber interface {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -34,11 +35,14 @@ type server struct {
 	watches   map[*openWatch]struct{}
 	requests  []request
 	inFlight  int
+	timeouts  []time.Duration // that the watches were asked for with
 
 	// answer is asked before each request; nil means that all is well.
 	answer func(request) error
 	// block holds up requests until it is closed or their context ends.
 	block chan struct{}
+	// slow holds up the first list inside a watch that is open, until it is closed.
+	slow chan struct{}
 	// old knows nothing of first lists inside a watch.
 	old bool
 }
@@ -93,16 +97,24 @@ func (s *server) Watch(ctx context.Context, opts metav1.ListOptions) (watch.Inte
 	w := &openWatch{server: s, events: make(chan watch.Event, 1024)}
 	s.watches[w] = struct{}{}
 	context.AfterFunc(ctx, w.Stop)
+	if opts.TimeoutSeconds != nil {
+		s.timeouts = append(s.timeouts, time.Duration(*opts.TimeoutSeconds)*time.Second)
+		time.AfterFunc(time.Duration(*opts.TimeoutSeconds)*time.Second, w.Stop)
+	}
+	if initial && s.slow != nil {
+		go s.sendLate(w, s.slow)
+		return clientWatch{w}, nil
+	}
 	if initial {
 		s.sendAllLocked(w)
-		return w, nil
+		return clientWatch{w}, nil
 	}
 	for _, entry := range s.history {
 		if entry.rv > from {
 			w.events <- entry.event
 		}
 	}
-	return w, nil
+	return clientWatch{w}, nil
 }
 
 func (s *server) sendAllLocked(w *openWatch) {
@@ -112,6 +124,13 @@ func (s *server) sendAllLocked(w *openWatch) {
 	mark := bookmark(s.rv)
 	mark.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
 	w.events <- watch.Event{Type: watch.Bookmark, Object: mark}
+}
+
+func (s *server) sendLate(w *openWatch, when <-chan struct{}) {
+	<-when
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sendAllLocked(w)
 }
 
 func bookmark(rv int) *unstructured.Unstructured {
@@ -236,6 +255,13 @@ func (s *server) flying() int {
 	return s.inFlight
 }
 
+// limits returns how long the watches so far were asked to last.
+func (s *server) limits() []time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.timeouts)
+}
+
 // take returns the requests since the last call.
 func (s *server) take() []request {
 	s.mu.Lock()
@@ -253,6 +279,7 @@ type openWatch struct {
 
 func (w *openWatch) ResultChan() <-chan watch.Event { return w.events }
 
+// Stop ends the watch at the server.
 func (w *openWatch) Stop() {
 	w.once.Do(func() {
 		w.server.mu.Lock()
@@ -260,6 +287,20 @@ func (w *openWatch) Stop() {
 		delete(w.server.watches, w)
 		close(w.events)
 	})
+}
+
+// clientWatch is what a client has of a watch. As client-go's do, it may say when
+// it is stopped that it broke.
+type clientWatch struct{ *openWatch }
+
+func (w clientWatch) Stop() {
+	broken := statusError(500, "InternalError").ErrStatus
+	w.server.mu.Lock()
+	if _, open := w.server.watches[w.openWatch]; open && len(w.events) < cap(w.events) {
+		w.events <- watch.Event{Type: watch.Error, Object: &broken}
+	}
+	w.server.mu.Unlock()
+	w.openWatch.Stop()
 }
 
 // recorder is a Subscriber that remembers what it was told.

@@ -2,8 +2,13 @@ package watch
 
 import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-// list returns the objects whose label has the value, or all if label is "".
-func (s *store) list(label, value string) []*unstructured.Unstructured {
+// list returns the objects of a part. Names without a namespace are in the given
+// one.
+func (s *store) list(p part, namespace string) []*unstructured.Unstructured {
+	if p.byName() {
+		return s.named(p.names, namespace)
+	}
+	label, value := p.label, p.value
 	values, indexed := s.index[label]
 	if label == "" || !indexed {
 		return s.scan(label, value)
@@ -15,6 +20,17 @@ func (s *store) list(label, value string) []*unstructured.Unstructured {
 	objects := make([]*unstructured.Unstructured, 0, len(entries))
 	for found := range entries {
 		objects = append(objects, found.object)
+	}
+	return objects
+}
+
+// named is list for names: it looks each of them up.
+func (s *store) named(n names, namespace string) []*unstructured.Unstructured {
+	var objects []*unstructured.Unstructured
+	for name := range n.all(namespace) {
+		if found, ok := s.objects[name]; ok {
+			objects = append(objects, found.object)
+		}
 	}
 	return objects
 }

@@ -12,7 +12,9 @@ import (
 // interner lets the objects of a stream share the parts that are the same in
 // many of them: what a template says of every child, and above all the paths in
 // managedFields, which are most of an object. It remembers a bounded number of
-// parts, those met lately. It is safe for concurrent use.
+// parts, those met lately: no longer than it takes to meet as many objects as there
+// are, for most parts of an older version of an object are in no object any more. It
+// is safe for concurrent use.
 //
 // Shared parts are why nobody may change an object of a store.
 type interner struct {
@@ -23,6 +25,7 @@ type interner struct {
 	// is full it becomes old: what is met again moves back to young.
 	young, old           map[uint64]any
 	youngTexts, oldTexts map[string]*text
+	met                  int // changes since the last generation began
 }
 
 // text is a string that is met in many objects, as a key or as a value.
@@ -37,6 +40,35 @@ func (t *text) key() string { return t.value.(string) }
 const internedParts = 256
 
 func newInterner() *interner { return &interner{seed: maphash.MakeSeed()} }
+
+// forget lets go of all that is remembered.
+func (in *interner) forget() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.age()
+	in.age()
+}
+
+// age begins another generation, whatever the size of this one; mu is held.
+func (in *interner) age() {
+	in.old, in.young, in.oldTexts, in.youngTexts = in.young, nil, in.youngTexts, nil
+	in.met = 0
+}
+
+// fit is called after each change, with the number of objects that there are now. Two
+// generations together remember what was met in about as many changes for each of
+// them, and in the first list. A single object shares with nobody.
+func (in *interner) fit(objects int) {
+	if objects <= 1 {
+		in.forget()
+		return
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.met++; in.met > objects {
+		in.age()
+	}
+}
 
 // object replaces parts of obj, which must be the caller's alone, by equal ones.
 func (in *interner) object(obj *unstructured.Unstructured) {
@@ -122,8 +154,11 @@ func (in *interner) part(v any, hash uint64) any {
 		in.keys(v)
 		found = v
 	}
-	if in.young == nil || len(in.young) >= internedParts {
-		in.old, in.young = in.young, map[uint64]any{}
+	if len(in.young) >= internedParts {
+		in.old, in.young = in.young, nil
+	}
+	if in.young == nil {
+		in.young = map[uint64]any{}
 	}
 	in.young[hash] = found
 	return found
@@ -148,8 +183,11 @@ func (in *interner) text(s string) *text {
 	if found, ok = in.oldTexts[s]; !ok {
 		found = &text{s, maphash.String(in.seed, s)}
 	}
-	if in.youngTexts == nil || len(in.youngTexts) >= internedParts {
-		in.oldTexts, in.youngTexts = in.youngTexts, map[string]*text{}
+	if len(in.youngTexts) >= internedParts {
+		in.oldTexts, in.youngTexts = in.youngTexts, nil
+	}
+	if in.youngTexts == nil {
+		in.youngTexts = map[string]*text{}
 	}
 	in.youngTexts[found.key()] = found
 	return found

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -84,4 +85,64 @@ func TestInternShares(t *testing.T) {
 	if parts := len(in.young) + len(in.old); parts > 2*internedParts {
 		t.Errorf("%d parts are remembered", parts)
 	}
+}
+
+// TestInternLetsGo: what only older versions of objects had is not remembered for longer
+// than it takes to meet as many objects as there are, and what they share still is one.
+func TestInternLetsGo(t *testing.T) {
+	for _, objects := range []int{1, 2, 10} {
+		t.Run(fmt.Sprint(objects), func(t *testing.T) {
+			st := newStream(New(Options{Clients: clientsOfNobody}), needOf("a"))
+			epoch := st.begin(func() {})
+			st.listed(epoch, nil, "1")
+			version := func(i int) *unstructured.Unstructured {
+				status := map[string]any{"message": fmt.Sprint("version ", i), "list": []any{fmt.Sprint("element ", i)}}
+				object := thing(fmt.Sprint("object-", i%objects), map[string]any{"status": status, "template": map[string]any{"image": "one"}})
+				object.SetResourceVersion(fmt.Sprint(i + 2))
+				return object
+			}
+			for i := range 100 * objects {
+				if err := (sink{stream: st, epoch: epoch}).Update(version(i)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			// spec, status and list of each; the template; and strings: two of each, and keys.
+			parts, texts := len(st.shared.young)+len(st.shared.old), len(st.shared.youngTexts)+len(st.shared.oldTexts)
+			if most := 2 * (3*(objects+1) + 5); parts > most {
+				t.Errorf("%d parts are remembered, want at most %d", parts, most)
+			}
+			if most := 2 * (2*(objects+1) + 20); texts > most {
+				t.Errorf("%d strings are remembered, want at most %d", texts, most)
+			}
+			template := func(i int) any {
+				spec, _ := st.store.objects[nameOf(version(i))].object.Object["spec"].(map[string]any)
+				return spec["template"]
+			}
+			for i := range objects {
+				if !same(template(0), template(i)) {
+					t.Errorf("the template of object %d is there twice", i)
+				}
+			}
+		})
+	}
+}
+
+// TestInternForgetsNothingInAList: an own write while the first list is on its way does
+// not part what its objects share.
+func TestInternForgetsNothingInAList(t *testing.T) {
+	st := newStream(New(Options{Clients: clientsOfNobody}), needOf("a"))
+	epoch := st.begin(func() {})
+	made := func(name string) any {
+		object, err := st.keep(thing(name, map[string]any{"own": name, "template": map[string]any{"image": "one"}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return object.Object["spec"].(map[string]any)["template"]
+	}
+	first := made("first")
+	st.observe(thing("mine", "other"), nil)
+	if !same(first, made("second")) {
+		t.Error("the template is there twice")
+	}
+	st.listed(epoch, nil, "1")
 }

@@ -40,12 +40,9 @@ func (s *Streams) needLocked(sub Subscriber, need Need, old, next []View) View {
 	if !ok {
 		st = s.openLocked(need)
 	}
-	view := View{stream: st, label: need.IndexLabel}
-	if need.IndexLabel != "" {
-		view.value = need.IndexValue
-	}
+	view := View{stream: st, part: partOf(need)}
 	if !slices.Contains(old, view) && !slices.Contains(next, view) {
-		st.subscribe(sub, view.label, view.value)
+		st.subscribe(sub, view.part)
 	}
 	return view
 }
@@ -69,7 +66,7 @@ func (s *Streams) openLocked(need Need) *stream {
 // the same key after that makes another stream.
 func (s *Streams) releaseLocked(sub Subscriber, view View) {
 	st := view.stream
-	if st.unsubscribe(sub, view.label, view.value) > 0 {
+	if st.unsubscribe(sub, view.part) > 0 {
 		return
 	}
 	delete(s.streams, st.key)

@@ -3,6 +3,7 @@ package watch
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -35,12 +36,16 @@ type Form struct {
 	Metadata bool
 	// Fields is fields.Set.String() of Need.Fields.
 	Fields string
-	// Manager keeps the managedFields entries of this field manager; "" keeps none.
+	// Manager keeps the managedFields entries of this field manager, and of those
+	// whose names begin with it and a slash; "" keeps none.
 	Manager string
+	// Versions makes every change of an object one that subscribers are told of,
+	// also of what is not kept of it: a new resourceVersion is enough.
+	Versions bool
 }
 
-// Need is one thing that a subscriber needs: a stream, and of it either every
-// object or those under one value of a label.
+// Need is one thing that a subscriber needs: a stream, and of it every object,
+// those under one value of a label, or those of some names.
 type Need struct {
 	Key Key
 	// Fields is what is kept of each object; its text is Key.Form.Fields. Nil keeps
@@ -52,6 +57,11 @@ type Need struct {
 	// IndexLabel and IndexValue reduce the need to the objects whose label
 	// IndexLabel has the value IndexValue. An empty IndexLabel means every object.
 	IndexLabel, IndexValue string
+	// Names, unless it is nil, reduces the need to the objects of these names, in any
+	// order; an empty list is none of them. A name is `namespace/name`; without a slash
+	// it is in Key.Namespace, or of an object that has no namespace. IndexLabel is
+	// ignored then. It must not change any more.
+	Names []string
 }
 
 // String is for people and logs.
@@ -77,16 +87,9 @@ func compareKeys(a, b Key) int {
 		cmp.Compare(a.Identity, b.Identity), cmp.Compare(a.GVR.String(), b.GVR.String()),
 		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.LabelSelector, b.LabelSelector),
 		cmp.Compare(a.FieldSelector, b.FieldSelector), cmp.Compare(a.Form.Fields, b.Form.Fields),
-		cmp.Compare(a.Form.Manager, b.Form.Manager), compareBools(a.Form.Metadata, b.Form.Metadata),
+		cmp.Compare(a.Form.Manager, b.Form.Manager),
+		// As text, too, false comes before true.
+		cmp.Compare(strconv.FormatBool(a.Form.Metadata), strconv.FormatBool(b.Form.Metadata)),
+		cmp.Compare(strconv.FormatBool(a.Form.Versions), strconv.FormatBool(b.Form.Versions)),
 	)
-}
-
-func compareBools(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
 }

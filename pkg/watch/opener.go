@@ -7,7 +7,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 )
 
 // opener makes the requests of one epoch, for the Reflector, and reads every
@@ -27,6 +26,10 @@ type opener struct {
 	failures int      // in a row
 	free     bool     // the next attempt need not wait
 	attempt  int      // the one under way, to tell a late timer
+	tap      *tap     // of the watch that is open, nil if none is
+	listing  bool     // that watch brings a list first, which is not in yet
+	watched  bool     // a watch has been open
+	doubted  bool     // the next watch is to be rechecked
 }
 
 // list is a cache.ListWithContextFunc.
@@ -44,69 +47,6 @@ func (o *opener) list(ctx context.Context, opts metav1.ListOptions) (list runtim
 		o.stream.accepted(o.epoch)
 	}
 	return list, err
-}
-
-// watch is a cache.WatchFuncWithContext.
-func (o *opener) watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
-	o.stream.selectors(&opts)
-	opts.TimeoutSeconds = o.stream.timeout(opts.TimeoutSeconds)
-	initial := opts.SendInitialEvents != nil && *opts.SendInitialEvents
-	var w watch.Interface
-	var first *watch.Event
-	err := o.try(ctx, initial, func() (err error) {
-		w, first, err = o.open(ctx, opts)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	if !o.enter() {
-		w.Stop()
-		return nil, context.Canceled
-	}
-	o.stream.opened(o.epoch, initial)
-	return o.tap(w, first), nil
-}
-
-func (o *opener) open(ctx context.Context, opts metav1.ListOptions) (watch.Interface, *watch.Event, error) {
-	w, err := o.source.Watch(ctx, opts)
-	if err != nil {
-		return nil, nil, err
-	}
-	first, ended := peek(w)
-	if ended {
-		w.Stop()
-		return nil, nil, errEnded
-	}
-	return w, first, nil
-}
-
-// tap wraps an open watch; the caller has entered.
-func (o *opener) tap(w watch.Interface, first *watch.Event) watch.Interface {
-	t, since := newTap(w), o.stream.now()
-	go func() {
-		defer o.running.Done()
-		failed := false
-		t.run(first, func(err error) bool {
-			failed = true
-			o.settle(since)
-			return o.broke(err)
-		}, func() {
-			if !failed && !o.settle(since) {
-				o.fail()
-			}
-		})
-	}()
-	return t
-}
-
-// broke takes in an error inside a watch, and says whether the Reflector is to
-// hear it. What passes is kept from it, for it would ask for a whole list: the
-// watch goes on where it was. Unless that failed before: what the error is about
-// may be what is next.
-func (o *opener) broke(err error) bool {
-	v := o.heard(err)
-	return v.state != Degraded || o.count() > 1
 }
 
 // try makes attempts until there is an answer for the Reflector.
@@ -163,12 +103,14 @@ func (o *opener) late(attempt int) {
 		return
 	}
 	defer o.running.Done()
+	o.stream.degradeIf(o.epoch, func() bool { return o.isUnderWay(attempt) }, "NoAnswer", errNoAnswer)
+}
+
+// isUnderWay says whether an attempt has not been answered yet.
+func (o *opener) isUnderWay(attempt int) bool {
 	o.mu.Lock()
-	waiting := o.attempt == attempt
-	o.mu.Unlock()
-	if waiting {
-		o.stream.degrade(o.epoch, "NoAnswer", errNoAnswer)
-	}
+	defer o.mu.Unlock()
+	return o.attempt == attempt
 }
 
 // heard takes in an error that the API server answered with, or that came instead

@@ -21,13 +21,17 @@ type Options struct {
 	// Retry is the wait before a refused stream is tried again. Nil means
 	// Exponential(1s, 30s).
 	Retry Backoff
+	// Lookup is Retry for streams that are Missing: asking for a resource that is
+	// not served costs little. Nil means Exponential(500ms, 4s).
+	Lookup Backoff
 	// Reconnect is the wait between attempts while the API server cannot be reached
 	// or is busy. Nil means Exponential(100ms, 5s).
 	Reconnect Backoff
-	// WatchTimeout is how long a watch stays open before it is opened again where
-	// it was, without a list: from it to one and a half of it, at random, in whole
-	// seconds. 0 leaves it to client-go: 5 to 10 minutes.
-	WatchTimeout time.Duration
+	// Verify is what Streams.Verify is called with at first.
+	Verify bool
+	// Reopens is how many watches Streams.Verify makes end in one second, of all
+	// streams together. 0 means 60.
+	Reopens int
 	// Opening is how many streams may be in the middle of being opened. 0 means 16.
 	Opening int
 	// Logger is for people. The zero Logger writes nothing.
@@ -55,6 +59,7 @@ func Exponential(first, last time.Duration) Backoff {
 // How an opening is bounded.
 const (
 	defaultOpening = 16
+	defaultReopens = 60
 	// slotTime is how long an opening holds its slot at most: slots are there to
 	// spread dials, and a server that never answers must not hold up other streams.
 	slotTime = 2 * time.Second
@@ -74,11 +79,17 @@ func (o Options) withDefaults() Options {
 	if o.Retry == nil {
 		o.Retry = Exponential(time.Second, 30*time.Second)
 	}
+	if o.Lookup == nil {
+		o.Lookup = Exponential(500*time.Millisecond, 4*time.Second)
+	}
 	if o.Reconnect == nil {
 		o.Reconnect = Exponential(100*time.Millisecond, 5*time.Second)
 	}
 	if o.Opening == 0 {
 		o.Opening = defaultOpening
+	}
+	if o.Reopens == 0 {
+		o.Reopens = defaultReopens
 	}
 	return o
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -68,7 +69,14 @@ func (p projector) project(obj *unstructured.Unstructured) *unstructured.Unstruc
 	return &unstructured.Unstructured{Object: content}
 }
 
-// entries returns the managedFields entries of our manager, nil if there is none.
+// keeps says whether the managedFields entries of a manager are kept: of ours, and
+// of those below it, as v1alpha1.MergeManager makes them.
+func (p projector) keeps(manager string) bool {
+	below, ok := strings.CutPrefix(manager, p.manager)
+	return ok && p.manager != "" && (below == "" || below[0] == '/')
+}
+
+// entries returns the managedFields entries that are kept, nil if there is none.
 func (p projector) entries(obj *unstructured.Unstructured) []any {
 	if p.manager == "" {
 		return nil
@@ -77,7 +85,8 @@ func (p projector) entries(obj *unstructured.Unstructured) []any {
 	all, _ := metadata["managedFields"].([]any)
 	var kept []any
 	for _, entry := range all {
-		if fields, ok := entry.(map[string]any); ok && fields["manager"] == p.manager {
+		fields, _ := entry.(map[string]any)
+		if manager, _ := fields["manager"].(string); p.keeps(manager) {
 			kept = append(kept, entry)
 		}
 	}
@@ -87,7 +96,7 @@ func (p projector) entries(obj *unstructured.Unstructured) []any {
 // metadata projects an object of a metadata-only stream, which it owns.
 func (p projector) metadata(obj *metav1.PartialObjectMetadata) (*unstructured.Unstructured, error) {
 	obj.ManagedFields = slices.DeleteFunc(obj.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
-		return p.manager == "" || e.Manager != p.manager
+		return !p.keeps(e.Manager)
 	})
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {

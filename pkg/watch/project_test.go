@@ -22,7 +22,7 @@ func full() *unstructured.Unstructured {
 			"name": "a", "namespace": "ns", "uid": "u", "resourceVersion": "7", "generation": int64(2),
 			"deletionTimestamp": "2026-01-01T00:00:00Z",
 			"labels":            map[string]any{"l": "1"}, "annotations": map[string]any{"big": "text"},
-			"managedFields": []any{entryOf("us"), entryOf("them"), entryOf("us")},
+			"managedFields": []any{entryOf("us"), entryOf("them"), entryOf("us"), entryOf("u/1")},
 		},
 		"spec": map[string]any{"replicas": int64(1), "template": "big"}, "status": map[string]any{"ready": true},
 	}}
@@ -59,6 +59,10 @@ func TestProject(t *testing.T) {
 		"Manager": {
 			"the entries of one manager, and of no other", nil, "us",
 			map[string]any{"apiVersion": "v1", "kind": "Thing", "metadata": with("managedFields", []any{entryOf("us"), entryOf("us")})},
+		},
+		"ManagersBelow": {
+			"and of those below it, but of none that only begins the same", nil, "u",
+			map[string]any{"apiVersion": "v1", "kind": "Thing", "metadata": with("managedFields", []any{entryOf("u/1")})},
 		},
 		"NoEntries": {
 			"a manager that has none", nil, "nobody",
@@ -172,6 +176,8 @@ func TestSelector(t *testing.T) {
 		"OtherName":      {"a term that is known here", Key{FieldSelector: "metadata.name!=a"}, notSelected},
 		"Field":          {"how it is read only the API server knows", Key{FieldSelector: "status.phase=Running"}, unknown},
 		"FieldAndLabel":  {"the label decides", Key{FieldSelector: "status.phase=Running", LabelSelector: "l=2"}, notSelected},
+		"FieldAndName":   {"the name decides", Key{FieldSelector: "status.phase=Running,metadata.name=b"}, notSelected},
+		"FieldOfIt":      {"the name does not", Key{FieldSelector: "metadata.name=a,status.phase=Running"}, unknown},
 		"Nonsense":       {"the API server will refuse it", Key{LabelSelector: "=="}, unknown},
 	}
 	for name, c := range cases {

@@ -1,9 +1,11 @@
 package watch
 
 import (
+	"cmp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // routes are the subscribers of one stream. Finding those of an object costs the
@@ -12,14 +14,37 @@ type routes struct {
 	count   int    // needs attached
 	all     bucket // who gets everything
 	byLabel map[string]map[string]*bucket
+	byName  map[types.NamespacedName]*bucket
+	named   bucket // who is in byName, or would be if it had named any
 }
 
-func (r *routes) add(sub Subscriber, label, value string) {
+// add attaches a need. Names without a namespace are in the given one.
+func (r *routes) add(sub Subscriber, p part, namespace string) {
 	r.count++
-	if label == "" {
+	switch {
+	case p.byName():
+		r.addNames(sub, p.names, namespace)
+	case p.label != "":
+		r.addLabel(sub, p.label, p.value)
+	default:
 		r.all.add(sub)
-		return
 	}
+}
+
+func (r *routes) addNames(sub Subscriber, n names, namespace string) {
+	r.named.add(sub)
+	if r.byName == nil {
+		r.byName = map[types.NamespacedName]*bucket{}
+	}
+	for name := range n.all(namespace) {
+		if r.byName[name] == nil {
+			r.byName[name] = &bucket{}
+		}
+		r.byName[name].add(sub)
+	}
+}
+
+func (r *routes) addLabel(sub Subscriber, label, value string) {
 	if r.byLabel == nil {
 		r.byLabel = map[string]map[string]*bucket{}
 	}
@@ -32,12 +57,29 @@ func (r *routes) add(sub Subscriber, label, value string) {
 	r.byLabel[label][value].add(sub)
 }
 
-func (r *routes) remove(sub Subscriber, label, value string) {
+func (r *routes) remove(sub Subscriber, p part, namespace string) {
 	r.count--
-	if label == "" {
+	switch {
+	case p.byName():
+		r.removeNames(sub, p.names, namespace)
+	case p.label != "":
+		r.removeLabel(sub, p.label, p.value)
+	default:
 		r.all.remove(sub)
-		return
 	}
+}
+
+func (r *routes) removeNames(sub Subscriber, n names, namespace string) {
+	r.named.remove(sub)
+	for name := range n.all(namespace) {
+		r.byName[name].remove(sub)
+		if r.byName[name].empty() {
+			delete(r.byName, name)
+		}
+	}
+}
+
+func (r *routes) removeLabel(sub Subscriber, label, value string) {
 	values := r.byLabel[label]
 	values[value].remove(sub)
 	if values[value].empty() {
@@ -48,10 +90,13 @@ func (r *routes) remove(sub Subscriber, label, value string) {
 	}
 }
 
-// find appends who is to be told of a change. Either object may be nil. One
-// subscriber may come twice if it has two needs in the stream.
+// find appends who is to be told of a change. Either object may be nil; they are of
+// one name. One subscriber may come twice if it has two needs in the stream.
 func (r *routes) find(to []Subscriber, object, old *unstructured.Unstructured) []Subscriber {
 	to = r.all.appendTo(to)
+	if len(r.byName) > 0 {
+		to = r.byName[nameOf(cmp.Or(object, old))].appendTo(to)
+	}
 	for label, values := range r.byLabel {
 		now, isNow := labelOf(object, label)
 		was, hasBeen := labelOf(old, label)
@@ -69,6 +114,7 @@ func (r *routes) find(to []Subscriber, object, old *unstructured.Unstructured) [
 func (r *routes) everybody(to []Subscriber) []Subscriber {
 	to = slices.Grow(to, r.count)
 	to = r.all.appendTo(to)
+	to = r.named.appendTo(to)
 	for _, values := range r.byLabel {
 		for _, b := range values {
 			to = b.appendTo(to)
@@ -77,12 +123,13 @@ func (r *routes) everybody(to []Subscriber) []Subscriber {
 	return to
 }
 
-// bucket is a set of subscribers: mostly one, so that a slice is smaller than a
-// map; a map when there are many, so that leaving stays cheap. A nil bucket is
-// empty.
+// bucket counts subscribers: mostly one, so that a slice is smaller than a map; a
+// map when there are many, so that leaving stays cheap. One that was added twice
+// stays until it is removed twice: two of its needs may have a name in common. A
+// nil bucket is empty.
 type bucket struct {
 	few  []Subscriber
-	many map[Subscriber]struct{}
+	many map[Subscriber]int
 }
 
 const fewSubscribers = 8
@@ -93,16 +140,20 @@ func (b *bucket) add(sub Subscriber) {
 		return
 	}
 	if b.many == nil {
-		b.many = make(map[Subscriber]struct{}, 2*fewSubscribers)
+		b.many = make(map[Subscriber]int, 2*fewSubscribers)
 		for _, s := range b.few {
-			b.many[s] = struct{}{}
+			b.many[s]++
 		}
 		b.few = nil
 	}
-	b.many[sub] = struct{}{}
+	b.many[sub]++
 }
 
 func (b *bucket) remove(sub Subscriber) {
+	if n := b.many[sub]; n > 1 {
+		b.many[sub] = n - 1
+		return
+	}
 	delete(b.many, sub)
 	if i := slices.Index(b.few, sub); i >= 0 {
 		b.few = slices.Delete(b.few, i, i+1)

@@ -19,15 +19,15 @@ func (st *stream) run(ctx context.Context) {
 	}
 	refusals := 0
 	for ctx.Err() == nil {
-		v, live := st.follow(ctx)
+		epoch, v := st.follow(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		if live {
+		if st.wasLive() {
 			refusals = 0
 		}
 		refusals++
-		st.refuse(v)
+		st.refuse(epoch, v)
 		st.wait(ctx, st.backoff(v, refusals))
 	}
 }
@@ -39,22 +39,30 @@ func (st *stream) launch(cancel context.CancelFunc) bool {
 	return !st.stopped
 }
 
-// follow is one epoch. It returns what ended it, and whether the stream was Live
-// in it; after the end of ctx neither means anything.
-func (st *stream) follow(ctx context.Context) (verdict, bool) {
+// follow is one epoch. It returns its number and what ended it; after the end of
+// ctx they mean nothing.
+func (st *stream) follow(ctx context.Context) (uint64, verdict) {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	epoch := st.begin()
+	epoch := st.begin(end)
 	from, err := st.owner.connect(st.key)
 	if err != nil {
-		return verdict{state: Degraded, reason: "NoClient", err: err}, false
+		return epoch, verdict{state: Degraded, reason: "NoClient", err: err}
 	}
 	o := &opener{stream: st, source: from, epoch: epoch, end: end}
+	st.use(o)
 	st.reflect(ctx, o)
 	if v := o.close(); v != nil {
-		return *v, st.wasLive()
+		return epoch, *v
 	}
-	return verdict{}, false
+	return epoch, verdict{state: Forbidden} // by revoke
+}
+
+// use notes who opens in this epoch.
+func (st *stream) use(o *opener) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.opener = o
 }
 
 // reflect runs a Reflector until ctx ends. Each round of it begins with a request
@@ -64,7 +72,7 @@ func (st *stream) reflect(ctx context.Context, o *opener) {
 	ctx = logr.NewContext(ctx, log.V(2)) // the Reflector's own words are for developers
 	r := cache.NewReflectorWithOptions(
 		&cache.ListWatch{ListWithContextFunc: o.list, WatchFuncWithContext: o.watch},
-		nil, sink{stream: st, epoch: o.epoch},
+		nil, sink{stream: st, epoch: o.epoch, opener: o},
 		cache.ReflectorOptions{
 			Name: "ambit", TypeDescription: st.key.GVR.Resource,
 			Clock:   st.owner.options.Clock,

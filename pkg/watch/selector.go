@@ -11,7 +11,7 @@ import (
 type selector struct {
 	namespace string
 	labels    labels.Selector
-	fields    apifields.Selector
+	fields    apifields.Selector // of names and namespaces
 	// partial: there are terms that only the API server can evaluate.
 	partial bool
 }
@@ -27,10 +27,15 @@ func newSelector(key Key) selector {
 	if s.fields, err = apifields.ParseSelector(key.FieldSelector); err != nil {
 		s.fields, s.partial = apifields.Everything(), true
 	}
-	for _, term := range s.fields.Requirements() {
-		if term.Field != "metadata.name" && term.Field != "metadata.namespace" {
-			s.partial = true
+	s.fields, err = s.fields.Transform(func(field, value string) (string, string, error) {
+		if field == "metadata.name" || field == "metadata.namespace" {
+			return field, value, nil
 		}
+		s.partial = true
+		return "", "", nil // the term is left out
+	})
+	if err != nil { // not from the function above
+		s.fields, s.partial = apifields.Everything(), true
 	}
 	return s
 }
@@ -40,10 +45,10 @@ func (s selector) check(obj *unstructured.Unstructured) selection {
 	switch {
 	case s.namespace != "" && s.namespace != obj.GetNamespace(), !s.labels.Matches(labels.Set(obj.GetLabels())):
 		return notSelected
-	case s.partial:
-		return unknown
 	case !s.fields.Matches(known):
 		return notSelected
+	case s.partial:
+		return unknown
 	}
 	return selected
 }

@@ -10,6 +10,7 @@ import (
 type sink struct {
 	stream *stream
 	epoch  uint64
+	opener *opener // the one of the epoch
 }
 
 var (
@@ -54,7 +55,9 @@ func (k sink) Replace(list []any, resourceVersion string) error {
 		}
 		objects[i] = object
 	}
-	k.stream.listed(k.epoch, objects, resourceVersion)
+	if k.stream.listed(k.epoch, objects, resourceVersion) {
+		k.opener.listed()
+	}
 	return nil
 }
 

@@ -18,7 +18,8 @@ const (
 	// Degraded: the API server cannot be reached or is busy. It is tried again
 	// until it answers; objects already there stay and may be stale.
 	Degraded State = "Degraded"
-	// Forbidden: the identity may not list or watch this (403). Final.
+	// Forbidden: the identity may not list or watch this (403, or Streams.Revoke
+	// says so). Final.
 	Forbidden State = "Forbidden"
 	// Unauthenticated: the API server does not accept the identity (401). Final.
 	Unauthenticated State = "Unauthenticated"
@@ -31,9 +32,10 @@ const (
 	Stopped State = "Stopped"
 )
 
-// Final says whether the API server refused the stream: it is closed, has no
-// objects, and is tried again after a backoff or Streams.Retry. A stream stays
-// in a final state until it is accepted or refused for another reason.
+// Final says whether the stream was refused, by the API server or by
+// Streams.Revoke: it is closed, has no objects, and is tried again after a backoff
+// or Streams.Retry. A stream stays in a final state until it is accepted or
+// refused for another reason.
 func (s State) Final() bool {
 	switch s {
 	case Forbidden, Unauthenticated, Missing, Invalid:
@@ -51,12 +53,14 @@ type Status struct {
 	// Reason is a CamelCase word for why, Message a sentence for people. Both empty
 	// while all is well.
 	Reason, Message string
-	// Err is the answer behind Degraded and final states; nil otherwise.
+	// Err is the answer behind Degraded and final states, or what Streams.Revoke was
+	// given; nil otherwise.
 	Err error
 	// Since is when State was entered.
 	Since time.Time
 	// Epoch is the number of the stream's present start: later starts, of this or
-	// any other stream, have greater numbers. 0: not started yet.
+	// any other stream, have greater numbers, and Streams.Revoke counts as one. 0: not
+	// started yet.
 	Epoch uint64
 }
 
@@ -66,6 +70,8 @@ type StreamStatus struct {
 	Status
 	// Objects is how many objects the store has.
 	Objects int
+	// Bytes is about how much memory they take.
+	Bytes int
 	// Needs is how many needs hold the stream: subscribers, mostly.
 	Needs int
 }

@@ -10,6 +10,8 @@ import (
 // that a subscriber asked for. It is guarded by its stream's mu; nothing here
 // blocks or calls out. Objects in it never change: they are replaced.
 type store struct {
+	versions bool // Form.Versions; never changes
+
 	synced  bool // the first list is in
 	objects map[types.NamespacedName]*entry
 	index   map[string]map[string]map[*entry]struct{} // by label, by value
@@ -143,7 +145,7 @@ func (s *store) put(object *unstructured.Unstructured, ahead bool) change {
 	old := found.object
 	found.object, found.ahead = object, ahead
 	s.reindex(found, old)
-	if equal(old, object) {
+	if equal(old, object) && !(s.versions && old.GetResourceVersion() != object.GetResourceVersion()) {
 		return change{}
 	}
 	return change{kind: Updated, object: object, old: old}

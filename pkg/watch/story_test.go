@@ -2,16 +2,11 @@ package watch
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	k8sruntime "k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 func TestRealEvents(t *testing.T) {
@@ -55,7 +50,7 @@ func TestRealEvents(t *testing.T) {
 }
 
 func TestRealDenialIsolates(t *testing.T) {
-	w := newWorld(t, Options{Retry: fixed(50 * time.Millisecond), WatchTimeout: time.Second}, "")
+	w := newWorld(t, Options{Retry: fixed(50 * time.Millisecond), Verify: true}, "")
 	allowed, denied := w.namespace(), w.namespace()
 	w.grant(allowed)
 	one, two := w.listener(), w.listener()
@@ -80,62 +75,6 @@ func TestRealDenialIsolates(t *testing.T) {
 	one.next(Added, "b")
 }
 
-func TestRealMissingKind(t *testing.T) {
-	w := newWorld(t, Options{Retry: fixed(50 * time.Millisecond)}, "")
-	namespace := w.namespace()
-	w.grant(namespace)
-	group := "watch" + strings.ReplaceAll(namespace, "-", "") + ".example.com"
-	need := needOf(namespace)
-	need.Key.GVR = schema.GroupVersionResource{Group: group, Version: "v1", Resource: "things"}
-	sub := w.listener()
-	w.streams.Keep(sub, []Need{need})
-	sub.becomes(Missing)
-
-	crds := w.objects.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
-	_, err := crds.Create(t.Context(), thingsCRD(t, group), metav1.CreateOptions{})
-	w.must(err)
-	sub.next(Synced, "")
-	made := thing("a", "1")
-	made.SetAPIVersion(group + "/v1")
-	_, err = w.objects.Resource(need.Key.GVR).Namespace(namespace).Create(t.Context(), made, metav1.CreateOptions{})
-	if err == nil {
-		t.Fatal("an object of another namespace was created")
-	}
-	made.SetNamespace(namespace)
-	w.eventually("created", func() bool {
-		_, err = w.objects.Resource(need.Key.GVR).Namespace(namespace).Create(t.Context(), made, metav1.CreateOptions{})
-		return err == nil
-	})
-	sub.next(Added, "a")
-	w.must(crds.Delete(t.Context(), "things."+group, metav1.DeleteOptions{}))
-	sub.next(Deleted, "a") // the API server really deletes the objects first
-	sub.becomes(Missing)
-}
-
-func thingsCRD(t *testing.T, group string) *unstructured.Unstructured {
-	t.Helper()
-	anything := true
-	crd := &apiextensionsv1.CustomResourceDefinition{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition"},
-		ObjectMeta: metav1.ObjectMeta{Name: "things." + group},
-		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: group, Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "things", Singular: "thing", Kind: "Thing", ListKind: "ThingList"},
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: "v1", Served: true, Storage: true,
-				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
-					Type: "object", XPreserveUnknownFields: &anything,
-				}},
-			}},
-		},
-	}
-	content, err := k8sruntime.DefaultUnstructuredConverter.ToUnstructured(crd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &unstructured.Unstructured{Object: content}
-}
-
 func TestRealInvalid(t *testing.T) {
 	w := newWorld(t, Options{}, "")
 	namespace := w.namespace()
@@ -150,7 +89,7 @@ func TestRealInvalid(t *testing.T) {
 // TestRealTimeouts: watches that end at their timeout are opened again where
 // they were.
 func TestRealTimeouts(t *testing.T) {
-	w := newWorld(t, Options{WatchTimeout: time.Second}, "")
+	w := newWorld(t, Options{Verify: true}, "")
 	namespace := w.namespace()
 	w.grant(namespace)
 	sub := w.listener()
@@ -181,50 +120,6 @@ func TestRealFreedStreamCloses(t *testing.T) {
 	w.eventually("one stream is open", func() bool { return w.open() == 1 })
 	w.streams.Keep(sub, nil)
 	w.eventually("none is", func() bool { return w.open() == 0 })
-}
-
-func TestRealFreeThenNeed(t *testing.T) {
-	w := newWorld(t, Options{}, "")
-	namespace := w.namespace()
-	w.grant(namespace)
-	w.put(namespace, "a", "1")
-	sub := w.listener()
-	for range 50 {
-		w.streams.Keep(sub, []Need{configMapsIn(namespace)})
-		w.streams.Keep(sub, nil)
-		view := w.streams.Keep(sub, []Need{configMapsIn(namespace)})[0]
-		sub.next(Synced, "")
-		expect(t, "state", Live, view.State())
-		if view.Get(namespace, "a") == nil {
-			t.Fatal("the object is missing")
-		}
-		w.streams.Keep(sub, nil)
-	}
-	w.eventually("no stream is left", func() bool { return w.open() == 0 })
-}
-
-func TestRealNothingRemains(t *testing.T) {
-	w := newWorld(t, Options{}, "")
-	namespace := w.namespace()
-	w.grant(namespace)
-	sub := w.listener()
-	round := func() {
-		needs := make([]Need, 50)
-		for i := range needs {
-			needs[i] = configMapsIn(namespace)
-			needs[i].Key.LabelSelector = fmt.Sprint("owner=", i)
-		}
-		w.streams.Keep(sub, needs)
-		for range needs {
-			sub.next(Synced, "")
-		}
-		w.streams.Keep(sub, nil)
-		w.eventually("no stream is left", func() bool { return w.open() == 0 })
-	}
-	round() // makes the connection, which stays
-	before := runtime.NumGoroutine()
-	round()
-	w.eventually("no goroutine is left", func() bool { return runtime.NumGoroutine() <= before })
 }
 
 func TestRealOwnWrites(t *testing.T) {

@@ -3,7 +3,6 @@ package watch
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -21,8 +20,11 @@ type stream struct {
 
 	mu      sync.RWMutex       // guards what is below; never held over I/O or a subscriber's call
 	cancel  context.CancelFunc // nil until the goroutine runs
+	end     context.CancelFunc // ends the last epoch that began; nil before the first
+	opener  *opener            // of the last epoch that got as far
 	stopped bool
 	open    bool // the last watch was opened, and no failure was heard since
+	lived   bool // the stream was Live in its epoch
 	status  Status
 	store   store
 	routes  routes
@@ -38,27 +40,28 @@ func newStream(owner *Streams, need Need) *stream {
 		belongs: newSelector(need.Key),
 		poked:   make(chan struct{}, 1),
 		status:  Status{State: Probing, Since: owner.options.Clock.Now()},
+		store:   store{versions: need.Key.Form.Versions},
 	}
 }
 
 func (st *stream) now() time.Time { return st.owner.options.Clock.Now() }
 
-func (st *stream) subscribe(sub Subscriber, label, value string) {
+func (st *stream) subscribe(sub Subscriber, p part) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.routes.add(sub, label, value)
-	if label != "" {
-		st.store.indexBy(label)
+	st.routes.add(sub, p, st.key.Namespace)
+	if p.label != "" {
+		st.store.indexBy(p.label)
 	}
 }
 
 // unsubscribe returns how many needs are left.
-func (st *stream) unsubscribe(sub Subscriber, label, value string) int {
+func (st *stream) unsubscribe(sub Subscriber, p part) int {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.routes.remove(sub, label, value)
-	if _, ok := st.routes.byLabel[label]; !ok {
-		delete(st.store.index, label)
+	st.routes.remove(sub, p, st.key.Namespace)
+	if _, ok := st.routes.byLabel[p.label]; !ok {
+		delete(st.store.index, p.label)
 	}
 	return st.routes.count
 }
@@ -84,7 +87,7 @@ func (st *stream) describe() StreamStatus {
 	defer st.mu.RUnlock()
 	return StreamStatus{
 		Key: st.key, Status: st.status,
-		Objects: len(st.store.objects), Needs: st.routes.count,
+		Objects: len(st.store.objects), Bytes: st.store.size(), Needs: st.routes.count,
 	}
 }
 
@@ -118,6 +121,9 @@ func (st *stream) wait(ctx context.Context, d time.Duration) {
 	select {
 	case <-timer.C():
 	case <-st.poked:
+		if ctx.Err() != nil {
+			st.poke() // for the next epoch
+		}
 	case <-ctx.Done():
 	}
 }
@@ -144,8 +150,17 @@ func (st *stream) change(epoch uint64, do func(*store) change) {
 		return
 	}
 	c := do(&st.store)
+	st.fit()
 	st.mu.Unlock()
 	st.tell(epoch, c, nil)
+}
+
+// fit lets go of parts that are in no object any more; mu is held. While a list is on
+// its way the store does not say how many objects there will be.
+func (st *stream) fit() {
+	if st.store.synced {
+		st.shared.fit(len(st.store.objects))
+	}
 }
 
 // keep makes of what a client delivered what the store has of it.
@@ -157,6 +172,7 @@ func (st *stream) keep(obj any) (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
+	object = object.DeepCopy() // decoded maps and lists have room to grow; these do not
 	st.shared.object(object)
 	return object, nil
 }
@@ -180,16 +196,7 @@ func (st *stream) own(do func(*store) change, by []Subscriber) {
 		return
 	}
 	c, epoch := do(&st.store), st.status.Epoch
+	st.fit()
 	st.mu.Unlock()
 	st.tell(epoch, c, by)
-}
-
-// timeout is how long the next watch may last; asked is what the Reflector wants.
-func (st *stream) timeout(asked *int64) *int64 {
-	limit := st.owner.options.WatchTimeout
-	if limit == 0 {
-		return asked
-	}
-	seconds := max(1, int64((limit+rand.N(limit/2+1))/time.Second))
-	return &seconds
 }

@@ -18,9 +18,12 @@ type Streams struct {
 	options Options
 	connect func(Key) (source, error)
 	slots   slots
+	reopens *pacer
 	epochs  atomic.Uint64 // the last one given out
 	wake    chan struct{} // holds at most one; Start looks at unstarted
 	outage  atomic.Bool   // an attempt did not reach the API server, and none has since
+	verify  atomic.Bool   // see Verify
+	resumed atomic.Uint64 // see Reopened
 
 	// mu guards what is below. It is never held over I/O or a subscriber's call.
 	// A stream's mu may be taken under it, never the other way round.
@@ -39,14 +42,17 @@ func New(o Options) *Streams {
 		panic("watch: Options.Clients is required")
 	}
 	o = o.withDefaults()
-	return &Streams{
+	s := &Streams{
 		options: o,
 		connect: func(key Key) (source, error) { return connect(o.Clients, key) },
 		slots:   make(slots, o.Opening),
+		reopens: &pacer{ceiling: o.Reopens},
 		wake:    make(chan struct{}, 1),
 		streams: map[Key]*stream{},
 		kept:    map[Subscriber][]View{},
 	}
+	s.verify.Store(o.Verify)
+	return s
 }
 
 // Start keeps the streams that are needed running until ctx ends. It returns

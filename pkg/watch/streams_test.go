@@ -248,6 +248,10 @@ func TestStates(t *testing.T) {
 				t.Error("no epoch")
 			}
 			got[i].Epoch = 0
+			if (got[i].Bytes > 0) != (got[i].Objects > 0) {
+				t.Errorf("%d objects take %d bytes", got[i].Objects, got[i].Bytes)
+			}
+			got[i].Bytes = 0
 		}
 		expect(t, "states", []StreamStatus{
 			{Key: needOf("ns").Key, Status: Status{State: Live, Synced: true, Since: start}, Objects: 1, Needs: 1},
@@ -274,4 +278,33 @@ func TestZeroView(t *testing.T) {
 	expect(t, "state", Stopped, view.State())
 	expect(t, "list", 0, len(view.List()))
 	expect(t, "get", none, view.Get("ns", "a"))
+}
+
+// TestVersions: subscribers that ask for it are told of changes of which nothing
+// is kept, once each.
+func TestVersions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := newServer()
+		s := testStreams(map[string]*server{"ns": api}, Options{})
+		defer begin(t, s)()
+		sub, other := &recorder{}, &recorder{}
+		need := needOf("ns")
+		need.Key.Form.Versions = true
+		s.Keep(sub, []Need{need})
+		s.Keep(other, []Need{needOf("ns")})
+		expect(t, "two streams", 2, len(s.States()))
+		sub.take()
+		other.take()
+		object := thing("a", "1")
+		api.put(object)
+		expect(t, "create", events("Added a"), sub.take())
+		expect(t, "create", events("Added a"), other.take())
+		written := api.put(object)
+		expect(t, "only the resourceVersion changed", events("Updated a"), sub.take())
+		expect(t, "only the resourceVersion changed", events(), other.take())
+		s.Observe(need.Key, written)
+		expect(t, "known already", events(), sub.take())
+		api.end(statusError(410, "Expired"))
+		expect(t, "listed again, unchanged", events(), sub.take())
+	})
 }

@@ -1,18 +1,19 @@
 package watch
 
 import (
+	"context"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// begin starts an epoch. A refused stream keeps its state until there is another
-// answer: its subscribers see no flapping.
-func (st *stream) begin() uint64 {
+// begin starts an epoch, which end ends. A refused stream keeps its state until
+// there is another answer: its subscribers see no flapping.
+func (st *stream) begin(end context.CancelFunc) uint64 {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.open = false
+	st.end, st.open, st.lived = end, false, false
 	if !st.stopped {
 		st.status.Epoch = st.owner.epochs.Add(1)
 	}
@@ -43,15 +44,17 @@ func (st *stream) opened(epoch uint64, initial bool) {
 	})
 }
 
-// listed takes a complete list in, together with what it makes of the state.
-func (st *stream) listed(epoch uint64, objects []*unstructured.Unstructured, resourceVersion string) {
+// listed takes a complete list in, together with what it makes of the state. It
+// says whether the epoch is still the one.
+func (st *stream) listed(epoch uint64, objects []*unstructured.Unstructured, resourceVersion string) bool {
 	st.mu.Lock()
 	if st.stopped || st.status.Epoch != epoch {
 		st.mu.Unlock()
-		return
+		return false
 	}
 	first, before := !st.store.synced, st.status.State
 	changes := st.store.replace(objects, resourceVersion)
+	st.fit()
 	st.status.Synced = true
 	if st.open {
 		st.enter(Live)
@@ -71,12 +74,22 @@ func (st *stream) listed(epoch uint64, objects []*unstructured.Unstructured, res
 	for _, c := range changes {
 		st.tell(epoch, c, nil)
 	}
+	return true
 }
 
 // degrade notes that the API server cannot be reached or is busy. A refused
 // stream stays refused.
 func (st *stream) degrade(epoch uint64, reason string, err error) {
+	st.degradeIf(epoch, func() bool { return true }, reason, err)
+}
+
+// degradeIf is degrade if that still holds; holds is called with mu held, so that what
+// comes after it, such as the answer, comes after this.
+func (st *stream) degradeIf(epoch uint64, holds func() bool, reason string, err error) {
 	st.transition(epoch, func() {
+		if !holds() {
+			return
+		}
 		st.open = false
 		if st.status.State.Final() {
 			return
@@ -87,24 +100,39 @@ func (st *stream) degrade(epoch uint64, reason string, err error) {
 }
 
 // refuse ends an epoch: the store is dropped, without a Deleted for anything.
-func (st *stream) refuse(v verdict) {
-	st.transition(st.epoch(), func() {
+func (st *stream) refuse(epoch uint64, v verdict) {
+	st.transition(epoch, func() {
 		st.open = false
 		if v.state == Degraded && st.status.State.Final() {
 			return
 		}
-		st.store.reset()
-		st.status.Synced = false
-		st.enter(v.state)
-		st.explain(v.reason, v.err)
+		st.drop(v)
 	})
+}
+
+// drop empties the stream for a reason; mu is held.
+func (st *stream) drop(v verdict) {
+	st.store.reset()
+	st.shared.forget() // nothing stays that was read under a right that is gone
+	st.status.Synced = false
+	st.enter(v.state)
+	st.explain(v.reason, v.err)
 }
 
 // transition changes the state in an epoch, and tells and logs if that is worth
 // it.
 func (st *stream) transition(epoch uint64, do func()) {
+	st.alter(func() {
+		if st.status.Epoch == epoch {
+			do()
+		}
+	})
+}
+
+// alter is transition for whatever epoch the stream is in.
+func (st *stream) alter(do func()) {
 	st.mu.Lock()
-	if st.stopped || st.status.Epoch != epoch {
+	if st.stopped {
 		st.mu.Unlock()
 		return
 	}
@@ -136,6 +164,7 @@ func (st *stream) enter(state State) {
 		return
 	}
 	st.status.State, st.status.Since = state, st.now()
+	st.lived = st.lived || state == Live
 	st.explain("", nil)
 }
 
@@ -147,22 +176,20 @@ func (st *stream) explain(reason string, err error) {
 	}
 }
 
-func (st *stream) epoch() uint64 {
-	st.mu.RLock()
-	defer st.mu.RUnlock()
-	return st.status.Epoch
-}
-
-// wasLive says whether the stream is or was Live in its epoch.
+// wasLive says whether the stream is or was Live in its epoch, the last one that
+// began.
 func (st *stream) wasLive() bool {
 	st.mu.RLock()
 	defer st.mu.RUnlock()
-	return st.status.Synced && (st.status.State == Live || st.status.State == Degraded)
+	return st.lived
 }
 
 // backoff is how long to wait before the next epoch.
 func (st *stream) backoff(v verdict, refusals int) time.Duration {
-	if v.state.Final() {
+	switch {
+	case v.state == Missing:
+		return st.owner.options.Lookup(refusals)
+	case v.state.Final():
 		return st.owner.options.Retry(refusals)
 	}
 	return st.owner.options.Reconnect(refusals)

@@ -3,6 +3,7 @@ package watch
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -39,7 +40,7 @@ func TestRefused(t *testing.T) {
 func refusedStory(t *testing.T, refusal error, want State) {
 	api, other := newServer(), newServer()
 	api.put(thing("a", "1"))
-	s := testStreams(map[string]*server{"ns": api, "other": other}, Options{Retry: fixed(10 * time.Second)})
+	s := testStreams(map[string]*server{"ns": api, "other": other}, Options{Retry: fixed(10 * time.Second), Lookup: fixed(10 * time.Second)})
 	defer begin(t, s)()
 	sub, neighbour := &recorder{}, &recorder{}
 	view := s.Keep(sub, []Need{needOf("ns")})[0]
@@ -85,10 +86,10 @@ func TestRefusedFromTheStart(t *testing.T) {
 		api := newServer()
 		api.fails(statusError(403, "Forbidden"))
 		s := testStreams(map[string]*server{"ns": api}, Options{Retry: fixed(time.Second)})
-		defer begin(t, s)()
 		sub := &recorder{}
 		view := s.Keep(sub, []Need{needOf("ns")})[0]
 		expect(t, "state before anything is known", Probing, view.State())
+		defer begin(t, s)()
 		expect(t, "told", events("StateChanged Forbidden"), sub.take())
 		expect(t, "one request is enough to know", 1, len(api.take()))
 		api.fails(statusError(404, "NotFound"))
@@ -485,6 +486,64 @@ func TestExponential(t *testing.T) {
 	for failures, want := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 3: 4 * time.Second, 9: 30 * time.Second, 1e6: 30 * time.Second} {
 		if got := backoff(failures); got > want || got < want*3/4-1 {
 			t.Errorf("after %d failures: %v, want %v less up to a quarter", failures, got, want)
+		}
+	}
+}
+
+// TestLookup: what is missing is looked for more often than what is forbidden is
+// tried.
+func TestLookup(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		err    error
+		most   time.Duration
+	}{
+		"Missing":   {"the kind may be back at any moment", statusError(404, "NotFound"), 4 * time.Second},
+		"Forbidden": {"who knows of a grant calls Retry", statusError(403, "Forbidden"), 30 * time.Second},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				api := newServer()
+				api.fails(c.err)
+				s := testStreams(map[string]*server{"ns": api}, Options{})
+				defer begin(t, s)()
+				sub := &recorder{}
+				s.Keep(sub, []Need{needOf("ns")})
+				time.Sleep(10 * time.Minute)
+				api.take()
+				time.Sleep(10 * time.Minute)
+				least := int(10 * time.Minute / c.most)
+				if n := len(api.take()); n < least || n > least*4/3+1 {
+					t.Errorf("%s: %d requests in 10 minutes", c.reason, n)
+				}
+				sub.take()
+				api.fails(nil)
+				time.Sleep(c.most)
+				expect(t, "back", events("Synced"), sub.take())
+			})
+		})
+	}
+}
+
+// TestLateAnswer: an answer that comes when it is about to be said that there is none is
+// what counts.
+func TestLateAnswer(t *testing.T) {
+	s := New(Options{Clients: clientsOfNobody})
+	for range 20_000 {
+		st := newStream(s, needOf("ns"))
+		o := &opener{stream: st, epoch: st.begin(func() {})}
+		st.listed(o.epoch, nil, "1")
+		attempt := o.next()
+		var running sync.WaitGroup
+		running.Go(func() { o.late(attempt) })
+		running.Go(func() {
+			o.next()
+			st.opened(o.epoch, false)
+		})
+		running.Wait()
+		if status := st.describe(); status.State != Live {
+			t.Fatalf("a watch is open, and the stream is %s: %s", status.State, status.Message)
 		}
 	}
 }

@@ -2,23 +2,34 @@ package watch
 
 import (
 	"sync"
+	"sync/atomic"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/clock"
 )
 
 // tap is a watch whose errors and end are heard before the Reflector sees them;
 // the Reflector does not tell of all of them. watch.Filter would do, but leaves
 // its goroutine behind when the reader goes first.
 type tap struct {
-	inner   watch.Interface
+	inner   atomic.Pointer[watch.Interface] // nil once run has ended
 	events  chan watch.Event
 	stopped chan struct{}
 	once    sync.Once
+	first   *watch.Event // what peek took out
+	ending  atomic.Bool  // we end the watch: client-go may say that this is an error
+	// The opener's mu guards what is below, once the tap is held.
+	due   time.Time   // when the end is planned, zero if it is not
+	timer clock.Timer // ends the watch at due; nil if the API server does
+	exact bool        // it ends at due whether or not streams are verified then
 }
 
 func newTap(inner watch.Interface) *tap {
-	return &tap{inner: inner, events: make(chan watch.Event), stopped: make(chan struct{})}
+	t := &tap{events: make(chan watch.Event), stopped: make(chan struct{})}
+	t.inner.Store(&inner)
+	return t
 }
 
 // ResultChan implements watch.Interface.
@@ -28,21 +39,39 @@ func (t *tap) ResultChan() <-chan watch.Event { return t.events }
 func (t *tap) Stop() {
 	t.once.Do(func() {
 		close(t.stopped)
-		t.inner.Stop()
+		t.lapse()
 	})
+}
+
+// lapse ends the watch as its timeout would.
+func (t *tap) lapse() {
+	t.ending.Store(true)
+	if inner := t.inner.Load(); inner != nil {
+		(*inner).Stop()
+	}
+}
+
+// letGo stops the watch and drops it: the Reflector holds on to the first tap of an
+// epoch for as long as that lasts, and what decoded the watch is large.
+func (t *tap) letGo(inner watch.Interface) {
+	inner.Stop()
+	t.inner.Store(nil)
+	t.first = nil
 }
 
 // run passes events on until the watch ends or is stopped. failed hears errors
 // inside the watch, and says whether the reader is to hear them too; if not, the
 // watch just ends there. ended is called once, before the reader can notice the
 // end.
-func (t *tap) run(first *watch.Event, failed func(error) (pass bool), ended func()) {
+func (t *tap) run(failed func(error) (pass bool), ended func()) {
+	inner := *t.inner.Load()
 	defer close(t.events)
 	defer ended()
-	if first != nil && !t.pass(*first, failed) {
+	defer t.letGo(inner)
+	if t.first != nil && !t.pass(*t.first, failed) {
 		return
 	}
-	for event := range t.inner.ResultChan() {
+	for event := range inner.ResultChan() {
 		if !t.pass(event, failed) {
 			return
 		}
@@ -51,8 +80,7 @@ func (t *tap) run(first *watch.Event, failed func(error) (pass bool), ended func
 
 // pass says whether to go on.
 func (t *tap) pass(event watch.Event, failed func(error) bool) bool {
-	if event.Type == watch.Error && !failed(apierrors.FromObject(event.Object)) {
-		t.inner.Stop()
+	if event.Type == watch.Error && (t.ending.Load() || !failed(apierrors.FromObject(event.Object))) {
 		return false
 	}
 	select {
@@ -63,16 +91,16 @@ func (t *tap) pass(event watch.Event, failed func(error) bool) bool {
 	}
 }
 
-// peek looks whether a watch has ended before it began, as client-go's do when
-// the connection broke. If it gave an event instead, that is returned.
-func peek(w watch.Interface) (first *watch.Event, ended bool) {
+// peek looks whether the watch has ended before it began, as client-go's do when
+// the connection broke. It is called before run.
+func (t *tap) peek() (ended bool) {
 	select {
-	case event, ok := <-w.ResultChan():
-		if !ok {
-			return nil, true
+	case event, ok := <-(*t.inner.Load()).ResultChan():
+		if ok {
+			t.first = &event
 		}
-		return &event, false
+		return !ok
 	default:
-		return nil, false
+		return false
 	}
 }

@@ -10,8 +10,8 @@ import (
 // empty. The zero View is one. Objects are shared with everybody: they must not
 // be changed.
 type View struct {
-	stream       *stream
-	label, value string
+	stream *stream
+	part   part
 }
 
 // Status says how the stream is.
@@ -45,7 +45,7 @@ func (v View) Read() ([]*unstructured.Unstructured, Status) {
 	}
 	v.stream.mu.RLock()
 	defer v.stream.mu.RUnlock()
-	return v.stream.store.list(v.label, v.value), v.stream.status
+	return v.stream.store.list(v.part, v.stream.key.Namespace), v.stream.status
 }
 
 // Get returns one object of the need, or nil.
@@ -55,8 +55,10 @@ func (v View) Get(namespace, name string) *unstructured.Unstructured {
 	}
 	v.stream.mu.RLock()
 	defer v.stream.mu.RUnlock()
-	found, ok := v.stream.store.objects[types.NamespacedName{Namespace: namespace, Name: name}]
-	if !ok || v.label != "" && !carries(found.object, v.label, v.value) {
+	key := types.NamespacedName{Namespace: namespace, Name: name}
+	found, ok := v.stream.store.objects[key]
+	if !ok || v.part.label != "" && !carries(found.object, v.part.label, v.part.value) ||
+		v.part.byName() && !v.part.names.has(key, v.stream.key.Namespace) {
 		return nil
 	}
 	return found.object
@@ -64,6 +66,5 @@ func (v View) Get(namespace, name string) *unstructured.Unstructured {
 
 // answers says whether the view is the one for a need.
 func (v View) answers(need Need) bool {
-	return v.stream.key == need.Key && v.label == need.IndexLabel &&
-		(v.label == "" || v.value == need.IndexValue)
+	return v.stream.key == need.Key && v.part == partOf(need)
 }

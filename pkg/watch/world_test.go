@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -81,8 +82,23 @@ func (w *world) must(err error) {
 	}
 }
 
-// grant lets watcher list and watch everything in a namespace.
+// grant lets watcher list and watch everything in a namespace. The API server knows of
+// it when grant returns: it decides by a cache.
 func (w *world) grant(namespace string) {
+	w.Helper()
+	w.bind(namespace, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "watcher"})
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: "watcher", ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "watch", Resource: configMaps.Resource},
+	}}
+	w.eventually("the grant is known", func() bool {
+		answer, err := w.admin.AuthorizationV1().SubjectAccessReviews().Create(w.Context(), review, metav1.CreateOptions{})
+		w.must(err)
+		return answer.Status.Allowed
+	})
+}
+
+// bind is grant for anybody.
+func (w *world) bind(namespace string, to rbacv1.Subject) {
 	w.Helper()
 	_, err := w.admin.RbacV1().Roles(namespace).Create(w.Context(), &rbacv1.Role{
 		ObjectMeta: metav1.ObjectMeta{Name: "watcher"},
@@ -92,7 +108,7 @@ func (w *world) grant(namespace string) {
 	_, err = w.admin.RbacV1().RoleBindings(namespace).Create(w.Context(), &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "watcher"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "watcher"},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "watcher"}},
+		Subjects:   []rbacv1.Subject{to},
 	}, metav1.CreateOptions{})
 	w.must(err)
 }
@@ -193,7 +209,12 @@ func (l *listener) next(kind EventType, name string) Event {
 // becomes waits for a change to a state.
 func (l *listener) becomes(state State) {
 	l.world.Helper()
-	expect(l.world.T, "new state", state, l.next(StateChanged, "").State)
+	if e := l.next(StateChanged, ""); e.State != state {
+		for _, stream := range l.world.streams.States() {
+			l.world.Logf("%s: %s, %s", stream.Key, stream.State, stream.Message)
+		}
+		l.world.Errorf("new state %s, want %s", e.State, state)
+	}
 }
 
 // line is a way to the API server that can be cut.

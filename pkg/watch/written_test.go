@@ -63,6 +63,8 @@ func TestOwnWrites(t *testing.T) {
 	a := func(rv int) *unstructured.Unstructured { return at(thing("a", fmt.Sprint(rv)), rv) }
 	reborn := at(thing("a", "new"), 20)
 	reborn.SetUID("another")
+	byUID := a(0)
+	byUID.SetResourceVersion("")
 	cases := map[string]struct {
 		reason string
 		steps  []step
@@ -184,6 +186,16 @@ func TestOwnWrites(t *testing.T) {
 			[]step{lists(5), deletes(a(4))},
 			nil, nil,
 		},
+		"DeletedByUID": {
+			"a deletion of which only the uid is known is as good",
+			[]step{lists(5, a(4)), deletes(byUID), shows(a(5)), lists(6, a(5)), writes(reborn, selected), showsDeleted(a(7)), shows(reborn)},
+			[]EventType{Deleted, Added}, []*unstructured.Unstructured{reborn},
+		},
+		"DeletedByUIDBeforeTheFirstList": {
+			"also before there is a list",
+			[]step{deletes(byUID), lists(5, a(4)), showsDeleted(a(6))},
+			nil, nil,
+		},
 		"RefusedBetween": {
 			"a refused stream keeps own writes for its next list",
 			[]step{lists(5), resets, writes(a(9), selected), lists(7)},
@@ -205,7 +217,7 @@ func TestOwnWrites(t *testing.T) {
 			if !slices.Equal(c.told, told) {
 				t.Errorf("%s: told %v, want %v", c.reason, told, c.told)
 			}
-			expect(t, c.reason, c.want, s.list("", ""))
+			expect(t, c.reason, c.want, s.list(part{}, ""))
 			if len(s.written.deleted) > 0 {
 				t.Errorf("still remembers deletions: %v", s.written.deleted)
 			}
