@@ -21,15 +21,15 @@ func TestBounds(t *testing.T) {
 		source string
 		failed string
 	}{
-		"Loops": {reason: "loops in loops", failed: "cost limit",
+		"Loops": {reason: "loops in loops", failed: " limit",
 			source: `[1,2,3,4,5,6,7,8,9,10].map(a, ` + strings.Repeat(`[1,2,3,4,5,6,7,8,9,10].map(b, `, 6) + `b` + strings.Repeat(`)`, 7)},
 		"SharedList": {reason: "a list that holds another ten times, and so on", failed: "larger than",
 			source: `[['aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa','b','c','d','e','f','g','h','i','j']]` + ten(`.map(x, [x,x,x,x,x,x,x,x,x,x])`)},
 		"SharedMap": {reason: "a map that holds another ten times", failed: "larger than",
 			source: `[{'a': 'b'}]` + ten(`.map(x, {'a':x,'b':x,'c':x,'d':x,'e':x,'f':x,'g':x,'h':x,'i':x,'j':x})`)},
-		"Concatenation": {reason: "a list added to itself is not made before it is counted", failed: "larger than",
+		"Concatenation": {reason: "a list added to itself is not made before it is counted", failed: "memory limit",
 			source: `[[1, 2, 3, 4]]` + strings.Repeat(`.map(x, x + x)`, 27)},
-		"ConcatenationInside": {reason: "nor inside of a list", failed: "larger than",
+		"ConcatenationInside": {reason: "nor inside of a list", failed: "memory limit",
 			source: `([[1, 2, 3, 4]]` + strings.Repeat(`.map(x, x + x)`, 27) + `) + [[5]]`},
 		"Numbers": {reason: "numbers count as well", failed: "larger than", source: `list`},
 		"String":  {reason: "a string that is doubled", failed: "", source: `['aaaaaaaaaaaaaaaa']` + strings.Repeat(`.map(x, x + x)`, 20)},

@@ -2,7 +2,6 @@ package cel
 
 import (
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -12,8 +11,6 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
 )
-
-var errTooLarge = errors.New("the result is larger than 1.5 MiB")
 
 // converter turns CEL values into JSON-like Go values and counts what they take:
 // a list that is shared many times over is counted, and copied, each time.
@@ -74,6 +71,9 @@ func (c *converter) convertText(value ref.Val) (any, error) {
 	var text string
 	switch v := value.(type) {
 	case types.Bytes:
+		if len(v) > c.left {
+			return nil, errTooLarge
+		}
 		text = base64.StdEncoding.EncodeToString(v)
 	case types.Timestamp:
 		text = v.Format(time.RFC3339Nano)
@@ -124,11 +124,18 @@ func (c *converter) convertMap(m traits.Mapper) (any, error) {
 // concatenation first makes all of it, and of what is in it, uncounted.
 var plainList = reflect.TypeOf(types.DefaultTypeAdapter.NativeToValue([]any{}))
 
+// plain returns what a list is made of, if that is JSON-like already.
+func plain(l traits.Lister) ([]any, bool) {
+	if reflect.TypeOf(l) != plainList {
+		return nil, false
+	}
+	native, ok := l.Value().([]any)
+	return native, ok
+}
+
 func (c *converter) convertList(l traits.Lister) (any, error) {
-	if reflect.TypeOf(l) == plainList {
-		if native, ok := l.Value().([]any); ok {
-			return c.copyList(native)
-		}
+	if native, ok := plain(l); ok {
+		return c.copyList(native)
 	}
 	if err := c.fits(l); err != nil {
 		return nil, err

@@ -2,16 +2,52 @@
 //
 // An expression is type-checked once and becomes an immutable Expr; a tree whose
 // strings hold `${...}` becomes an immutable Template. Both know their free
-// variables, and for each the fields that they read of it.
+// variables, and for each the fields that they read of it. Where ReadyVar is among
+// the variables, `ready(x)` asks for the readiness of what is called x; it reads
+// nothing of x.
 //
 // Expressions see JSON-like Go values and give such values: map[string]any,
 // []any, string, int64, float64, bool and nil; what is something else in CEL (a
-// timestamp, a quantity) is given as its text. What they may cost is bounded: see
-// CostLimit and MaxResultBytes. Short expressions without macros that only read
-// and compare run without the count of costs, which takes ten times as long as
-// they. There is no I/O, no clock and no randomness in the environment, which is
-// that of Kubernetes, but list and map literals may hold values of different types.
+// timestamp, a quantity) is given as its text. There is no I/O, no clock and no
+// randomness in the environment, and a loop over a map goes by its keys in order:
+// the same values give the same result.
 //
-// The package knows nothing of policies, files or objects' schemas: all
-// variables are of type dyn.
+// # What there is
+//
+// The environment is that of Kubernetes for stored expressions: besides CEL's own
+// functions and macros, its libraries of lists (flatten, distinct, slice, sort,
+// sortBy, reverse, first, last, lists.range; sum, min, max, indexOf, isSorted),
+// sets, strings, regular expressions, optionals, URLs, IP addresses and CIDRs,
+// quantities, semantic versions and formats, and macros of two variables (all,
+// exists, existsOne, transformList, transformMap, transformMapEntry). List and map
+// literals may hold values of different types. There are no literals of protocol
+// buffers.
+//
+// # Types
+//
+// All variables are of type dyn. In an Env made with schemas (NewTypedEnv), reading
+// a field that an object does not have is a mistake as well, see unknownFields;
+// evaluation is the same with schemas and without.
+//
+// # Bounds
+//
+// An evaluation ends at CostLimit, TimeLimit or MemoryLimit, its result at
+// MaxResultBytes, and all evaluations under a context with a Budget at that. It then
+// fails with EvalError.Budget and a message that says at which. How it is done:
+//
+//   - A plan of an expression consists of cel-go's nodes, in which those that may
+//     cost more than a step are replaced (guard): calls, by such that count what a
+//     call costs by the size of its arguments before it is made (rule); lists and
+//     maps that are written out; comparisons; and what loops run over (instrument).
+//   - They count in the meter of the evaluation, which ends it by a panic.
+//   - A list that holds another many times takes no memory, so such lists may
+//     exist; what goes through all of one counts each time that it does.
+//   - A result is copied by a converter that counts, too.
+//   - Short expressions without macros that only read and compare (isSimple) need no
+//     meter and run without one, which is several times as fast.
+//
+// Panics of cel-go and of functions are errors. testdata/hostile.txt has expressions
+// that ask for too much; they are for the tests of other packages as well.
+//
+// The package knows nothing of policies or files.
 package cel

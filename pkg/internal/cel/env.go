@@ -2,12 +2,14 @@ package cel
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"unicode/utf8"
 
 	celgo "github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common"
+	"github.com/google/cel-go/common/ast"
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
@@ -16,6 +18,7 @@ import (
 type Env struct {
 	env       *celgo.Env
 	variables map[string]bool
+	schemas   map[string]*Schema // of variables; nil: nothing is known
 }
 
 // base is the environment without variables. Making it takes milliseconds, so
@@ -25,23 +28,45 @@ var base = sync.OnceValue(func() *celgo.Env {
 	return environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).StoredExpressionsEnv()
 })
 
-// NewEnv makes an environment with these variables, all of type dyn. The error
-// is for names that are not identifiers.
+// NewEnv makes an environment with these variables, all of type dyn. With
+// ReadyVar or "ready" among them there is the macro `ready(x)`. The error is for
+// names that are not identifiers.
 func NewEnv(variables ...string) (*Env, error) {
 	declared := make(map[string]bool, len(variables))
-	options := make([]celgo.EnvOption, 0, len(variables))
+	options := make([]celgo.EnvOption, 0, len(variables)+3)
+	options = append(options, optionalMacros())
+	ready := false
 	for _, name := range variables {
 		if !isIdentifier(name) {
 			return nil, fmt.Errorf("making a CEL environment: variable %q is not an identifier", name)
 		}
+		ready = ready || name == ReadyVar || name == readyMacro
+		if name == ReadyVar || declared[name] {
+			continue
+		}
 		declared[name] = true
 		options = append(options, celgo.Variable(name, celgo.DynType))
+	}
+	if ready {
+		options = append(options, readyOptions(declared)...)
 	}
 	env, err := base().Extend(options...)
 	if err != nil {
 		return nil, fmt.Errorf("making a CEL environment with variables %s: %w", strings.Join(variables, ", "), err)
 	}
 	return &Env{env: env, variables: declared}, nil
+}
+
+// NewTypedEnv is NewEnv for variables with schemas; nil for one of which nothing
+// is known. An expression that reads a field which an object does not have does not
+// compile. Nothing else is checked, and evaluation is the same as without schemas.
+func NewTypedEnv(variables map[string]*Schema) (*Env, error) {
+	env, err := NewEnv(sortedKeys(variables)...)
+	if err != nil {
+		return nil, err
+	}
+	env.schemas = maps.Clone(variables)
+	return env, nil
 }
 
 func isIdentifier(name string) bool {
@@ -63,27 +88,67 @@ type Issue struct {
 
 // Compile parses and checks an expression. The issues are all that were found;
 // with any, the expression is nil.
-func (e *Env) Compile(source string) (*Expr, []Issue) {
+//
+// cel-go panics over some mistakes, such as a key of bytes, or an entry behind a ?
+// that is not optional.
+func (e *Env) Compile(source string) (compiled *Expr, found []Issue) {
+	defer func() {
+		if r := recover(); r != nil {
+			compiled, found = nil, []Issue{{Message: "cannot be compiled: keys must be strings, numbers or bools, and entries marked with ? optional"}}
+		}
+	}()
+	checked, issues := e.check(source)
+	if len(issues) > 0 {
+		return nil, issues
+	}
+	if issues := unknownFields(source, checked.NativeRep(), e.schemas); len(issues) > 0 {
+		return nil, issues
+	}
+	root := checked.NativeRep().Expr()
+	program, err := e.program(checked)
+	if err != nil {
+		return nil, []Issue{{Message: err.Error()}}
+	}
+	reads := readsOf(root, e.variables)
+	return &Expr{
+		source: source, program: program, root: root,
+		output: checked.OutputType(), reads: reads, variables: sortedKeys(reads), asked: askedIn(root),
+	}, nil
+}
+
+// check parses an expression and finds its types.
+func (e *Env) check(source string) (*celgo.Ast, []Issue) {
+	if found := reserved(source); found != nil {
+		return nil, toIssues(source, found)
+	}
 	parsed, issues := e.env.Parse(source)
 	if issues != nil && len(issues.Errors()) > 0 {
 		return nil, toIssues(source, issues.Errors())
+	}
+	if found := messages(parsed.NativeRep()); found != nil {
+		return nil, toIssues(source, found)
 	}
 	loosen(parsed.NativeRep())
 	checked, issues := e.env.Check(parsed)
 	if issues != nil && len(issues.Errors()) > 0 {
 		return nil, toIssues(source, issues.Errors())
 	}
-	root := checked.NativeRep().Expr()
-	simple := isSimple(root)
-	program, err := e.program(checked, simple)
-	if err != nil {
-		return nil, []Issue{{Message: err.Error()}}
-	}
-	reads := readsOf(root, e.variables)
-	return &Expr{
-		source: source, program: program, simple: simple, root: root,
-		output: checked.OutputType(), reads: reads, variables: sortedKeys(reads),
-	}, nil
+	return checked, nil
+}
+
+// messages finds literals of protocol buffers, which Kubernetes' environment knows
+// and JSON does not.
+func messages(parsed *ast.AST) []*common.Error {
+	var found []*common.Error
+	ast.PreOrderVisit(parsed.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() == ast.StructKind {
+			found = append(found, &common.Error{
+				Location: parsed.SourceInfo().GetStartLocation(e.ID()),
+				Message:  fmt.Sprintf("%s{...} is not supported: write a map, as in {'name': 'value'}", e.AsStruct().TypeName()),
+			})
+		}
+	}))
+	return found
 }
 
 func toIssues(source string, errors []*common.Error) []Issue {

@@ -18,19 +18,6 @@ import (
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
 )
 
-const (
-	// CostLimit bounds one evaluation, in CEL's cost units. It is what Kubernetes
-	// allows for one call (PerCallLimit in k8s.io/apiserver/pkg/apis/cel), which is
-	// about a tenth of a second.
-	CostLimit = 1_000_000
-	// MaxResultBytes bounds the result of one expression, counted as it is
-	// converted: 1.5 MiB, the size of the largest request that etcd takes.
-	MaxResultBytes = 3 << 19
-	// interruptEvery is after how many steps of a comprehension the context is
-	// looked at.
-	interruptEvery = 100
-)
-
 // Activation binds variables to JSON-like Go values, or to CEL values. It must
 // not be changed while an evaluation uses it.
 type Activation map[string]any
@@ -49,11 +36,11 @@ func (a Activation) Parent() interpreter.Activation { return nil }
 // Expr is a compiled expression. It is immutable and safe for concurrent use.
 type Expr struct {
 	source    string
-	program   celgo.Program
-	simple    bool // the program has no bounds, for it needs none
+	program   program
 	root      ast.Expr
 	output    *celgo.Type
 	variables []string
+	asked     []string
 	reads     map[string]*fields.Set
 }
 
@@ -62,6 +49,10 @@ func (x *Expr) Source() string { return x.source }
 
 // Vars are the free variables, sorted. Not to be changed.
 func (x *Expr) Vars() []string { return x.variables }
+
+// Asked are the names in ready(x), sorted. By that alone a name is not among
+// Vars. Not to be changed.
+func (x *Expr) Asked() []string { return x.asked }
 
 // Reads says for each free variable which of its fields the expression can
 // read. What cannot be told is taken for everything below. Not to be changed.
@@ -91,6 +82,13 @@ type EvalError struct {
 // Error implements error.
 func (e *EvalError) Error() string { return e.Message }
 
+// IsBudget says whether err comes from an evaluation that was stopped at a limit of
+// cost, time or size.
+func IsBudget(err error) bool {
+	var failed *EvalError
+	return errors.As(err, &failed) && failed.Budget
+}
+
 // IsNoSuchKey says whether err comes from reading a field that is not there.
 func IsNoSuchKey(err error) bool {
 	var failed *EvalError
@@ -106,19 +104,29 @@ func (x *Expr) Eval(ctx context.Context, a Activation) (any, error) {
 	}
 	c := converter{left: MaxResultBytes}
 	result, err := c.convert(value)
+	if err == nil {
+		err = budgetOf(ctx).spendBytes(MaxResultBytes - c.left)
+	}
 	if err != nil {
-		return nil, &EvalError{Source: x.source, Message: err.Error(), Budget: errors.Is(err, errTooLarge)}
+		return nil, x.failed(err)
 	}
 	return result, nil
 }
 
 func (x *Expr) failed(err error) *EvalError {
-	failed := &EvalError{Source: x.source, Message: err.Error(), NoSuchKey: isNoSuchKey(err.Error())}
-	var cancelled interpreter.EvalCancelledError
-	if errors.As(err, &cancelled) || errors.Is(err, interpreter.InterruptError{}) {
-		failed.Budget = true
+	text := err.Error()
+	var stopped stop
+	return &EvalError{Source: x.source, Message: shorten(x.conceal(text)), NoSuchKey: isNoSuchKey(text), Budget: errors.As(err, &stopped)}
+}
+
+// maxMessage bounds the text of an error, which may quote a value.
+const maxMessage = 1 << 10
+
+func shorten(text string) string {
+	if len(text) <= maxMessage {
+		return text
 	}
-	return failed
+	return strings.ToValidUTF8(text[:maxMessage], "") + "..."
 }
 
 // isNoSuchKey knows the errors of cel-go by their text: it has no types for them.

@@ -4,72 +4,75 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	celgo "github.com/google/cel-go/cel"
-	"github.com/google/cel-go/common/ast"
-	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
-	"k8s.io/apiserver/pkg/cel/library"
+	"github.com/google/cel-go/interpreter"
 )
 
-// bare has the functions of simple expressions, and no tracking of costs.
-// Kubernetes' environment tracks them in every program, which makes reading a
-// field ten times slower.
+// bare has the functions of simple expressions.
 var bare = sync.OnceValues(func() (*celgo.Env, error) { return celgo.NewEnv(celgo.OptionalTypes()) })
 
-// program makes the program of a checked expression. A simple one needs no bounds.
-func (e *Env) program(checked *celgo.Ast, simple bool) (celgo.Program, error) {
-	if !simple {
-		return e.env.Program(checked,
-			celgo.EvalOptions(celgo.OptOptimize),
-			celgo.CostTracking(&library.CostEstimator{}),
-			celgo.CostLimit(CostLimit),
-			celgo.InterruptCheckFrequency(interruptEvery),
-		)
+// program is what runs: one of both.
+type program struct {
+	simple  celgo.Program               // has no bounds, for it needs none
+	bounded interpreter.InterpretableV2 // runs under a meter
+}
+
+func (e *Env) program(checked *celgo.Ast) (program, error) {
+	if !isSimple(checked) {
+		plan, err := e.plan(checked)
+		return program{bounded: plan}, err
 	}
 	env, err := bare()
 	if err != nil {
-		return nil, fmt.Errorf("making the environment of simple expressions: %w", err)
+		return program{}, fmt.Errorf("making the environment of simple expressions: %w", err)
 	}
-	return env.Program(checked, celgo.EvalOptions(celgo.OptOptimize))
+	simple, err := env.Program(checked, celgo.EvalOptions(celgo.OptOptimize))
+	return program{simple: simple}, err
 }
 
 func (x *Expr) run(ctx context.Context, a Activation) (ref.Val, error) {
-	if x.simple {
-		value, _, err := x.program.Eval(a)
+	if x.program.simple != nil {
+		value, _, err := x.program.simple.Eval(a)
 		return value, err
 	}
-	value, _, err := x.program.ContextEval(ctx, a)
+	budget := budgetOf(ctx)
+	if err := budget.spendTime(time.Microsecond / 4); err != nil {
+		return nil, err
+	}
+	m := &meter{Activation: a, ctx: ctx, look: lookEvery}
+	defer m.close()
+	value, err := execute(x.program.bounded, m)
+	budget.count(m.steps)
+	if err := budget.spendTime(m.time()); err != nil {
+		return nil, err
+	}
 	return value, err
 }
 
-// isSimple says whether evaluating an expression cannot cost much: it has at most
-// simpleParts parts, no macro, and only functions that look at their arguments
-// once at most and make nothing larger than these.
-func isSimple(root ast.Expr) bool {
-	parts, simple := 0, true
-	ast.PreOrderVisit(root, ast.NewExprVisitor(func(e ast.Expr) {
-		parts++
-		switch e.Kind() {
-		case ast.ComprehensionKind, ast.StructKind:
-			simple = false
-		case ast.CallKind:
-			simple = simple && isSimpleFunction(e.AsCall().FunctionName())
+// execute runs a plan. Panics are errors: those of the meter, and what cel-go or a
+// function in it fails to handle.
+func execute(plan interpreter.InterpretableV2, m *meter) (value ref.Val, err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case stop:
+			value, err = nil, r
+		default:
+			value, err = nil, fmt.Errorf("internal error: %v", r)
 		}
-	}))
-	return simple && parts <= simpleParts
-}
-
-const simpleParts = 64
-
-func isSimpleFunction(name string) bool {
-	switch name {
-	case operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot, operators.Conditional,
-		operators.Equals, operators.NotEquals,
-		operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals,
-		operators.Index, operators.OptIndex, operators.OptSelect,
-		"dyn", "size", "orValue", "hasValue", "value", "optional.of", "optional.none":
-		return true
+	}()
+	frame, err := interpreter.NewExecutionFrame(m)
+	if err != nil {
+		return nil, err
 	}
-	return false
+	defer frame.Close()
+	value = plan.Exec(frame)
+	if failed, ok := value.(*types.Err); ok {
+		return nil, failed
+	}
+	return value, nil
 }

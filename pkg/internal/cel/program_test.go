@@ -5,7 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	celgo "github.com/google/cel-go/cel"
+	"github.com/google/cel-go/interpreter"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
@@ -26,7 +26,7 @@ func TestIsSimple(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := mustCompile(t, mustEnv(t, "owner"), tc.source).simple; got != tc.want {
+			if got := mustCompile(t, mustEnv(t, "owner"), tc.source).program.simple != nil; got != tc.want {
 				t.Errorf("%s: %v", tc.reason, got)
 			}
 		})
@@ -40,12 +40,11 @@ func TestSimpleIsTheSame(t *testing.T) {
 	var twins []twin
 	for _, source := range sortedKeys(corpus) {
 		simple := mustCompile(t, env, source)
-		if !simple.simple {
+		if simple.program.simple == nil {
 			continue
 		}
 		bounded := *simple
-		bounded.simple = false
-		bounded.program = boundedProgram(t, env, source)
+		bounded.program = program{bounded: boundedPlan(t, env, source)}
 		twins = append(twins, twin{simple, &bounded})
 	}
 	rapid.Check(t, func(t *rapid.T) {
@@ -62,16 +61,16 @@ func TestSimpleIsTheSame(t *testing.T) {
 	}
 }
 
-func boundedProgram(t *testing.T, env *Env, source string) celgo.Program {
+func boundedPlan(t *testing.T, env *Env, source string) interpreter.InterpretableV2 {
 	t.Helper()
 	parsed, _ := env.env.Parse(source)
 	loosen(parsed.NativeRep())
 	checked, _ := env.env.Check(parsed)
-	program, err := env.program(checked, false)
+	plan, err := env.plan(checked)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return program
+	return plan
 }
 
 // TestConcurrentUse is for the race detector.

@@ -14,6 +14,7 @@ import (
 type Template struct {
 	root      node
 	variables []string
+	asked     []string
 	reads     map[string]*fields.Set
 	paths     *fields.Set
 }
@@ -33,17 +34,21 @@ type TemplateIssue struct {
 // of `${...}`; `$${` stands for `${`. Map keys are literal. The issues are all
 // that were found; with any, the template is nil. The tree is not kept.
 func (e *Env) CompileTemplate(tree any) (*Template, []TemplateIssue) {
-	c := compiler{env: e, template: &Template{reads: map[string]*fields.Set{}, paths: &fields.Set{}}}
+	c := compiler{env: e, asked: map[string]bool{}, template: &Template{reads: map[string]*fields.Set{}, paths: &fields.Set{}}}
 	c.template.root = c.compile(tree, nil)
 	if len(c.issues) > 0 {
 		return nil, c.issues
 	}
 	c.template.variables = sortedKeys(c.template.reads)
+	c.template.asked = sortedKeys(c.asked)
 	return c.template, nil
 }
 
 // Vars are the free variables of all expressions, sorted. Not to be changed.
 func (t *Template) Vars() []string { return t.variables }
+
+// Asked is as Expr.Asked, over all expressions. Not to be changed.
+func (t *Template) Asked() []string { return t.asked }
 
 // Reads is as Expr.Reads, over all expressions. Not to be changed.
 func (t *Template) Reads() map[string]*fields.Set { return t.reads }

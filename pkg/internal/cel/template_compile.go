@@ -12,6 +12,7 @@ import (
 type compiler struct {
 	env      *Env
 	template *Template
+	asked    map[string]bool
 	issues   []TemplateIssue
 }
 
@@ -124,6 +125,9 @@ func (c *compiler) compileString(s string, path []any) node {
 		}
 		if expr == nil {
 			continue
+		}
+		for _, name := range expr.Asked() {
+			c.asked[name] = true
 		}
 		for name, set := range expr.Reads() {
 			c.template.reads[name] = c.template.reads[name].Union(set)

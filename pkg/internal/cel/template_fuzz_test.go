@@ -1,8 +1,13 @@
 package cel
 
 import (
+	"encoding/json"
+	"errors"
+	"math"
 	"strings"
 	"testing"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
 // FuzzTemplate: taking a template apart never panics and loses nothing; text
@@ -75,4 +80,157 @@ func FuzzCompile(f *testing.F) {
 			}
 		}
 	})
+}
+
+// FuzzRender: what a template gives of any object is JSON that is no larger than
+// its expressions may be together, has no absent optional left in it, is the same
+// each time, and shares nothing with the object. Parts that fail are left out, and
+// a rendering that goes on after failures gives the same when there are none.
+func FuzzRender(f *testing.F) {
+	for source := range corpus {
+		f.Add("a ${"+source+"}", "${"+source+"}", `{"spec": {"size": 3, "list": [{"name": "a", "port": 1}], "map": {"k": {"v": "x"}}}}`)
+	}
+	for i, source := range hostile(f) {
+		if i%8 != 0 { // TestHostile has them all
+			continue
+		}
+		f.Add("${"+source+"}", "x", `{"spec": {"text": "a", "list": [null, 1, "x", {"a": []}]}}`)
+	}
+	env := mustEnv(f, "owner")
+	f.Fuzz(func(t *testing.T, first, second, object string) {
+		template, issues := env.CompileTemplate(map[string]any{"a": first, "b": []any{second, first}})
+		if len(issues) > 0 {
+			return
+		}
+		a := Activation{"owner": decode(object)}
+		got, failed := template.RenderPartial(t.Context(), a)
+		for _, f := range failed {
+			if f.Err == nil || len(f.Error()) > 2*maxMessage || strings.Contains(f.Error(), "internal error") {
+				t.Fatalf("fails with %.300v", f)
+			}
+		}
+		checkJSON(t, got, 4*MaxResultBytes)
+		if stoppedByTime(failed) {
+			return
+		}
+		before := encode(t, a["owner"])
+		again, _ := template.RenderPartial(t.Context(), a)
+		if first, second := encode(t, got), encode(t, again); first != second {
+			t.Fatalf("gives %.300s and then %.300s", first, second)
+		}
+		if whole, err := template.Render(t.Context(), a); len(failed) == 0 && err == nil && encode(t, whole) != encode(t, got) {
+			t.Fatalf("gives %v, and %v in part", whole, got)
+		}
+		spoil(got)
+		if encode(t, a["owner"]) != before {
+			t.Fatalf("shares something with its object")
+		}
+	})
+}
+
+// FuzzConvert: any JSON comes through an expression as it is, unless it is larger
+// than a result may be.
+func FuzzConvert(f *testing.F) {
+	for _, seed := range []string{`null`, `1`, `1.5`, `"x"`, `[]`, `{}`, `[null, {"a": [1, 2.5, "x", true]}]`, `1e308`, `-0.0`, `{"": ""}`, `9223372036854775807`} {
+		f.Add(seed)
+	}
+	env := mustEnv(f, "owner")
+	direct, built := mustCompile(f, env, `owner`), mustCompile(f, env, `[{'a': owner}].map(x, x.a)[0]`)
+	f.Fuzz(func(t *testing.T, text string) {
+		in := decode(text)
+		for _, x := range []*Expr{direct, built} {
+			got, err := x.Eval(t.Context(), Activation{"owner": in})
+			var failed *EvalError
+			if errors.As(err, &failed) && failed.Budget && len(text) > MaxResultBytes/4/overhead {
+				continue
+			}
+			if err != nil {
+				t.Fatalf("%s of %.300q: %v", x.Source(), text, err)
+			}
+			checkJSON(t, got, MaxResultBytes)
+			if want, got := encode(t, in), encode(t, got); want != got {
+				t.Fatalf("%s of %.300s gives %.300s", x.Source(), want, got)
+			}
+		}
+	})
+}
+
+// decode reads JSON as Kubernetes does, with whole numbers as int64; what is none
+// is text.
+func decode(text string) any {
+	var value any
+	if err := utiljson.Unmarshal([]byte(text), &value); err != nil {
+		return strings.ToValidUTF8(text, "?")
+	}
+	return value
+}
+
+func encode(t *testing.T, value any) string {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatalf("%v is no JSON: %v", value, err)
+	}
+	return string(text)
+}
+
+// checkJSON checks that a value is what JSON holds, and no larger than limit by
+// the converter's count.
+func checkJSON(t *testing.T, value any, limit int) {
+	t.Helper()
+	size := 0
+	var check func(value any)
+	check = func(value any) {
+		size += overhead
+		switch v := value.(type) {
+		case nil, bool, int64:
+		case float64:
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				t.Fatalf("%v is left in a result", v)
+			}
+		case string:
+			size += len(v)
+		case []any:
+			for _, below := range v {
+				check(below)
+			}
+		case map[string]any:
+			for key, below := range v {
+				size += len(key)
+				check(below)
+			}
+		default:
+			t.Fatalf("a %T is left in a result", v)
+		}
+	}
+	check(value)
+	if size > limit {
+		t.Fatalf("a result takes %d, more than %d", size, limit)
+	}
+}
+
+// stoppedByTime says whether how fast the machine is has made a difference.
+func stoppedByTime(failed []LeafError) bool {
+	for _, f := range failed {
+		if strings.Contains(f.Error(), string(errTime)) {
+			return true
+		}
+	}
+	return false
+}
+
+// spoil changes all that it can reach.
+func spoil(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		for _, below := range v {
+			spoil(below)
+		}
+		clear(v)
+	case []any:
+		for i, below := range v {
+			spoil(below)
+			v[i] = "spoilt"
+		}
+	}
 }

@@ -1,0 +1,121 @@
+package cel
+
+import (
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types/ref"
+)
+
+// The functions that instrument puts into an expression. guard gives them their
+// meaning.
+const (
+	rangeFunction    = "@range"    // counts the steps of a loop, and sorts the keys of a map
+	keyFunction      = "@key"      // refuses a list or a map as a key
+	optionalFunction = "@optional" // refuses what is not optional behind a `?`
+)
+
+func identity(value ref.Val) ref.Val { return value }
+
+// instrument marks, by calls, the parts of a checked expression that have to be
+// looked at in each evaluation and that a plan does not show: what loops run over,
+// and keys and optional entries, whose wrong values cel-go would write out at full
+// length into its error. It returns how many steps one round of a loop takes, by
+// the id of its range's call.
+func instrument(program *ast.AST) map[int64]int {
+	in := instrumenter{factory: ast.NewExprFactory(), next: ast.MaxID(program), weights: map[int64]int{}}
+	in.walk(program.Expr(), 0)
+	return in.weights
+}
+
+type instrumenter struct {
+	factory ast.ExprFactory
+	next    int64 // the first expression id that is free
+	weights map[int64]int
+}
+
+func (in *instrumenter) call(function string, arg ast.Expr) ast.Expr {
+	in.next++
+	return in.factory.NewCall(in.next-1, function, arg)
+}
+
+// walk goes through a part at a depth of loops and returns its number of parts.
+func (in *instrumenter) walk(e ast.Expr, depth int) int {
+	switch e.Kind() {
+	case ast.SelectKind:
+		return 1 + in.walk(e.AsSelect().Operand(), depth)
+	case ast.CallKind:
+		return in.walkCall(e, depth)
+	case ast.ListKind:
+		return in.walkList(e, depth)
+	case ast.MapKind:
+		return in.walkMap(e, depth)
+	case ast.ComprehensionKind:
+		return in.walkLoop(e, depth)
+	}
+	return 1
+}
+
+func (in *instrumenter) walkCall(e ast.Expr, depth int) int {
+	call := e.AsCall()
+	parts := 1
+	if call.IsMemberFunction() {
+		parts += in.walk(call.Target(), depth)
+	}
+	for _, arg := range call.Args() {
+		parts += in.walk(arg, depth)
+	}
+	name := call.FunctionName()
+	if (name == operators.Index || name == operators.OptIndex) && call.Args()[1].Kind() != ast.LiteralKind {
+		e.SetKindCase(in.factory.NewCall(e.ID(), name, call.Args()[0], in.call(keyFunction, call.Args()[1])))
+	}
+	return parts
+}
+
+func (in *instrumenter) walkList(e ast.Expr, depth int) int {
+	list, parts := e.AsList(), 1
+	elements := make([]ast.Expr, 0, list.Size())
+	for i, element := range list.Elements() {
+		parts += in.walk(element, depth)
+		if list.IsOptional(int32(i)) {
+			element = in.call(optionalFunction, element)
+		}
+		elements = append(elements, element)
+	}
+	e.SetKindCase(in.factory.NewList(e.ID(), elements, list.OptionalIndices()))
+	return parts
+}
+
+func (in *instrumenter) walkMap(e ast.Expr, depth int) int {
+	parts := 1
+	entries := make([]ast.EntryExpr, 0, e.AsMap().Size())
+	for _, entry := range e.AsMap().Entries() {
+		m := entry.AsMapEntry()
+		key, value := m.Key(), m.Value()
+		parts += in.walk(key, depth) + in.walk(value, depth)
+		if key.Kind() != ast.LiteralKind {
+			key = in.call(keyFunction, key)
+		}
+		if m.IsOptional() {
+			value = in.call(optionalFunction, value)
+		}
+		entries = append(entries, in.factory.NewMapEntry(entry.ID(), key, value, m.IsOptional()))
+	}
+	e.SetKindCase(in.factory.NewMap(e.ID(), entries))
+	return parts
+}
+
+// walkLoop finds the steps of one round: the parts of its condition and step, and
+// for deep loops more, because finding a variable goes through all of them.
+func (in *instrumenter) walkLoop(e ast.Expr, depth int) int {
+	c := e.AsComprehension()
+	parts := 1 + in.walk(c.IterRange(), depth) + in.walk(c.AccuInit(), depth) + in.walk(c.Result(), depth+1)
+	round := in.walk(c.LoopCondition(), depth+1) + in.walk(c.LoopStep(), depth+1)
+	if isBinding(c) {
+		return parts + round
+	}
+	over := in.call(rangeFunction, c.IterRange())
+	in.weights[over.ID()] = round * (4 + depth) / 4
+	e.SetKindCase(in.factory.NewComprehensionTwoVar(e.ID(), over, c.IterVar(), c.IterVar2(), c.AccuVar(),
+		c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()))
+	return parts
+}

@@ -1,0 +1,153 @@
+package schemas
+
+import (
+	"strings"
+
+	"github.com/ambit-dev/ambit/pkg/internal/cel"
+)
+
+// reader makes schemas of JSON schemas. It is not changed after it is made.
+type reader struct {
+	components map[string]map[string]any // what references lead to; nil: none
+}
+
+// maxReferences is how many references may lead from one to the next: more of
+// them are a circle.
+const maxReferences = 16
+
+const reference = "#/components/schemas/"
+
+// resource is the schema of a whole object, or of one embedded in another: its
+// apiVersion, kind and metadata are there though its schema may not name them.
+func (r reader) resource(node map[string]any) *cel.Schema {
+	node = r.resolve(node)
+	if isOpen(node) {
+		return nil
+	}
+	fields := r.fields(node)
+	for _, name := range []string{"apiVersion", "kind"} {
+		if _, named := fields[name]; !named {
+			fields[name] = anything
+		}
+	}
+	metadata, _ := node["properties"].(map[string]any)["metadata"].(map[string]any)
+	fields["metadata"] = func() *cel.Schema { return r.objectMeta(metadata) }
+	return cel.ObjectOf(fields)
+}
+
+// schema is what a JSON schema says of fields; nil: nothing.
+func (r reader) schema(node map[string]any) *cel.Schema {
+	node = r.resolve(node)
+	if items, ok := node["items"].(map[string]any); ok {
+		return cel.LazyListOf(func() *cel.Schema { return r.schema(items) })
+	}
+	_, hasFields := node["properties"].(map[string]any)
+	if values, ok := node["additionalProperties"].(map[string]any); ok && !hasFields && !preserves(node) {
+		return cel.LazyMapOf(func() *cel.Schema { return r.schema(values) })
+	}
+	switch {
+	case isOpen(node):
+		return nil
+	case node["x-kubernetes-embedded-resource"] == true:
+		return r.resource(node)
+	}
+	return cel.ObjectOf(r.fields(node))
+}
+
+func (r reader) fields(node map[string]any) map[string]func() *cel.Schema {
+	properties, _ := node["properties"].(map[string]any)
+	fields := make(map[string]func() *cel.Schema, len(properties)+3)
+	for name, property := range properties {
+		below, _ := property.(map[string]any)
+		fields[name] = func() *cel.Schema { return r.schema(below) }
+	}
+	return fields
+}
+
+// resolve follows references; also those that stand alone in allOf, as API servers
+// write them where there is a default beside. What leads nowhere is empty.
+func (r reader) resolve(node map[string]any) map[string]any {
+	for range maxReferences {
+		if all, ok := node["allOf"].([]any); ok && len(all) == 1 && node["properties"] == nil {
+			node, _ = all[0].(map[string]any)
+			continue
+		}
+		to, ok := node["$ref"].(string)
+		if !ok {
+			return node
+		}
+		node = r.components[strings.TrimPrefix(to, reference)]
+	}
+	return nil
+}
+
+// isOpen says whether an object may have fields that its schema does not name, or
+// is none.
+func isOpen(node map[string]any) bool {
+	properties, _ := node["properties"].(map[string]any)
+	kind, typed := node["type"].(string)
+	return len(properties) == 0 || typed && kind != "object" || preserves(node) || hasAlternatives(node) ||
+		node["x-kubernetes-int-or-string"] == true || node["additionalProperties"] != nil && node["additionalProperties"] != false
+}
+
+func preserves(node map[string]any) bool {
+	return node["x-kubernetes-preserve-unknown-fields"] == true
+}
+
+// hasAlternatives says whether other fields may be named in a part of the schema.
+func hasAlternatives(node map[string]any) bool {
+	for _, key := range []string{"allOf", "anyOf", "oneOf"} {
+		parts, _ := node[key].([]any)
+		for _, part := range parts {
+			below, _ := part.(map[string]any)
+			if namesOthers(node, below) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// namesOthers says whether a part of a schema has fields that the whole has not. In
+// that of a custom resource it cannot.
+func namesOthers(whole, part map[string]any) bool {
+	if part["$ref"] != nil || hasAlternatives(part) {
+		return true
+	}
+	named, _ := whole["properties"].(map[string]any)
+	below, _ := part["properties"].(map[string]any)
+	for name := range below {
+		if _, ok := named[name]; !ok {
+			return true
+		}
+	}
+	return false
+}
+
+func anything() *cel.Schema { return nil }
+
+func stringMap() *cel.Schema { return cel.LazyMapOf(anything) }
+
+// objectMeta is the schema of metadata: what all objects have there, and what the
+// schema names beside; that of a custom resource may name only what it restricts.
+func (r reader) objectMeta(node map[string]any) *cel.Schema {
+	fields := r.fields(r.resolve(node))
+	fields["labels"], fields["annotations"] = stringMap, stringMap
+	fields["ownerReferences"] = func() *cel.Schema { return cel.LazyListOf(ownerReference) }
+	fields["managedFields"] = func() *cel.Schema { return cel.LazyListOf(anything) }
+	for _, name := range []string{
+		"name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation",
+		"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "finalizers",
+	} {
+		fields[name] = anything
+	}
+	return cel.ObjectOf(fields)
+}
+
+func ownerReference() *cel.Schema {
+	fields := map[string]func() *cel.Schema{}
+	for _, name := range []string{"apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"} {
+		fields[name] = anything
+	}
+	return cel.ObjectOf(fields)
+}

@@ -1,0 +1,121 @@
+package schemas
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/ambit-dev/ambit/pkg/internal/cel"
+)
+
+// Set is schemas by kind. The zero one is empty. It is immutable and safe for
+// concurrent use.
+type Set struct {
+	byKind map[schema.GroupVersionKind]*cel.Schema
+}
+
+// Schema returns the schema of a kind's objects; false if the set has none.
+func (s Set) Schema(gvk schema.GroupVersionKind) (*cel.Schema, bool) {
+	found, ok := s.byKind[gvk]
+	return found, ok
+}
+
+// Join is the schemas of all sets; of those for one kind, that of the first set.
+func Join(sets ...Set) Set {
+	joined := Set{byKind: map[schema.GroupVersionKind]*cel.Schema{}}
+	for i := len(sets) - 1; i >= 0; i-- {
+		maps.Copy(joined.byKind, sets[i].byKind)
+	}
+	return joined
+}
+
+// FromDefinitions reads the schemas of all versions of CustomResourceDefinitions
+// (apiextensions.k8s.io/v1). A version without a schema is left out. The error is
+// for an object that is no such definition. The definitions are not kept.
+func FromDefinitions(definitions ...*unstructured.Unstructured) (Set, error) {
+	set := Set{byKind: map[schema.GroupVersionKind]*cel.Schema{}}
+	for _, d := range definitions {
+		if err := set.addDefinition(d); err != nil {
+			return Set{}, fmt.Errorf("reading the schemas of CustomResourceDefinition %q: %w", d.GetName(), err)
+		}
+	}
+	return set, nil
+}
+
+func (s Set) addDefinition(d *unstructured.Unstructured) error {
+	group, _, err := unstructured.NestedString(d.Object, "spec", "group")
+	if err != nil {
+		return err
+	}
+	kind, _, err := unstructured.NestedString(d.Object, "spec", "names", "kind")
+	if err != nil {
+		return err
+	}
+	versions, _, err := unstructured.NestedSlice(d.Object, "spec", "versions")
+	if err != nil {
+		return err
+	}
+	if group == "" || kind == "" || len(versions) == 0 {
+		return fmt.Errorf("it has no spec.group, spec.names.kind or spec.versions")
+	}
+	for i, version := range versions {
+		v, ok := version.(map[string]any)
+		if !ok {
+			return fmt.Errorf("spec.versions[%d] is no object", i)
+		}
+		name, _, _ := unstructured.NestedString(v, "name")
+		root, found, err := unstructured.NestedMap(v, "schema", "openAPIV3Schema")
+		if err != nil {
+			return fmt.Errorf("version %q: %w", name, err)
+		}
+		if found {
+			s.byKind[schema.GroupVersionKind{Group: group, Version: name, Kind: kind}] = reader{}.resource(root)
+		}
+	}
+	return nil
+}
+
+// FromOpenAPI reads the schemas of kinds in an OpenAPI v3 document, in JSON. The
+// document is not kept.
+func FromOpenAPI(document []byte) (Set, error) {
+	var parsed struct {
+		Components struct {
+			Schemas map[string]map[string]any `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(document, &parsed); err != nil {
+		return Set{}, fmt.Errorf("reading an OpenAPI document: %w", err)
+	}
+	set := Set{byKind: map[schema.GroupVersionKind]*cel.Schema{}}
+	r := reader{components: parsed.Components.Schemas}
+	for _, component := range parsed.Components.Schemas {
+		kinds := kindsOf(component)
+		if len(kinds) == 0 {
+			continue
+		}
+		made := r.resource(component)
+		for _, gvk := range kinds {
+			set.byKind[gvk] = made
+		}
+	}
+	return set, nil
+}
+
+// kindsOf returns the kinds that a component says to be of.
+func kindsOf(component map[string]any) []schema.GroupVersionKind {
+	listed, _ := component["x-kubernetes-group-version-kind"].([]any)
+	var kinds []schema.GroupVersionKind
+	for _, entry := range listed {
+		named, _ := entry.(map[string]any)
+		group, _ := named["group"].(string)
+		version, _ := named["version"].(string)
+		kind, _ := named["kind"].(string)
+		if kind != "" && version != "" {
+			kinds = append(kinds, schema.GroupVersionKind{Group: group, Version: version, Kind: kind})
+		}
+	}
+	return kinds
+}
