@@ -1,13 +1,13 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/internal/cel"
 )
 
 func (c *compiler) children() {
@@ -15,70 +15,68 @@ func (c *compiler) children() {
 		what := "children." + spec.ID
 		f := c.field(what, "children", i)
 		c.place(what, f.node)
-		vars := c.names.template(spec.ID)
-		if spec.ForEach != nil && identifier.MatchString(spec.ForEach.As) {
-			vars = append(vars, spec.ForEach.As) // refused, but its uses are no further mistakes
-		}
-		template := f.below(what+".template", "template")
+		c.childModes(f, i)
+		before := c.before(spec.ID)
+		forEach := c.forEach(f.below(what+".forEach", "forEach"), before, spec.ForEach)
+		objects := c.objectsIn(forEach, before)
+		of := c.elementOfObjects(objects)
+		path, template := fmt.Sprintf("spec.children[%d].template", i), f.below(what+".template", "template")
 		out := &Child{
-			ID:       spec.ID,
-			GVK:      c.gvk(template.node, fmt.Sprintf("spec.children[%d].template", i), true),
-			When:     c.expr(f.below(what+".when", "when"), vars, wantBool),
-			Template: c.template(template, vars),
+			ID:        spec.ID,
+			GVK:       c.gvk(template.node, path, true),
+			When:      c.expr(f.below(what+".when", "when"), before, wantBool),
+			ForEach:   forEach,
+			Template:  c.template(template, before.ofEach(spec, of)),
+			ReadyWhen: c.readyWhen(f, spec, c.everything().ofEach(spec, of)),
+			Elsewhere: isElsewhere(template.node),
+			Apply:     cmp.Or(spec.Apply, v1alpha1.ApplyApply),
+			Existing:  cmp.Or(spec.Existing, v1alpha1.ExistingRefuse),
+			OnDelete:  cmp.Or(spec.OnDelete, v1alpha1.DeleteDelete),
+			Update:    cmp.Or(spec.Update, v1alpha1.UpdateParallel),
+			Keep:      int(spec.Keep),
 		}
-		c.checkTemplate(template.node, fmt.Sprintf("spec.children[%d].template", i))
-		for k := range spec.ReadyWhen {
-			ready := f.below(fmt.Sprintf("%s.readyWhen[%d]", what, k), "readyWhen", k)
-			out.ReadyWhen = append(out.ReadyWhen, c.expr(ready, c.names.all(), wantBool))
-		}
+		c.readElements(forEach, objects, before)
+		c.checkTemplate(template.node, path)
 		c.program.Children = append(c.program.Children, out)
 	}
 }
 
-// notOurs are fields of metadata that a template must not set: the API server
-// does, or Ambit.
-var notOurs = strings.Fields(`generateName uid resourceVersion generation creationTimestamp deletionTimestamp
-	deletionGracePeriodSeconds selfLink managedFields ownerReferences`)
-
-// ourLabels are set by Ambit on every child.
-var ourLabels = []string{v1alpha1.LabelManagedBy, v1alpha1.LabelPolicy, v1alpha1.LabelOwnerUID}
-
-func (c *compiler) checkTemplate(n *yaml.Node, what string) {
-	if n == nil || n.Kind != yaml.MappingNode {
-		return
+func (c *compiler) readyWhen(f field, spec v1alpha1.Child, s scope) []*cel.Expr {
+	s.one = spec.ID
+	var out []*cel.Expr
+	for k := range spec.ReadyWhen {
+		out = append(out, c.expr(f.below(fmt.Sprintf("%s.readyWhen[%d]", f.what, k), "readyWhen", k), s, wantBool))
 	}
-	if lookup(n, "status") != nil {
-		c.at(keyNode(n, "status"), "%s.status cannot be set: the status of a child is written by who serves its kind", what)
-	}
-	metadata := lookup(n, "metadata")
-	if metadata == nil {
-		c.at(n, "%s.metadata.name is required", what)
-		return
-	}
-	if metadata.Kind != yaml.MappingNode {
-		c.at(metadata, "%s.metadata must be a mapping, is %s", what, describe(metadata))
-		return
-	}
-	c.checkTemplateMetadata(metadata, what+".metadata")
+	return out
 }
 
-func (c *compiler) checkTemplateMetadata(n *yaml.Node, what string) {
-	switch name := lookup(n, "name"); {
-	case name == nil:
-		c.at(n, "%s.name is required", what)
-	case name.Kind != yaml.ScalarNode || name.Tag != "!!str" || name.Value == "":
-		c.at(name, "%s.name must be a string, is %s%s", what, describe(name), quoteHint(name))
-	}
-	pairs(n, func(key, _ *yaml.Node) {
-		if slices.Contains(notOurs, key.Value) {
-			c.at(key, "%s.%s cannot be set in a template", what, key.Value)
+// childModes refuses what does not go together.
+func (c *compiler) childModes(f field, i int) {
+	spec := c.policy.Spec.Children[i]
+	refuse := func(name, why string) {
+		if f.below("", name).node != nil {
+			c.at(keyNode(f.node, name), "spec.children[%d].%s %s", i, name, why)
 		}
-	})
-	if set := lookup(n, "labels"); set != nil && set.Kind == yaml.MappingNode {
-		pairs(set, func(key, _ *yaml.Node) {
-			if slices.Contains(ourLabels, key.Value) {
-				c.at(key, "label %s is set by Ambit itself", key.Value)
-			}
-		})
 	}
+	if spec.ForEach == nil && f.below("", "forEach").node == nil {
+		refuse("update", "is for a child with forEach: this one is one object")
+		refuse("keep", "is for a child with forEach: this one is one object")
+	}
+	if spec.Existing != v1alpha1.ExistingMerge {
+		return
+	}
+	if spec.Apply == v1alpha1.ApplyCreate || spec.Apply == v1alpha1.ApplyRecreate {
+		refuse("apply", "cannot be "+string(spec.Apply)+" with existing: Merge, which never makes an object")
+	}
+	refuse("onDelete", "is not for existing: Merge, which never deletes an object: the fields go that were added")
+	refuse("keep", "is not for existing: Merge: the fields go that were added")
+}
+
+// isElsewhere says whether a template may set another namespace than the owner's.
+func isElsewhere(template *yaml.Node) bool {
+	if template == nil {
+		return false
+	}
+	n := lookup(template, "metadata", "namespace")
+	return n != nil && n.Value != "${owner.metadata.namespace}"
 }

@@ -1,8 +1,9 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -13,15 +14,21 @@ import (
 
 // Compile checks d and makes the program of it. The error is Errors: every mistake
 // at once, sorted by place; the program is nil then.
-func Compile(d *Document) (*Program, error) {
+func Compile(d *Document) (*Program, error) { return CompileWith(d, nil) }
+
+// CompileWith is Compile that also refuses expressions which read fields that no
+// object of the kind has, and what is written to such fields of the owner's status. s
+// may be nil: no kind is known. The program is the same as that of Compile.
+func CompileWith(d *Document, s Schemas) (*Program, error) {
 	found := &findings{src: d.src}
-	d.lint(d.root, found)
+	lint(d.root, found)
 	c := &compiler{
 		findings: found,
 		root:     d.root,
 		policy:   decodePolicy(d, found),
-		envs:     map[string]*cel.Env{},
+		envs:     map[envKey]*cel.Env{},
 		reads:    map[string]*fields.Set{},
+		types:    types{schemas: s},
 		program:  &Program{File: d.src.file, places: map[string]string{}},
 	}
 	c.compile()
@@ -38,17 +45,28 @@ type compiler struct {
 	root    *yaml.Node
 	policy  *v1alpha1.ReconcilePolicy
 	names   names
-	envs    map[string]*cel.Env    // by variables
-	reads   map[string]*fields.Set // what the expressions so far read, by variable; of watches: of one object
+	types   types
+	envs    map[envKey]*cel.Env
+	reads   map[string]*fields.Set // what the expressions so far read, by variable; of lists: of one object
+	aliases []alias
 	program *Program
+}
+
+// modes sets what is one word for the whole policy.
+func (c *compiler) modes() {
+	spec := c.policy.Spec
+	c.program.Suspend = spec.Suspend
+	c.program.Informers = cmp.Or(spec.Informers, v1alpha1.InformersAuto)
+	c.program.Deletion = cmp.Or(spec.Deletion, v1alpha1.DeletionBackground)
 }
 
 func (c *compiler) compile() {
 	c.place("", c.root)
 	c.metadata()
-	c.notImplemented()
+	c.serviceAccount()
 	c.names = c.collectNames()
-	c.program.Suspend = c.policy.Spec.Suspend
+	c.collectTypes()
+	c.modes()
 	c.scope()
 	c.owner()
 	c.variables()
@@ -56,8 +74,12 @@ func (c *compiler) compile() {
 	c.children()
 	c.status()
 	c.conditions()
-	c.program.RequeueAfter = c.expr(c.field("requeueAfter", "requeueAfter"), c.names.all(), wantDuration)
+	c.program.RequeueAfter = c.expr(c.field("requeueAfter", "requeueAfter"), c.everything(), wantDuration)
+	c.protect()
+	c.ensured()
 	c.dependencies()
+	c.whole()
+	c.readAliases()
 	c.fields()
 	c.hash()
 }
@@ -94,19 +116,9 @@ func (f field) isText() bool {
 
 func (c *compiler) place(what string, n *yaml.Node) {
 	e := c.src.errorAt(c.src.offset(n), "")
-	c.program.places[what] = fmt.Sprintf("%s:%d", e.File, e.Line)
-}
-
-// read notes what an expression or template reads. object is what the variable of
-// that name stands for, if it has it.
-func (c *compiler) read(reads map[string]*fields.Set, object string) {
-	for name, set := range reads {
-		switch {
-		case name == "object":
-			name = object
-		case slices.Contains(c.names.watches, name):
-			set = set.Sub(fields.Any)
-		}
-		c.reads[name] = c.reads[name].Union(set)
+	if c.src.root != nil {
+		c.program.places[what] = strings.TrimSuffix(e.File+" "+e.Path, " ")
+		return
 	}
+	c.program.places[what] = fmt.Sprintf("%s:%d", e.File, e.Line)
 }

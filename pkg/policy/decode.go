@@ -60,7 +60,7 @@ func (s shape) kind(n *yaml.Node, out reflect.Value, path string) {
 	case reflect.Bool:
 		s.boolean(n, out, path)
 	default:
-		s.number(n, path)
+		s.number(n, out, path)
 	}
 }
 
@@ -101,8 +101,8 @@ func (s shape) structure(n *yaml.Node, out reflect.Value, path string) {
 		}
 		s.value(value, out.FieldByIndex(f.index), join(path, key.Value))
 	})
-	for _, f := range known {
-		if f.required && lookup(n, f.name) == nil {
+	for _, f := range known { // nobody has to write a status
+		if f.required && !strings.HasPrefix(path, "status") && lookup(n, f.name) == nil {
 			s.at(n, "%s is required", join(path, f.name))
 		}
 	}
@@ -165,9 +165,18 @@ func (s shape) boolean(n *yaml.Node, out reflect.Value, path string) {
 	out.SetBool(b)
 }
 
-// number checks only: no field that a policy is compiled from is a number.
-func (s shape) number(n *yaml.Node, path string) {
+// number decodes a whole number.
+func (s shape) number(n *yaml.Node, out reflect.Value, path string) {
+	var i int64
 	if n.Kind != yaml.ScalarNode || n.Tag != "!!int" {
 		s.at(n, "%s must be a whole number, is %s", path, describe(n))
+		return
+	}
+	if most, limited := mostNumber(path); limited && (n.Decode(&i) != nil || i < 0 || i > most) {
+		s.at(n, "%s must be between 0 and %d, is %s", path, most, describe(n))
+		return
+	}
+	if out.CanInt() {
+		out.SetInt(i)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ambit-dev/ambit/pkg/internal/cel"
 	"github.com/ambit-dev/ambit/pkg/internal/graph"
 )
 
@@ -18,7 +19,7 @@ func (c *compiler) dependencies() {
 		}
 		c.dependenciesOf(i, child)
 		ids = append(ids, child.ID)
-		byID[child.ID], deps[child.ID] = child, child.Children
+		byID[child.ID], deps[child.ID] = child, slices.Concat(child.Children, child.Asked)
 	}
 	order, err := graph.Order(ids, deps)
 	if err != nil {
@@ -32,23 +33,35 @@ func (c *compiler) dependencies() {
 }
 
 func (c *compiler) dependenciesOf(i int, child *Child) {
-	var read []string
-	if child.When != nil {
-		read = append(read, child.When.Vars()...)
-	}
-	if child.Template != nil {
-		read = append(read, child.Template.Vars()...)
-	}
+	read, asked := child.before()
 	for _, name := range read {
-		switch c.names.kindOf(name) {
-		case "child":
+		if c.names.kindOf(name) == "child" {
 			child.Children = append(child.Children, name)
-		case "watch":
-			child.Watches = append(child.Watches, name)
 		}
 	}
 	child.Children = append(child.Children, c.dependsOn(i, child.ID)...)
-	child.Children, child.Watches = sortedSet(child.Children), sortedSet(child.Watches)
+	child.Children, child.Watches = sortedSet(child.Children), c.watchesBehind(read...)
+	child.Asked = slices.DeleteFunc(sortedSet(asked), func(name string) bool {
+		return slices.Contains(child.Children, name) || !slices.Contains(c.names.children, name)
+	})
+}
+
+// before returns the names that decide on the objects of the child: those that its
+// expressions read, and those that they only ask `ready(...)` of.
+func (child *Child) before() (read, asked []string) {
+	expressions := []*cel.Expr{child.When}
+	if child.ForEach != nil {
+		expressions = append(expressions, child.ForEach.In)
+	}
+	for _, x := range expressions {
+		if x != nil {
+			read, asked = append(read, x.Vars()...), append(asked, x.Asked()...)
+		}
+	}
+	if child.Template != nil {
+		read, asked = append(read, child.Template.Vars()...), append(asked, child.Template.Asked()...)
+	}
+	return read, asked
 }
 
 // dependsOn returns the legal ids of that field.

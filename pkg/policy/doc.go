@@ -9,10 +9,11 @@
 //	Document -> Compile -> *Program, or Errors
 //
 // The package is pure: no I/O, no goroutine, no clock, no log. It knows nothing
-// of a cluster: whether a kind exists or a field is in its schema is not asked.
+// of a cluster: whether a kind exists is not asked. Which fields the objects of a kind
+// have it knows as far as the Schemas say that are given to CompileWith.
 //
 // Valid input is UTF-8 YAML with `---` between documents, each of apiVersion
-// ambit.dev/v1alpha1 and kind ReconcilePolicy. Unknown fields, duplicate keys,
-// merge keys, anchors and aliases are errors: a policy says what it means where it says it.
-// Fields of the API that this version does not implement are refused by name.
+// ambit.dev/v1alpha1 and kind ReconcilePolicy, or a List of such. Unknown fields,
+// duplicate keys, merge keys, anchors and aliases are errors: a policy says what it
+// means where it says it.
 package policy

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ambit-dev/ambit/pkg/internal/cel"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -14,21 +15,27 @@ func dump(p *policy.Program) string {
 	line := func(format string, args ...any) {
 		b.WriteString(strings.TrimRight(fmt.Sprintf(format, args...), " ") + "\n")
 	}
-	line("policy %s/%s suspend=%t", p.Namespace, p.Name, p.Suspend)
-	if len(p.Namespaces)+len(p.Exclude) > 0 {
-		line("scope %v but %v", p.Namespaces, p.Exclude)
+	line("policy %s/%s suspend=%t informers=%s deletion=%s marks=%t", p.Namespace, p.Name, p.Suspend, p.Informers, p.Deletion, p.Marks())
+	if len(p.Namespaces)+len(p.Exclude) > 0 || p.NamespaceSelector != nil {
+		line("scope %v and %v but %v", p.Namespaces, p.NamespaceSelector, p.Exclude)
 	}
-	line("owner %s labels=%q fields=%q filter=%t", p.Owner.GVK, p.Owner.LabelSelector, p.Owner.FieldSelector, p.Owner.Filter != nil)
+	line("owner %s labels=%q fields=%q filter=%t selector=%q silent=%t",
+		p.Owner.GVK, p.Owner.LabelSelector, p.Owner.FieldSelector, p.Owner.Filter != nil, p.Owner.Selector, p.Owner.Silent)
 	line("  reads %s", p.Owner.Fields)
 	for _, v := range p.Variables {
 		line("variable %s reads %v", v.Name, v.Expr.Vars())
+		if len(v.Watches) > 0 {
+			line("  watches %v", v.Watches)
+		}
 	}
 	for _, c := range p.Children {
-		line("child %s %s when=%t readyWhen=%d children=%v watches=%v", c.ID, c.GVK, c.When != nil, len(c.ReadyWhen), c.Children, c.Watches)
-		line("  reads %s", c.Fields)
+		dumpChild(line, c)
 	}
 	for _, w := range p.Watches {
 		line("watch %s %s labels=%q relaxed=%q fields=%q filter=%t", w.ID, w.GVK, w.Selector, w.Selector.Relaxed(), w.FieldSelector, w.Filter != nil)
+		if w.Name != nil || w.Namespace != nil || w.FieldTemplate != nil || w.AllNamespaces {
+			line("  name %v namespace %v all=%t fieldSelector %v", vars(w.Name), vars(w.Namespace), w.AllNamespaces, vars(w.FieldTemplate))
+		}
 		line("  reads %s", w.Fields)
 	}
 	if p.Status != nil {
@@ -40,5 +47,36 @@ func dump(p *policy.Program) string {
 	if p.RequeueAfter != nil {
 		line("requeueAfter %s", p.RequeueAfter.Source())
 	}
+	if p.Protect != nil {
+		line("protect reads %v message=%t", p.Protect.While.Vars(), p.Protect.Message != nil)
+	}
+	for _, c := range p.Ensured {
+		line("ensure %s %s onDelete=%s", c.ID, c.GVK, c.OnDelete)
+		line("  reads %s", c.Fields)
+	}
+	if p.Broken != nil {
+		line("broken: %v", p.Broken)
+	}
 	return b.String()
+}
+
+func dumpChild(line func(string, ...any), c *policy.Child) {
+	line("child %s %s when=%t readyWhen=%d children=%v watches=%v", c.ID, c.GVK, c.When != nil, len(c.ReadyWhen), c.Children, c.Watches)
+	if c.ForEach != nil || len(c.Asked) > 0 {
+		as, in := "", []string(nil)
+		if c.ForEach != nil {
+			as, in = c.ForEach.As, c.ForEach.In.Vars()
+		}
+		line("  forEach %s in %v keep=%d asked=%v", as, in, c.Keep, c.Asked)
+	}
+	line("  %s %s %s %s elsewhere=%t", c.Apply, c.Existing, c.OnDelete, c.Update, c.Elsewhere)
+	line("  reads %s", c.Fields)
+}
+
+// vars are the variables of a template; nil if there is no template.
+func vars(t *cel.Template) any {
+	if t == nil {
+		return nil
+	}
+	return t.Vars()
 }

@@ -17,12 +17,32 @@ type Error struct {
 	Message string
 	// SourceLine is the whole line, without its end.
 	SourceLine string
+	// Path is the field, as in `spec.owner.filter`, of a policy that was no text; else
+	// empty. Line and Column are without meaning then, and SourceLine is empty.
+	Path string
+}
+
+// Brief is Error without the line of the source: `file:line:column: message`, or
+// `file: path: message`.
+func (e *Error) Brief() string {
+	switch {
+	case e.Path != "" && strings.HasPrefix(e.Message, e.Path): // it names the field itself
+		return e.File + ": " + e.Message
+	case e.Path != "":
+		return fmt.Sprintf("%s: %s: %s", e.File, e.Path, e.Message)
+	case e.Line == 0:
+		return e.File + ": " + e.Message
+	}
+	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Message)
 }
 
 // Error returns `file:line:column: message`, the line of the source, and a caret
 // below the place. Tabs in the line are kept before the caret, so that both line
-// up however wide a tab is.
+// up however wide a tab is. Where there is no line it is Brief.
 func (e *Error) Error() string {
+	if e.SourceLine == "" && e.Path != "" {
+		return e.Brief()
+	}
 	return fmt.Sprintf("%s:%d:%d: %s\n  %s\n  %s^", e.File, e.Line, e.Column, e.Message, e.SourceLine, e.indent())
 }
 

@@ -1,8 +1,6 @@
 package policy
 
 import (
-	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,7 +11,7 @@ import (
 // known at run time is always legal.
 type want struct {
 	words string
-	types []string // names of CEL types; none: any
+	types []string // names of CEL types, without their parameters; none: any
 }
 
 // The types that fields of a policy want.
@@ -22,116 +20,95 @@ var (
 	wantBool     = want{"a bool", []string{"bool"}}
 	wantString   = want{"a string", []string{"string"}}
 	wantStatus   = want{"a bool, or one of 'True', 'False', 'Unknown'", []string{"bool", "string"}}
+	wantList     = want{"a list", []string{"list"}}
 	wantDuration = want{"a duration, as in duration('10m')", []string{"google.protobuf.Duration", "duration"}}
 )
 
-// expr compiles a field of bare CEL that sees the given variables; nil if the
-// field is not there or not right.
-func (c *compiler) expr(f field, vars []string, w want) *cel.Expr {
-	return c.exprOf(f, vars, w, "")
+// expr compiles a field of bare CEL in its scope, and notes what it reads; nil if
+// the field is not there or not right.
+func (c *compiler) expr(f field, s scope, w want) *cel.Expr {
+	x := c.unread(f, s, w)
+	if x != nil {
+		c.read(x.Reads(), s)
+	}
+	return x
 }
 
-// exprOf is expr where `object` stands for something.
-func (c *compiler) exprOf(f field, vars []string, w want, object string) *cel.Expr {
+// unread is expr, but notes nothing.
+func (c *compiler) unread(f field, s scope, w want) *cel.Expr {
 	if !f.isText() {
 		return nil
 	}
 	c.place(f.what, f.node)
-	env := c.env(vars)
+	env := c.env(s)
 	if env == nil {
 		return nil
 	}
 	x, issues := env.Compile(f.node.Value)
 	if len(issues) > 0 {
-		c.issues(f, vars, issues)
+		c.issues(f, s, issues)
 		return nil
 	}
 	if got := x.OutputType().String(); !w.accepts(got) {
-		c.in(f.node, firstWord(f.node.Value), "%s must be %s, is %s", f.what, w.words, got)
+		c.in(f.node, firstWord(f.node.Value), "%s must be %s, is %s%s", f.what, w.words, got, optionalHint(got))
 		return nil
 	}
-	c.read(x.Reads(), object)
+	c.asked(f.node, x.Asked(), s)
 	return x
 }
 
 func firstWord(s string) int { return len(s) - len(strings.TrimLeft(s, " \t\r\n")) }
 
 func (w want) accepts(got string) bool {
-	return len(w.types) == 0 || got == "dyn" || slices.Contains(w.types, got)
+	name, _, _ := strings.Cut(got, "(")
+	return len(w.types) == 0 || got == "dyn" || slices.Contains(w.types, name)
 }
 
-// env returns the environment with these variables.
-func (c *compiler) env(vars []string) *cel.Env {
-	vars = slices.Clone(vars)
+// optionalHint says what makes a value of an optional.
+func optionalHint(got string) string {
+	if strings.HasPrefix(got, "optional_type(") {
+		return ": say with .orValue(...) what it is when it is absent"
+	}
+	return ""
+}
+
+// env returns the environment of a scope; `ready` is a macro.
+func (c *compiler) env(s scope) *cel.Env {
+	vars := slices.Clone(s.vars)
+	if i := slices.Index(vars, readyName); i >= 0 {
+		vars[i] = cel.ReadyVar
+	}
 	slices.Sort(vars)
-	key := strings.Join(vars, " ")
+	key, typed := envKey{names: strings.Join(vars, " ")}, c.typed(s)
+	if typed != nil {
+		key.object, key.one, key.element = typed["object"], typed[s.one], typed[s.element]
+	}
 	if env, ok := c.envs[key]; ok {
 		return env
 	}
-	env, err := cel.NewEnv(vars...)
+	env, err := newEnv(vars, typed)
 	if err != nil {
-		c.at(c.root, "making the CEL environment for %s: %v", key, err)
+		c.at(c.root, "making the CEL environment for %s: %v", key.names, err)
 	}
 	c.envs[key] = env
 	return env
 }
 
-func (c *compiler) issues(f field, vars []string, issues []cel.Issue) {
-	if strings.HasPrefix(strings.TrimSpace(f.node.Value), "${") {
-		c.in(f.node, firstWord(f.node.Value), "%s is bare CEL: leave out the ${ and } around it", f.what)
-		return
-	}
-	for _, i := range issues {
-		c.in(f.node, nameAt(f.node.Value, i.Offset), "%s", c.explain(i.Message, vars))
-	}
+// envKey tells environments apart: the same name may stand for values of different
+// types.
+type envKey struct {
+	names                string
+	object, one, element *cel.Schema
 }
 
-// nameAt goes from the parenthesis of a call, where CEL reports it, to its name.
-func nameAt(s string, offset int) int {
-	if offset >= len(s) || s[offset] != '(' {
-		return offset
+// newEnv makes an environment; typed has the schemas of variables that have one.
+func newEnv(vars []string, typed map[string]*cel.Schema) (*cel.Env, error) {
+	if typed == nil {
+		return cel.NewEnv(vars...)
 	}
-	for offset > 0 && strings.IndexByte(" ${}[](),!?:&|=<>+-*/%\"'\n\t", s[offset-1]) < 0 {
-		offset--
+	all := map[string]*cel.Schema{}
+	for _, name := range vars {
+		all[name] = typed[name]
 	}
-	return offset
-}
-
-var undeclared = regexp.MustCompile(`undeclared reference to '([^']*)'`)
-
-// explain makes the message of an unknown name say what could have been meant.
-func (c *compiler) explain(message string, vars []string) string {
-	m := undeclared.FindStringSubmatch(message)
-	if m == nil {
-		return plainly(message)
-	}
-	name := m[1]
-	switch kind := c.names.kindOf(name); {
-	case name == "ready":
-		return "ready() is not implemented yet"
-	case slices.Contains(vars, name) || !identifier.MatchString(name):
-		return message
-	case kind != "":
-		return fmt.Sprintf("the %s %q cannot be read here; in scope: %s", kind, name, inScope(vars))
-	default:
-		return fmt.Sprintf("unknown variable or function %q%s; in scope: %s", name, suggest(name, vars), inScope(vars))
-	}
-}
-
-var unexpected = regexp.MustCompile(`(?:mismatched|extraneous) input ('[^']*') expecting .*`)
-
-// plainly takes the words of the parser generator out of a message.
-func plainly(message string) string {
-	message = unexpected.ReplaceAllString(message, "unexpected $1")
-	message = strings.ReplaceAll(message, "unexpected '<EOF>'", "unexpected end of the expression")
-	return strings.ReplaceAll(message, "at '<EOF>'", "at the end of the expression")
-}
-
-// inScope lists names, the first of them at least.
-func inScope(vars []string) string {
-	const most = 12
-	if len(vars) <= most {
-		return strings.Join(vars, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(vars[:most], ", "), len(vars)-most)
+	return cel.NewTypedEnv(all)
 }

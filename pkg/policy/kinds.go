@@ -2,6 +2,7 @@ package policy
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -32,6 +33,15 @@ func (c *compiler) gvk(n *yaml.Node, what string, missing bool) schema.GroupVers
 	}
 	return out
 }
+
+// isBuiltIn says whether a group is one of Kubernetes itself.
+func isBuiltIn(group string) bool { return group == "" || slices.Contains(builtInGroups, group) }
+
+var builtInGroups = strings.Fields(`admissionregistration.k8s.io apiextensions.k8s.io apiregistration.k8s.io apps
+	authentication.k8s.io authorization.k8s.io autoscaling batch certificates.k8s.io coordination.k8s.io
+	discovery.k8s.io events.k8s.io extensions flowcontrol.apiserver.k8s.io internal.apiserver.k8s.io
+	networking.k8s.io node.k8s.io policy rbac.authorization.k8s.io resource.k8s.io scheduling.k8s.io
+	storage.k8s.io storagemigration.k8s.io`)
 
 func (c *compiler) groupVersion(n *yaml.Node, what string) schema.GroupVersion {
 	if !c.isLiteral(n, what) {

@@ -7,7 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
+	"github.com/ambit-dev/ambit/pkg/internal/schemas"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -35,8 +39,10 @@ func compile(t testing.TB, data []byte) *policy.Program {
 	return program
 }
 
-// TestShippedPolicies: what the repository shows to users compiles.
+// TestShippedPolicies: what the repository shows to users compiles, also with what
+// is known of the kinds that come with it.
 func TestShippedPolicies(t *testing.T) {
+	known := shippedKinds(t)
 	files, err := filepath.Glob("../../policies/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no policies: %v", err)
@@ -46,8 +52,40 @@ func TestShippedPolicies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		compile(t, data)
+		documents, err := policy.Parse(filepath.Base(file), data)
+		if err != nil || len(documents) != 1 {
+			t.Fatal(documents, err)
+		}
+		if _, err := policy.CompileWith(documents[0], known); err != nil {
+			t.Error(err)
+		}
 	}
+}
+
+// shippedKinds are the definitions of kinds in the examples.
+func shippedKinds(t *testing.T) policy.Schemas {
+	t.Helper()
+	files, err := filepath.Glob("../../examples/*/crd.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no definitions: %v", err)
+	}
+	var definitions []*unstructured.Unstructured
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(data, &o.Object); err != nil {
+			t.Fatal(err)
+		}
+		definitions = append(definitions, o)
+	}
+	set, err := schemas.FromDefinitions(definitions...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
 }
 
 var memcached = cel.Activation{

@@ -6,17 +6,22 @@ import (
 	"slices"
 
 	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 )
 
 // metadata checks the name, which becomes the value of a label and a part of a
 // field manager.
 func (c *compiler) metadata() {
 	c.program.Name, c.program.Namespace = c.policy.Name, c.policy.Namespace
-	name := lookup(c.root, "metadata", "name")
-	if name == nil {
+	switch name := lookup(c.root, "metadata", "name"); {
+	case name == nil:
 		c.at(find(c.root, "metadata"), "metadata.name is required")
-	} else if c.policy.Name != "" || name.Value == "" {
+	case c.policy.Name == v1alpha1.SourceValue: // what it makes would look like a source
+		c.at(name, "metadata.name cannot be %s: it becomes the value of the label %s, which marks a ConfigMap with policies", v1alpha1.SourceValue, v1alpha1.LabelPolicy)
+	case c.policy.Name != "" || name.Value == "":
 		c.checkName(name, "metadata.name", validation.IsDNS1123Subdomain)
 	}
 	if n := lookup(c.root, "metadata", "namespace"); n != nil && c.policy.Namespace != "" {
@@ -42,13 +47,31 @@ var regexes = regexp.MustCompile(` \(e\.g\. .*regex used for validation is '.*?'
 
 func brief(problem string) string { return regexes.ReplaceAllString(problem, "") }
 
-// scope checks the names of namespaces.
+// serviceAccount checks the account that the policy acts as.
+func (c *compiler) serviceAccount() {
+	n := c.field("", "serviceAccountName").node
+	if n == nil || c.policy.Spec.ServiceAccountName == "" {
+		return
+	}
+	for _, problem := range validation.IsDNS1123Subdomain(n.Value) {
+		c.at(n, "spec.serviceAccountName %q is not valid: %s", n.Value, brief(problem))
+	}
+	if c.policy.Namespace == "" {
+		c.at(n, "spec.serviceAccountName is an account in the policy's own namespace: metadata.namespace is required")
+	}
+	c.program.ServiceAccount = n.Value
+}
+
+// scope sets which namespaces are looked at.
 func (c *compiler) scope() {
 	if c.policy.Spec.Scope == nil {
 		return
 	}
 	c.program.Namespaces = c.namespaces("namespaces", c.policy.Spec.Scope.Namespaces)
 	c.program.Exclude = c.namespaces("exclude", c.policy.Spec.Scope.Exclude)
+	if f := c.field("scope.namespaceSelector", "scope", "namespaceSelector"); f.node != nil {
+		c.program.NamespaceSelector = labels.NewSelector().Add(c.selector(f, nil).literals()...)
+	}
 }
 
 func (c *compiler) namespaces(list string, values []string) []string {

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,26 +11,17 @@ import (
 )
 
 // names are those that expressions may refer to, as far as they are legal.
-type names struct{ variables, children, watches []string }
+type names struct {
+	variables, children, watches []string
+	// elements are the variables of forEach.
+	elements []string
+	// lists are the children and watches that stand for a list of objects.
+	lists []string
+}
 
 // all returns what status, conditions and the like may refer to.
 func (n names) all() []string {
-	return slices.Concat(n.planned(), n.children, n.watches)
-}
-
-// planned returns what is known before anything was observed but the owner.
-func (n names) planned() []string {
-	return slices.Concat([]string{"owner", "policy", "access"}, n.variables)
-}
-
-// selecting returns what selectors of watches may refer to.
-func (n names) selecting() []string {
-	return slices.Concat([]string{"owner", "policy"}, n.variables)
-}
-
-// template returns what the template of a child may refer to.
-func (n names) template(child string) []string {
-	return slices.DeleteFunc(n.all(), func(s string) bool { return s == child })
+	return slices.Concat([]string{"owner", "policy", "access", readyName}, n.variables, n.children, n.watches)
 }
 
 // kindOf says what a name is in the policy, "" if it is nothing.
@@ -41,6 +33,8 @@ func (n names) kindOf(name string) string {
 		return "child"
 	case slices.Contains(n.watches, name):
 		return "watch"
+	case slices.Contains(n.elements, name):
+		return "element"
 	case slices.Contains(boundNames, name):
 		return "name"
 	default:
@@ -48,8 +42,11 @@ func (n names) kindOf(name string) string {
 	}
 }
 
+// readyName is what asks for the readiness of a child.
+const readyName = "ready"
+
 // boundNames are those that Ambit itself binds.
-var boundNames = []string{"owner", "object", "policy", "access", "ready"}
+var boundNames = []string{"owner", "object", "policy", "access", readyName}
 
 // reservedWords cannot be identifiers in CEL.
 var reservedWords = strings.Fields(`true false null in as break const continue else for function if import let loop
@@ -59,7 +56,8 @@ var identifier = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
 const mostName = 63
 
-// collectNames checks the names of variables, children and watches.
+// collectNames checks the names of variables, children, watches, elements of
+// forEach and what is ensured.
 func (c *compiler) collectNames() names {
 	first := map[string]*yaml.Node{}
 	spec := c.policy.Spec
@@ -67,11 +65,21 @@ func (c *compiler) collectNames() names {
 	for i := range spec.Variables {
 		out.variables = c.appendName(out.variables, first, c.field("", "variables", i, "name"))
 	}
-	for i := range spec.Children {
+	for i, child := range spec.Children {
 		out.children = c.appendName(out.children, first, c.field("", "children", i, "id"))
+		if child.ForEach != nil {
+			out.lists = append(out.lists, child.ID)
+		}
 	}
-	for i := range spec.Watches {
+	for i, w := range spec.Watches {
 		out.watches = c.appendName(out.watches, first, c.field("", "watches", i, "id"))
+		out.lists = append(out.lists, w.ID)
+	}
+	for i := range spec.Ensure {
+		c.appendName(nil, first, c.field("", "ensure", i, "id"))
+	}
+	for i := range spec.Children { // two may use the same: it is theirs alone
+		out.elements = c.appendName(out.elements, maps.Clone(first), c.field("", "children", i, "forEach", "as"))
 	}
 	return out
 }
@@ -86,7 +94,7 @@ func (c *compiler) appendName(list []string, first map[string]*yaml.Node, f fiel
 		return list
 	}
 	if before := first[name]; before != nil {
-		c.at(f.node, "%q is the name of something else already, at line %d: variables, children and watches share their names",
+		c.at(f.node, "%q is the name of something else already, at line %d: each name stands for one thing",
 			name, c.src.errorAt(c.src.offset(before), "").Line)
 		return list
 	}

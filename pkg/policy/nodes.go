@@ -10,7 +10,7 @@ import (
 
 // lint finds what no policy may contain anywhere, whatever it means: anchors,
 // aliases, tags, merge keys, keys that are no strings, and keys that stand twice.
-func (d *Document) lint(n *yaml.Node, found *findings) {
+func lint(n *yaml.Node, found *findings) {
 	switch {
 	case n.Kind == yaml.AliasNode:
 		found.at(n, "aliases are not supported: write the value out, or make it a variable")
@@ -21,14 +21,14 @@ func (d *Document) lint(n *yaml.Node, found *findings) {
 		found.at(n, "tags are not supported: leave out %s", n.Tag)
 	}
 	if n.Kind == yaml.MappingNode {
-		d.lintKeys(n, found)
+		lintKeys(n, found)
 	}
 	for _, c := range n.Content {
-		d.lint(c, found)
+		lint(c, found)
 	}
 }
 
-func (d *Document) lintKeys(n *yaml.Node, found *findings) {
+func lintKeys(n *yaml.Node, found *findings) {
 	first := map[string]*yaml.Node{}
 	for i := 0; i < len(n.Content); i += 2 {
 		key := n.Content[i]
@@ -39,7 +39,7 @@ func (d *Document) lintKeys(n *yaml.Node, found *findings) {
 		case key.Kind != yaml.ScalarNode || key.Tag != "!!str":
 			found.at(key, "a key must be a string, this is %s%s", describe(key), quoteHint(key))
 		case first[key.Value] != nil:
-			line := d.src.errorAt(d.src.offset(first[key.Value]), "").Line
+			line := found.src.errorAt(found.src.offset(first[key.Value]), "").Line
 			found.at(key, "field %q stands here for the second time; the first is at line %d", key.Value, line)
 		default:
 			first[key.Value] = key
@@ -169,11 +169,4 @@ func join(path string, element any) string {
 		}
 		return fmt.Sprintf("%s.%v", path, e)
 	}
-}
-
-func joinAll(path string, elements []any) string {
-	for _, e := range elements {
-		path = join(path, e)
-	}
-	return path
 }

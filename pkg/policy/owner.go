@@ -1,8 +1,6 @@
 package policy
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/labels"
 )
 
@@ -14,43 +12,17 @@ func (c *compiler) owner() {
 	out := &c.program.Owner
 	out.GVK = c.gvk(f.node, "spec.owner", false)
 	selector := c.selector(f.below("owner.selector", "selector"), nil)
-	out.Filter = c.exprOf(f.below("owner.filter", "filter"), []string{"object"}, wantBool, "owner")
+	out.Filter = c.expr(f.below("owner.filter", "filter"), scope{vars: []string{"object"}, object: "owner"}, wantBool)
 	pushed := pushDown(out.Filter, out.GVK)
-	terms := labels.NewSelector().Add(selector.literals()...).Add(pushed.labels...)
-	out.LabelSelector, out.FieldSelector = terms.String(), pushed.fields
+	out.Selector = labels.NewSelector().Add(selector.literals()...).Add(pushed.labels...)
+	out.LabelSelector, out.FieldSelector = out.Selector.String(), pushed.fields
+	out.Silent = isBuiltIn(out.GVK.Group) && c.field("", "status").node == nil && len(c.policy.Spec.Conditions) == 0
 }
 
-func (c *compiler) variables() {
-	for i, v := range c.policy.Spec.Variables {
-		what := "variables." + v.Name
-		before := append([]string{"owner", "policy"}, c.variablesBefore(i)...)
-		x := c.expr(c.field(what, "variables", i, "expression"), before, wantAny)
-		c.program.Variables = append(c.program.Variables, Variable{Name: v.Name, Expr: x})
-	}
-}
-
-// variablesBefore returns the legal names among those of the first variables.
-func (c *compiler) variablesBefore(i int) []string {
-	var out []string
-	for _, v := range c.policy.Spec.Variables[:i] {
-		if nameProblem(v.Name) == "" {
-			out = append(out, v.Name)
-		}
-	}
-	return out
-}
-
-func (c *compiler) watches() {
-	for i, w := range c.policy.Spec.Watches {
-		what := "watches." + w.ID
-		f := c.field(what, "watches", i)
-		c.place(what, f.node)
-		out := &Watch{ID: w.ID, GVK: c.gvk(f.node, fmt.Sprintf("spec.watches[%d]", i), false)}
-		out.Selector = c.selector(f.below(what+".selector", "selector"), c.names.selecting())
-		out.Filter = c.exprOf(f.below(what+".filter", "filter"), []string{"object", "owner"}, wantBool, w.ID)
-		pushed := pushDown(out.Filter, out.GVK)
-		out.Selector = out.Selector.with(pushed.labels)
-		out.FieldSelector = pushed.fields
-		c.program.Watches = append(c.program.Watches, out)
+// whole takes back what the API server would select of owners, where those that it
+// no longer selects have to be seen as well.
+func (c *compiler) whole() {
+	if c.program.Marks() {
+		c.program.Owner.LabelSelector, c.program.Owner.FieldSelector = "", ""
 	}
 }

@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"io"
+	"path"
 	"strings"
 	"unicode/utf8"
 
@@ -32,8 +33,20 @@ func (d *Document) text(path ...any) string {
 	return n.Value
 }
 
+// IsFileName says whether what has this name is read for policies where nobody has asked
+// for it by name: a file of a folder, a key of a ConfigMap. Its name ends in .yaml or .yml;
+// case counts.
+func IsFileName(name string) bool {
+	extension := path.Ext(name)
+	return extension == ".yaml" || extension == ".yml"
+}
+
 // Parse returns the policies in data, in order; documents with nothing in them are
-// skipped. file is only a name, for messages. data is not kept.
+// skipped, and Lists as kubectl prints them taken apart. file is only a name, for
+// messages. data is not kept.
+//
+// Of a policy that an API server has stored, as its metadata.uid shows, status and
+// metadata do not count but for the name and the namespace: nobody has written them.
 //
 // The error is Errors: text that is no YAML, and documents that are no policies.
 // The policies that could be read are returned also then.
@@ -56,8 +69,8 @@ func Parse(file string, data []byte) ([]*Document, error) {
 			found.add(syntaxError(src, err))
 			return out, found.err()
 		}
-		if root := policyRoot(&n, found); root != nil {
-			out = append(out, &Document{src: src, root: root})
+		for _, root := range policyRoots(&n, found) {
+			out = append(out, &Document{src: src, root: authored(root)})
 		}
 	}
 }
@@ -74,36 +87,56 @@ func invalidUTF8(text string) int {
 	return -1
 }
 
+// policyRoots returns the policies of a document: its content, or the items of the List
+// that it is. It says of each other thing why it is no policy.
+func policyRoots(document *yaml.Node, found *findings) []*yaml.Node {
+	if root := contentOf(document); root != nil && isList(root) {
+		return listItems(root, found)
+	}
+	if root := policyRoot(document, found); root != nil {
+		return []*yaml.Node{root}
+	}
+	return nil
+}
+
 // policyRoot returns the content of a document if it is a policy by its
 // apiVersion and kind, and else says why it is none.
 func policyRoot(document *yaml.Node, found *findings) *yaml.Node {
-	if len(document.Content) == 0 {
-		return nil
-	}
-	root := document.Content[0]
-	if root.Kind == yaml.ScalarNode && root.Tag == "!!null" {
-		return nil
-	}
-	if root.Kind != yaml.MappingNode {
-		found.at(root, "a policy must be a mapping, this is %s", describe(root))
-		return nil
-	}
-	version := isHeader(root, "apiVersion", v1alpha1.GroupVersion.String(), found)
-	kind := isHeader(root, "kind", v1alpha1.Kind, found)
-	if !version || !kind {
+	root := contentOf(document)
+	if root == nil || !isPolicy(root, "", found) {
 		return nil
 	}
 	return root
 }
 
-func isHeader(root *yaml.Node, field, want string, found *findings) bool {
+// contentOf returns what is in a document, nil for nothing.
+func contentOf(document *yaml.Node) *yaml.Node {
+	if len(document.Content) == 0 || isNull(document.Content[0]) {
+		return nil
+	}
+	return document.Content[0]
+}
+
+// isPolicy says whether n, which stands at a path, is a policy by its apiVersion and
+// kind, or adds why it is none.
+func isPolicy(n *yaml.Node, path string, found *findings) bool {
+	if n.Kind != yaml.MappingNode {
+		found.at(n, "a policy must be a mapping, this is %s", describe(n))
+		return false
+	}
+	version := isHeader(n, path, "apiVersion", v1alpha1.GroupVersion.String(), found)
+	kind := isHeader(n, path, "kind", v1alpha1.Kind, found)
+	return version && kind
+}
+
+func isHeader(root *yaml.Node, path, field, want string, found *findings) bool {
 	n := lookup(root, field)
 	if n == nil {
-		found.at(root, "%s is required: it must be %s", field, want)
+		found.at(root, "%s is required: it must be %s", join(path, field), want)
 		return false
 	}
 	if n.Kind != yaml.ScalarNode || n.Value != want {
-		found.at(n, "%s must be %s, is %s", field, want, describe(n))
+		found.at(n, "%s must be %s, is %s", join(path, field), want, describe(n))
 		return false
 	}
 	return true

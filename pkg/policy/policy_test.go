@@ -22,19 +22,30 @@ func TestPolicies(t *testing.T) {
 		t.Fatalf("no testdata: %v", err)
 	}
 	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) { testPolicy(t, file) })
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) { testPolicy(t, file, nil) })
+	}
+}
+
+// TestTypes is the same with what is known of some kinds.
+func TestTypes(t *testing.T) {
+	files, err := filepath.Glob("testdata/typed/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no testdata: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) { testPolicy(t, file, newKinds(t)) })
 	}
 }
 
 const separator = "\n----\n"
 
-func testPolicy(t *testing.T, file string) {
+func testPolicy(t *testing.T, file string, schemas policy.Schemas) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	input, want, _ := strings.Cut(string(data), separator)
-	got := outcome(input + "\n")
+	got := outcome(input+"\n", schemas)
 	if *rewrite {
 		if err := os.WriteFile(file, []byte(input+separator+got), 0o644); err != nil {
 			t.Fatal(err)
@@ -46,15 +57,15 @@ func testPolicy(t *testing.T, file string) {
 	}
 }
 
-// outcome is what Parse and Compile make of a file, as text.
-func outcome(text string) string {
+// outcome is what Parse and CompileWith make of a file, as text.
+func outcome(text string, schemas policy.Schemas) string {
 	var b strings.Builder
 	documents, err := policy.Parse("policy.yaml", []byte(text))
 	if err != nil {
 		b.WriteString(err.Error() + "\n")
 	}
 	for _, d := range documents {
-		program, err := policy.Compile(d)
+		program, err := policy.CompileWith(d, schemas)
 		if err != nil {
 			b.WriteString(err.Error() + "\n")
 			continue

@@ -3,8 +3,10 @@ package policy
 import (
 	"strings"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
 )
@@ -21,11 +23,18 @@ type Program struct {
 	// Hash is the hex SHA-256 over everything that can change what the program
 	// does: comments, layout and the file's name do not count.
 	Hash string
+	// ServiceAccount is the name of the ServiceAccount that the policy acts as; it
+	// lives in Namespace, which is not empty then. Empty: Ambit itself.
+	ServiceAccount string
 	// Suspend: no work is done for any owner.
 	Suspend bool
-	// Namespaces are the only ones to look at, empty for all; Exclude are left out
-	// in any case. Sorted, without duplicates.
+	// Namespaces are the only ones to look at, empty for all unless there is a
+	// NamespaceSelector; Exclude are left out in any case. Sorted, without duplicates.
 	Namespaces, Exclude []string
+	// NamespaceSelector selects more namespaces to look at; nil for none.
+	NamespaceSelector labels.Selector
+	// Informers says how watches are laid out; never empty.
+	Informers v1alpha1.InformerMode
 	// Owner is the kind that the policy serves.
 	Owner Owner
 	// Variables are in the order of the policy: each reads only those before it.
@@ -41,8 +50,26 @@ type Program struct {
 	Conditions []Condition
 	// RequeueAfter gives a duration; nil for never.
 	RequeueAfter *cel.Expr
+	// Protect holds back the deletion of owners; nil for never.
+	Protect *Protect
+	// Deletion says in which order the children of a deleted owner go; never empty.
+	Deletion v1alpha1.DeletionOrder
+	// Ensured are the objects of the policy itself, in its order; only ID, GVK,
+	// Template, Elsewhere, OnDelete and Fields are set.
+	Ensured []*Child
+	// Broken is what Salvage says of a policy that does not compile: the program can
+	// do nothing but clean up after owners that are deleted. It then has no
+	// expressions, and Children is empty; Protect, if the policy has it, always holds.
+	// Nil for a program of Compile.
+	Broken error
 
 	places map[string]string
+}
+
+// Protect holds back the deletion of owners.
+type Protect struct {
+	// While gives a bool. Message gives a string and may be nil.
+	While, Message *cel.Expr
 }
 
 // Owner is the kind that a policy serves, and which of its objects.
@@ -50,19 +77,31 @@ type Owner struct {
 	GVK schema.GroupVersionKind
 	// LabelSelector and FieldSelector are for the API server: the selector of the
 	// policy and those terms of the filter that say the same. Empty: all.
+	// They are empty where Marks says that owners may have to be cleaned up after: one
+	// that stops matching must still be seen then.
 	LabelSelector, FieldSelector string
+	// Selector is what labels say of the owner, for local checks; never nil. It never
+	// selects fewer objects than selector and filter of the policy together.
+	Selector labels.Selector
 	// Filter is over `object` and decides alone, whatever the selectors say; nil
 	// for all.
 	Filter *cel.Expr
-	// Fields are those that the program reads of an owner, and its status.
+	// Fields are those that the program reads of an owner, and its status unless Silent.
 	Fields *fields.Set
+	// Silent: nothing is written to the owner's status. It is so for kinds of
+	// Kubernetes itself, whose status belongs to others, unless the policy has a
+	// status or conditions.
+	Silent bool
 }
 
 // Variable is a named value, computed for each owner.
 type Variable struct {
 	Name string
-	// Expr reads `owner`, `policy` and variables before this one.
+	// Expr reads `owner`, `policy`, watches and variables before this one.
 	Expr *cel.Expr
+	// Watches are the ids that Expr reads, itself or through other variables: with any,
+	// the value is known only after these are read. Sorted.
+	Watches []string
 }
 
 // Child is an object that the policy makes for each owner.
@@ -76,11 +115,46 @@ type Child struct {
 	Template *cel.Template
 	// ReadyWhen give bools: the child is ready when all are true; none: when it exists.
 	ReadyWhen []*cel.Expr
-	// Children and Watches are the ids that When and Template read, and Children
-	// also those of dependsOn. Sorted.
-	Children, Watches []string
+	// ForEach makes one object for each element; nil: there is one.
+	ForEach *ForEach
+	// Elsewhere: the template sets metadata.namespace to other than
+	// `${owner.metadata.namespace}`, so that the object may be outside of the owner's
+	// namespace.
+	Elsewhere bool
+	// Apply, Existing, OnDelete and Update are never empty. With Existing Merge, Apply
+	// is Apply.
+	Apply    v1alpha1.ApplyMode
+	Existing v1alpha1.ExistingMode
+	OnDelete v1alpha1.DeleteMode
+	Update   v1alpha1.UpdateMode
+	// Keep is how many objects stay whose element is gone.
+	Keep int
+	// Children and Watches are the ids that When, ForEach and Template read, Watches
+	// also through variables, and Children also those of dependsOn. Sorted. Asked are the children that these
+	// expressions only ask `ready(...)` of: they come before this one, but it does not
+	// wait for them; none is in Children.
+	Children, Watches, Asked []string
 	// Fields are those that the template sets or an expression reads.
 	Fields *fields.Set
+}
+
+// FindChild returns the child of an id; nil if there is none.
+func FindChild(children []*Child, id string) *Child {
+	for _, c := range children {
+		if c.ID == id {
+			return c
+		}
+	}
+	return nil
+}
+
+// ForEach makes one object for each element of a list.
+type ForEach struct {
+	// As is the variable that holds the element, in the child's Template and
+	// ReadyWhen.
+	As string
+	// In gives a list.
+	In *cel.Expr
 }
 
 // Watch is a set of objects that the policy reads and does not own.
@@ -88,6 +162,17 @@ type Watch struct {
 	// ID names the list of objects in expressions.
 	ID  string
 	GVK schema.GroupVersionKind
+	// Name selects the object of that name; nil for all. Namespace is where the objects
+	// are; nil for the owner's, or all if the owner has none. Both read `owner`,
+	// `policy` and variables without Watches and must render to strings.
+	Name, Namespace *cel.Template
+	// AllNamespaces: the objects are looked for wherever they may be listed and
+	// watched. Namespace is nil then.
+	AllNamespaces bool
+	// FieldTemplate selects by fields: a template of the text of a field selector; nil for all.
+	// What it selects only the API server can say, so FieldSelector, which may be
+	// checked locally, does not hold it.
+	FieldTemplate *cel.Template
 	// Selector is by label; its zero value selects all.
 	Selector Selector
 	// FieldSelector is for the API server: the terms of Filter that the kind has a
@@ -111,8 +196,9 @@ type Condition struct {
 // The part is named by its place below spec, with ids, names and types in
 // place of list positions: `owner.filter`, `variables.labels`,
 // `children.web.when`, `children.web.template.spec.replicas`,
-// `children.web.readyWhen[0]`, `watches.pods.filter`, `status.nodes`,
-// `conditions.Available.status`, `requeueAfter`. Of a part that is not known the
+// `children.web.forEach.in`, `children.web.readyWhen[0]`, `watches.pods.filter`,
+// `watches.pods.namespace`, `status.nodes`, `conditions.Available.status`, `protect.while`,
+// `ensure.role.template.rules`, `requeueAfter`. Of a part that is not known the
 // nearest known part above it is returned; at last the policy itself.
 func (p *Program) Place(what string) string {
 	for what != "" {

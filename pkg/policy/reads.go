@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
 )
 
@@ -20,16 +21,30 @@ func always() *fields.Set {
 // is compiled.
 func (c *compiler) fields() {
 	p := c.program
-	p.Owner.Fields = always().Union(c.reads["owner"]).Add("status")
+	p.Owner.Fields = always().Union(c.reads["owner"]).Add("metadata", "annotations", v1alpha1.AnnotationChildren)
+	if !p.Owner.Silent {
+		p.Owner.Fields.Add("status")
+	}
 	for _, w := range p.Watches {
 		w.Fields = always().Union(c.reads[w.ID])
 	}
 	for _, child := range p.Children {
-		child.Fields = always().Union(c.reads[child.ID])
-		if child.Template != nil {
-			child.Fields = child.Fields.Union(child.Template.Paths())
+		child.Fields = c.fieldsOf(child).Add("metadata", "annotations", v1alpha1.AnnotationClaim)
+		if child.Keep > 0 {
+			child.Fields.Add("metadata", "annotations", v1alpha1.AnnotationChild).Add("metadata", "creationTimestamp")
 		}
 	}
+	for _, child := range p.Ensured {
+		child.Fields = c.fieldsOf(child).Add("metadata", "annotations", v1alpha1.AnnotationEnsuredBy)
+	}
+}
+
+func (c *compiler) fieldsOf(child *Child) *fields.Set {
+	set := always().Union(c.reads[child.ID])
+	if child.Template != nil {
+		set = set.Union(child.Template.Paths())
+	}
+	return set
 }
 
 // hash covers the name and the spec as decoded, with templates as JSON.
@@ -37,6 +52,9 @@ func (c *compiler) hash() {
 	spec := c.policy.Spec.DeepCopy()
 	for i := range spec.Children {
 		spec.Children[i].Template = c.raw("children", i, "template")
+	}
+	for i := range spec.Ensure {
+		spec.Ensure[i].Template = c.raw("ensure", i, "template")
 	}
 	spec.Status = c.raw("status")
 	text, err := json.Marshal([]any{c.policy.Name, c.policy.Namespace, spec})

@@ -13,9 +13,9 @@ import (
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
 )
 
-// selector compiles a label selector. vars are what its values may refer to; nil:
-// they are literal.
-func (c *compiler) selector(f field, vars []string) Selector {
+// selector compiles a label selector. s is what its values may refer to; nil: they
+// are literal.
+func (c *compiler) selector(f field, s *scope) Selector {
 	if f.node == nil {
 		return Selector{}
 	}
@@ -23,19 +23,19 @@ func (c *compiler) selector(f field, vars []string) Selector {
 	var out Selector
 	if n := lookup(f.node, "matchLabels"); n != nil && n.Kind == yaml.MappingNode {
 		pairs(n, func(key, value *yaml.Node) {
-			out.terms = append(out.terms, c.term(key, selection.Equals, []field{{value, f.what}}, vars)...)
+			out.terms = append(out.terms, c.term(key, selection.Equals, []field{{value, f.what}}, s)...)
 		})
 	}
 	if n := lookup(f.node, "matchExpressions"); n != nil && n.Kind == yaml.SequenceNode {
 		for _, e := range n.Content {
-			out.terms = append(out.terms, c.expression(field{e, f.what}, vars)...)
+			out.terms = append(out.terms, c.expression(field{e, f.what}, s)...)
 		}
 	}
 	return out.sorted()
 }
 
 // expression compiles one of matchExpressions; nothing if its parts are not there.
-func (c *compiler) expression(f field, vars []string) []term {
+func (c *compiler) expression(f field, s *scope) []term {
 	key, name := f.below("", "key"), f.below("", "operator")
 	if !key.isText() || !name.isText() {
 		return nil
@@ -62,11 +62,11 @@ func (c *compiler) expression(f field, vars []string) []term {
 		c.at(values[0].node, "operator %s takes no values", name.node.Value)
 		return nil
 	}
-	return c.term(key.node, op, values, vars)
+	return c.term(key.node, op, values, s)
 }
 
 // term compiles one requirement; nothing if it is not right.
-func (c *compiler) term(key *yaml.Node, op selection.Operator, values []field, vars []string) []term {
+func (c *compiler) term(key *yaml.Node, op selection.Operator, values []field, s *scope) []term {
 	before := len(c.list)
 	for _, problem := range validation.IsQualifiedName(key.Value) {
 		c.at(key, "%q is not the key of a label: %s", shorten(key.Value), brief(problem))
@@ -74,7 +74,7 @@ func (c *compiler) term(key *yaml.Node, op selection.Operator, values []field, v
 	out := term{key: key.Value, operator: op}
 	var literal []string
 	for _, v := range values {
-		t := c.labelValue(v, vars)
+		t := c.labelValue(v, s)
 		if t != nil && strings.Contains(v.node.Value, "${") {
 			out.specific = true
 		}
@@ -96,13 +96,13 @@ func (c *compiler) term(key *yaml.Node, op selection.Operator, values []field, v
 }
 
 // labelValue compiles one value of a selector; nil if it is not right.
-func (c *compiler) labelValue(f field, vars []string) *cel.Template {
+func (c *compiler) labelValue(f field, s *scope) *cel.Template {
 	n := f.node
 	if n.Kind != yaml.ScalarNode || n.Tag != "!!str" {
 		return nil // said by decodePolicy
 	}
-	if i := strings.Index(n.Value, "${"); i >= 0 && vars == nil {
-		c.in(n, i, "the selector of the owner is literal: use the filter")
+	if i := strings.Index(n.Value, "${"); i >= 0 && s == nil {
+		c.in(n, i, "%s is literal%s", f.what, insteadOf(f.what))
 		return nil
 	}
 	if !strings.Contains(n.Value, "${") || strings.Contains(n.Value, "$${") {
@@ -110,10 +110,18 @@ func (c *compiler) labelValue(f field, vars []string) *cel.Template {
 			c.at(n, "%q is not the value of a label: %s", shorten(n.Value), brief(problem))
 		}
 	}
-	if vars == nil {
+	if s == nil {
 		return nil
 	}
-	return c.template(f, vars)
+	return c.template(f, *s)
+}
+
+// insteadOf says what to do where a selector of that name cannot have expressions.
+func insteadOf(what string) string {
+	if what == "owner.selector" {
+		return ": use the filter"
+	}
+	return ": it must be known before there is an owner"
 }
 
 // literals returns the terms that depend on nothing.

@@ -20,6 +20,8 @@ type source struct {
 	text string
 	yaml []int // offsets of the beginnings of lines as YAML counts them
 	user []int // the same as editors count them
+	// root is the whole of an object, whose places are paths; nil for text.
+	root *yaml.Node
 }
 
 func newSource(file, text string) *source {
@@ -80,6 +82,9 @@ func (s *source) errorAt(offset int, message string) *Error {
 	offset = min(max(offset, 0), len(s.text))
 	line := sort.Search(len(s.user), func(i int) bool { return s.user[i] > offset })
 	begin := s.user[line-1]
+	if s.root != nil {
+		return &Error{File: s.file, Line: line, Column: 1, Path: s.pathAt(offset), Message: message}
+	}
 	return &Error{
 		File:       s.file,
 		Line:       line,

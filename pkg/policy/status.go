@@ -16,7 +16,8 @@ func (c *compiler) status() {
 	if lookup(f.node, "conditions") != nil {
 		c.at(keyNode(f.node, "conditions"), "spec.status.conditions cannot be set in the template: write them under spec.conditions")
 	}
-	c.program.Status = c.template(f, c.names.all())
+	c.program.Status = c.template(f, c.everything())
+	c.writtenStatus(f.node)
 }
 
 // conditionType is what the API server accepts as the type of a condition.
@@ -25,6 +26,7 @@ var conditionType = regexp.MustCompile(`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-
 const mostConditionType = 316
 
 func (c *compiler) conditions() {
+	c.writtenConditions()
 	seen := map[string]bool{}
 	for i, spec := range c.policy.Spec.Conditions {
 		what := "conditions." + spec.Type
@@ -33,9 +35,9 @@ func (c *compiler) conditions() {
 		c.conditionType(f.below("", "type"), seen)
 		c.program.Conditions = append(c.program.Conditions, Condition{
 			Type:    spec.Type,
-			Status:  c.expr(f.below(what+".status", "status"), c.names.all(), wantStatus),
-			Reason:  c.expr(f.below(what+".reason", "reason"), c.names.all(), wantString),
-			Message: c.expr(f.below(what+".message", "message"), c.names.all(), wantString),
+			Status:  c.expr(f.below(what+".status", "status"), c.everything(), wantStatus),
+			Reason:  c.expr(f.below(what+".reason", "reason"), c.everything(), wantString),
+			Message: c.expr(f.below(what+".message", "message"), c.everything(), wantString),
 		})
 	}
 }

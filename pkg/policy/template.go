@@ -10,27 +10,27 @@ import (
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
 )
 
-// template compiles the template at f, which sees the given variables; nil if it
-// is not there or not right.
-func (c *compiler) template(f field, vars []string) *cel.Template {
+// template compiles the template at f in its scope; nil if it is not there or not
+// right.
+func (c *compiler) template(f field, s scope) *cel.Template {
 	if f.node == nil {
 		return nil
 	}
 	c.placeAll(f)
-	env, before := c.env(vars), len(c.list)
+	env, before := c.env(s), len(c.list)
 	tree := c.tree(f.node)
 	if env == nil {
 		return nil
 	}
 	t, issues := env.CompileTemplate(tree)
 	for _, i := range issues {
-		n := issueNode(f.node, i.Path)
-		c.in(n, nameAt(n.Value, i.Offset), "%s", c.explain(i.Message, vars))
+		c.issue(issueNode(f.node, i.Path), i.Offset, i.Message, s)
 	}
 	if len(c.list) > before {
 		return nil
 	}
-	c.read(t.Reads(), "")
+	c.asked(f.node, t.Asked(), s)
+	c.read(t.Reads(), s)
 	return t
 }
 

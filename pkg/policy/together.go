@@ -11,8 +11,10 @@ import (
 //
 // Names must differ, whatever the namespace: children are found, and fields are
 // managed, by the name of the policy. And an owner can be served by one policy
-// only, because its conditions (Ready, Permitted, ...) can say one thing only: two
-// policies for one kind need namespaces or label selectors that differ.
+// only, because its conditions (Ready, Permitted, ...) and its record of children can
+// say one thing only: two policies for one kind need namespaces or label selectors that
+// differ. An owner may go from one to the other: its record names the policy that has to
+// clean up first. Policies that write nothing on their owners can share them.
 func Together(programs []*Program) error {
 	var errs []error
 	for i, p := range programs {
@@ -20,7 +22,7 @@ func Together(programs []*Program) error {
 			switch {
 			case p.Name == q.Name:
 				errs = append(errs, fmt.Errorf("policy %q of %s has the name of a policy of %s", p.Name, p.File, q.File))
-			case p.meets(q):
+			case p.Meets(q):
 				errs = append(errs, fmt.Errorf("policies %q of %s and %q of %s both serve %s in the same namespaces: an owner has one status; give them different namespaces or owner selectors",
 					q.Name, q.File, p.Name, p.File, p.Owner.GVK.GroupKind()))
 			}
@@ -29,25 +31,66 @@ func Together(programs []*Program) error {
 	return errors.Join(errs...)
 }
 
-// meets says whether two policies may serve the same owner. Selectors that differ
+// Leaving says whether policies can be cleaned up after while others run. They may have
+// owners in common: what each has made has its name. Two of one name can not, unless they
+// have no owners in common.
+func Leaving(programs, leaving []*Program) error {
+	var errs []error
+	for i, p := range leaving {
+		for _, q := range slices.Concat(programs, leaving[:i]) {
+			if p.Name == q.Name && (p.Namespace == q.Namespace || p.awake().Meets(q.awake())) {
+				errs = append(errs, fmt.Errorf("policy %q of %s cannot be cleaned up after beside the one of that name of %s", p.Name, p.File, q.File))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// awake is the program, not suspended: that does not matter where it is cleaned up after.
+func (p *Program) awake() *Program {
+	awake := *p
+	awake.Suspend = false
+	return &awake
+}
+
+// Meets says whether two policies may serve the same owner. Selectors that differ
 // are taken to select different owners.
-func (p *Program) meets(q *Program) bool {
-	if p.Owner.GVK.GroupKind() != q.Owner.GVK.GroupKind() || p.Suspend || q.Suspend {
+func (p *Program) Meets(q *Program) bool {
+	if p.Owner.GVK.GroupKind() != q.Owner.GVK.GroupKind() || p.Suspend || q.Suspend || p.isQuiet() && q.isQuiet() {
 		return false
 	}
-	a, b := p.Owner.LabelSelector, q.Owner.LabelSelector
+	a, b := p.Owner.selector(), q.Owner.selector()
 	return (a == b || a == "" || b == "") && p.shareNamespace(q)
 }
 
+// isQuiet says whether the policy writes nothing on its owners.
+func (p *Program) isQuiet() bool { return p.Owner.Silent && !p.Marks() }
+
+func (o Owner) selector() string {
+	if o.Selector == nil {
+		return ""
+	}
+	return o.Selector.String()
+}
+
+// shareNamespace says whether both look at a namespace by its name, or one of them
+// at all. Those that one selects by labels are taken to be none of the other's.
 func (p *Program) shareNamespace(q *Program) bool {
 	switch {
-	case len(p.Namespaces) == 0 && len(q.Namespaces) == 0:
+	case p.everywhere() && q.everywhere():
 		return true
-	case len(p.Namespaces) == 0:
+	case p.NamespaceSelector != nil && q.NamespaceSelector != nil && p.NamespaceSelector.String() == q.NamespaceSelector.String():
+		return true
+	case p.everywhere():
 		return q.shareNamespace(p)
+	case q.everywhere() && p.NamespaceSelector != nil:
+		return true
 	}
 	return slices.ContainsFunc(p.Namespaces, func(n string) bool {
 		return !slices.Contains(p.Exclude, n) && !slices.Contains(q.Exclude, n) &&
-			(len(q.Namespaces) == 0 || slices.Contains(q.Namespaces, n))
+			(q.everywhere() || slices.Contains(q.Namespaces, n))
 	})
 }
+
+// everywhere says whether the policy looks at all namespaces that are not excluded.
+func (p *Program) everywhere() bool { return len(p.Namespaces) == 0 && p.NamespaceSelector == nil }
