@@ -22,19 +22,21 @@ import (
 //
 // A plan without conditions (suspended, being deleted) has nothing to say: the
 // result then equals the old status. A partial plan speaks of Ambit's own
-// conditions only.
+// conditions only, and so does the plan of an owner that is being deleted: for it
+// no expression of the policy is evaluated.
 func Next(owner *unstructured.Unstructured, program *policy.Program, p *plan.Plan, now time.Time) map[string]any {
 	old := Of(owner)
 	next := runtime.DeepCopyJSON(old)
 	if p.Conditions == nil {
 		return next
 	}
-	if program.Status != nil && !p.Partial {
+	partial := p.Partial || owner.GetDeletionTimestamp() != nil
+	if program.Status != nil && !partial {
 		remove(next, program.Status.Paths())
 	}
 	merge(next, asRead(p.Status))
 	var ours map[string]bool
-	if !p.Partial {
+	if !partial {
 		ours = owned(program)
 	}
 	next["conditions"] = conditions(old, ours, p.Conditions, now)
@@ -52,16 +54,20 @@ func Of(owner *unstructured.Unstructured) map[string]any {
 	return map[string]any{}
 }
 
-// HasCondition says whether the status has a condition of that type.
+// HasCondition says whether an owner has a condition of that type.
 func HasCondition(owner *unstructured.Unstructured, kind string) bool {
-	return hasCondition(Of(owner), kind)
+	return Condition(Of(owner), kind) != nil
 }
 
-func hasCondition(status map[string]any, kind string) bool {
-	return slices.ContainsFunc(list(status["conditions"]), func(c any) bool {
-		condition, ok := c.(map[string]any)
-		return ok && condition["type"] == kind
-	})
+// Condition returns the condition of that type, as it is in the status; nil if there is
+// none.
+func Condition(status map[string]any, kind string) map[string]any {
+	for _, c := range list(status["conditions"]) {
+		if condition, ok := c.(map[string]any); ok && condition["type"] == kind {
+			return condition
+		}
+	}
+	return nil
 }
 
 // keepsObservedGeneration is false when the owner's schema is seen to have no
@@ -71,7 +77,7 @@ func keepsObservedGeneration(old map[string]any) bool {
 	if _, ok := old["observedGeneration"]; ok {
 		return true
 	}
-	return !hasCondition(old, v1alpha1.ConditionReady)
+	return Condition(old, v1alpha1.ConditionReady) == nil
 }
 
 func owned(program *policy.Program) map[string]bool {

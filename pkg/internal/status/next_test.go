@@ -55,6 +55,7 @@ func TestNext(t *testing.T) {
 		planned  plan.Plan
 		want     map[string]any
 		wantSame bool // nothing to write
+		deleting bool
 	}{
 		"First": {
 			reason:  "everything is set, with the present time",
@@ -113,6 +114,25 @@ func TestNext(t *testing.T) {
 				"conditions": []any{written("Mine", "True", then), written("Ready", "False", "2026-01-02T00:00:00Z")},
 			},
 		},
+		"Deleting": {
+			reason: "of an owner that is being deleted the policy is not asked any more",
+			old: map[string]any{
+				"size": int64(1), "observedGeneration": int64(1),
+				"conditions": []any{written("Mine", "True", then), written("Ready", "True", then), written("Reconciling", "True", then)},
+			},
+			planned:  plan.Plan{Conditions: []metav1.Condition{{Type: "Ready", Status: "False", Reason: "Ready", ObservedGeneration: 2}}},
+			deleting: true,
+			want: map[string]any{
+				"size": int64(1), "observedGeneration": int64(2),
+				"conditions": []any{written("Mine", "True", then), written("Ready", "False", "2026-01-02T00:00:00Z")},
+			},
+		},
+		"DeletedWithoutUs": {
+			reason:   "and without a finalizer of ours nothing is said of it",
+			old:      map[string]any{"size": int64(1), "conditions": []any{written("Ready", "True", then)}},
+			deleting: true,
+			wantSame: true,
+		},
 		"AsRead": {
 			reason: "a null is no field, and a whole number reads back as an integer",
 			old: map[string]any{
@@ -146,6 +166,9 @@ func TestNext(t *testing.T) {
 			owner := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"generation": int64(2)}}}
 			if tc.old != nil {
 				owner.Object["status"] = tc.old
+			}
+			if tc.deleting {
+				owner.SetDeletionTimestamp(&metav1.Time{Time: now})
 			}
 			before := runtime.DeepCopyJSON(owner.Object)
 			got := Next(owner, program(t), &tc.planned, now)
