@@ -15,7 +15,7 @@ import (
 // Applier writes children as one identity, for one policy. It is immutable and
 // safe for concurrent use.
 type Applier struct {
-	// Client acts as the identity of the policy. Required.
+	// Client acts as the identity of the policy. Required, but for Mark.
 	Client dynamic.Interface
 	// Manager is the field manager of the policy. Required.
 	Manager string
@@ -27,19 +27,29 @@ type Applier struct {
 // on whose behalf it is done.
 type Target struct {
 	Resource schema.GroupVersionResource
+	// OwnerUID is empty for what the policy ensures.
 	OwnerUID types.UID
+	// Lives says whether there is, or may be, another owner of that uid for which a
+	// policy of this name made an object: such an object is not adopted. Nil: all of
+	// them live.
+	Lives func(owner types.UID) bool
 }
 
-// Outcome says how an action ended. Exactly one of its fields is set, Met aside,
-// or none for a delete whose object was gone already.
+// Outcome says how an action ended. Exactly one of its fields is set, Met and
+// Adopted aside, or none for a delete whose object was gone already. That a kind is
+// not served is a Problem also for a delete: the object may still be there.
 type Outcome struct {
-	// Object is the live object after a create or an apply, or the object of ours
-	// that a create met.
+	// Object is the live object after a write, or the object of ours that a create
+	// met.
 	Object *unstructured.Unstructured
 	// Met is true, beside Object, if the object was there already and nothing was
 	// written: the cache does not show it, or not yet.
 	Met bool
-	// Deleted is true after a delete that the API server accepted.
+	// Adopted is true, beside Object, if the object was there already, was nobody's,
+	// and was taken over.
+	Adopted bool
+	// Deleted is true after a delete that the API server accepted. An object that is
+	// still there, on its way out, is in Object instead.
 	Deleted bool
 	// Problem is what stood in the way, for the next plan.
 	Problem *plan.Problem
@@ -48,17 +58,32 @@ type Outcome struct {
 	Stale bool
 }
 
+// write is one action under way.
+type write struct {
+	plan.Action
+	Target
+	objects dynamic.ResourceInterface
+}
+
 // Do carries out one action. What the API server refuses is in the outcome; the
-// error is for an action that cannot be understood.
+// error is for an action that cannot be understood. An action without a namespace
+// is on an object of a kind that has none.
 func (a *Applier) Do(ctx context.Context, action plan.Action, t Target) (Outcome, error) {
-	objects := a.Client.Resource(t.Resource).Namespace(action.Namespace)
+	if action.UID == "" && action.Verb != plan.Create {
+		return Outcome{}, fmt.Errorf("carrying out %s on %s: the uid is missing", action.Verb, describe(action))
+	}
+	w := write{Action: action, Target: t, objects: a.Client.Resource(t.Resource).Namespace(action.Namespace)}
 	switch action.Verb {
 	case plan.Create:
-		return a.create(ctx, objects, action, t), nil
+		return a.create(ctx, w), nil
 	case plan.Apply:
-		return a.apply(ctx, objects, action, t), nil
+		return a.apply(ctx, w), nil
+	case plan.Merge:
+		return a.merge(ctx, w), nil
+	case plan.Release:
+		return a.release(ctx, w), nil
 	case plan.Delete:
-		return a.delete(ctx, objects, action, t), nil
+		return a.delete(ctx, w), nil
 	}
-	return Outcome{}, fmt.Errorf("carrying out an action on %s %q: unknown verb %q", action.GVK.Kind, action.Name, action.Verb)
+	return Outcome{}, fmt.Errorf("carrying out an action on %s: unknown verb %q", describe(action), action.Verb)
 }

@@ -109,6 +109,15 @@ func (b *bench) data(name string) map[string]string {
 	return data
 }
 
+// finalizers sets those of an object, in JSON.
+func (b *bench) finalizers(name, list string) {
+	b.t.Helper()
+	patch := []byte(`{"metadata":{"finalizers":` + list + `}}`)
+	if _, err := b.objects.Patch(b.t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
 func TestStory(t *testing.T) {
 	b := newBench(t, control.Admin(), "admin")
 	created := b.create("a", map[string]any{"k": "1", "gone": "x"})
@@ -163,6 +172,15 @@ func TestStory(t *testing.T) {
 		if out := b.do(plan.Action{Verb: plan.Delete, Name: "a", UID: uid, ResourceVersion: created.Object.GetResourceVersion()}); !out.Stale || b.live("a") == nil {
 			t.Errorf("gave %+v; the object must be there", out)
 		}
+	})
+	t.Run("DeleteWhatLingers", func(t *testing.T) {
+		held := b.create("held", nil).Object
+		b.finalizers("held", `["example.com/held"]`)
+		out := b.do(plan.Action{Verb: plan.Delete, Name: "held", UID: held.GetUID()})
+		if out.Deleted || out.Object == nil || out.Object.GetDeletionTimestamp() == nil {
+			t.Errorf("gave %+v; the object is on its way out, and not gone", out)
+		}
+		b.finalizers("held", "null")
 	})
 	t.Run("Delete", func(t *testing.T) {
 		if out := b.do(plan.Action{Verb: plan.Delete, Name: "a", UID: uid, ResourceVersion: b.live("a").GetResourceVersion()}); !out.Deleted || b.live("a") != nil {
@@ -248,7 +266,7 @@ func TestRefused(t *testing.T) {
 				break
 			}
 		}
-		b.wantProblem(out, v1alpha1.ReasonRefused, "exceeded quota")
+		b.wantProblem(out, v1alpha1.ReasonQuotaExceeded, "exceeded quota")
 	})
 	t.Run("Invalid", func(t *testing.T) {
 		b := newBench(t, control.Admin(), "admin")

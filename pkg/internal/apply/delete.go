@@ -5,24 +5,38 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/dynamic"
-
-	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
-func (a *Applier) delete(ctx context.Context, objects dynamic.ResourceInterface, action plan.Action, t Target) Outcome {
-	background := metav1.DeletePropagationBackground
-	err := objects.Delete(ctx, action.Name, metav1.DeleteOptions{
-		Preconditions:     &metav1.Preconditions{UID: &action.UID, ResourceVersion: &action.ResourceVersion},
-		PropagationPolicy: &background,
+// delete removes the object of the action's uid; if the action has a
+// resourceVersion, only as it was then.
+func (a *Applier) delete(ctx context.Context, w write) Outcome {
+	only := &metav1.Preconditions{UID: &w.UID}
+	if w.ResourceVersion != "" {
+		only.ResourceVersion = &w.ResourceVersion
+	}
+	err := w.objects.Delete(ctx, w.Name, metav1.DeleteOptions{
+		Preconditions: only, PropagationPolicy: new(metav1.DeletePropagationBackground),
 	})
 	switch {
 	case err == nil:
-		return Outcome{Deleted: true}
-	case apierrors.IsNotFound(err):
+		return left(ctx, w)
+	case isGone(err):
 		return Outcome{}
 	case apierrors.IsConflict(err):
 		return Outcome{Stale: true}
 	}
-	return a.refused(err, "delete", action, t)
+	return a.refused(err, "delete", w)
+}
+
+// left says what an accepted deletion has left: an object with a finalizer, or one that
+// ends by and by, is there until it is gone, and so is what it needs.
+func left(ctx context.Context, w write) Outcome {
+	live, err := w.objects.Get(ctx, w.Name, metav1.GetOptions{})
+	switch {
+	case err == nil && live.GetUID() == w.UID:
+		return Outcome{Object: live}
+	case err == nil, isGone(err):
+		return Outcome{Deleted: true}
+	}
+	return Outcome{Stale: true} // the cache will know
 }

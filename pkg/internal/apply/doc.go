@@ -14,8 +14,26 @@
 //  2. Apply is a server-side apply that carries metadata.uid. The server
 //     refuses it for an object of another uid, and does not make a deleted
 //     object anew. Fields are forced, for the object is known to be ours.
-//  3. Delete carries the uid and the resourceVersion of the object as it was
-//     found to be ours.
+//  3. Delete carries the uid of the object, and the resourceVersion with which it
+//     was found to be ours unless it is the uid that says so. The object is then read:
+//     one that has a finalizer is not gone.
+//  4. Create with Adopt takes over what it meets if that is nobody's: it has no
+//     owner of any kind, is not on its way out, and no living owner of a policy has
+//     made it. That is one server-side apply with the uid and the resourceVersion
+//     of the object as it was read.
+//  5. Merge is a server-side apply with the uid and without force, as a manager of
+//     its own. What another manager has is a FieldConflict. Release is the same
+//     without any field.
+//  6. Mark changes one finalizer and one annotation of an owner, with the uid and
+//     the resourceVersion.
+//
+// What makes an object ours is the uid in its controller ownerReference, unless neither
+// label nor manager says that the policy made it: owners of built-in kinds control what
+// their own controllers make. Where there can be none, it is its claim, which only the
+// record on the owner can tell, as long as it was not made for another owner that lives,
+// of which ours is a copy; of what
+// the policy ensures, the policy's name on it together with fields of the policy's
+// manager. Neither of the last two holds against a controller.
 //
 // What is left is an apply to an object of ours whose ownerReference is taken
 // away in the moment between: the apply puts it back.

@@ -11,9 +11,14 @@ import (
 // server is needed, so that no controller touches the objects.
 var control *cluster.Cluster
 
+// ambit is the user that the appliers act as where the audit log is looked at. It
+// has all rights: it is not for want of them that nothing is written.
+const ambit = "ambit"
+
 func TestMain(m *testing.M) {
 	os.Exit(cluster.Main(m, cluster.Options{
-		Users:   map[string][]string{"nobody": nil},
+		Audit:   true,
+		Users:   map[string][]string{"nobody": nil, ambit: {"system:masters"}},
 		Without: []string{"kube-controller-manager", "kube-scheduler", "kwok"},
 	}, func(c *cluster.Cluster) { control = c }))
 }

@@ -3,41 +3,50 @@ package apply
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/csaupgrade"
-
-	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
-func (a *Applier) apply(ctx context.Context, objects dynamic.ResourceInterface, action plan.Action, t Target) Outcome {
-	if action.Migrate {
-		if outcome, ok := a.migrate(ctx, objects, action, t); !ok {
+func (a *Applier) apply(ctx context.Context, w write) Outcome {
+	if w.Migrate {
+		if outcome, ok := a.migrate(ctx, w); !ok {
 			return outcome
 		}
 	}
-	desired := action.Object.DeepCopy()
-	desired.SetUID(action.UID)
-	body, err := desired.MarshalJSON()
-	if err != nil {
-		return a.refused(err, "patch", action, t)
-	}
-	force := true
-	applied, err := objects.Patch(ctx, action.Name, types.ApplyPatchType, body, metav1.PatchOptions{
-		FieldManager: a.Manager, Force: &force, FieldValidation: metav1.FieldValidationStrict,
-	})
-	if err == nil {
+	desired := w.Object.DeepCopy()
+	desired.SetUID(w.UID)
+	applied, err := w.serverSideApply(ctx, desired, metav1.PatchOptions{FieldManager: a.Manager, Force: new(true)})
+	switch {
+	case err == nil:
 		return Outcome{Object: applied}
-	}
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) || isOtherUID(err) {
+	case isAnother(err):
 		return Outcome{Stale: true}
 	}
-	return a.refused(err, "patch", action, t)
+	return a.refused(err, "patch", w)
+}
+
+// serverSideApply sends one apply of the object, which has to carry the uid of the
+// live one.
+func (w write) serverSideApply(ctx context.Context, object *unstructured.Unstructured, options metav1.PatchOptions) (*unstructured.Unstructured, error) {
+	body, err := object.MarshalJSON()
+	if err != nil {
+		return nil, fmt.Errorf("encoding %s: %w", describe(w.Action), err)
+	}
+	options.FieldValidation = metav1.FieldValidationStrict
+	return w.objects.Patch(ctx, w.Name, types.ApplyPatchType, body, options)
+}
+
+// isAnother says whether a write was refused because the object of that name is
+// not, or not any more, the one that the write was meant for.
+func isAnother(err error) bool {
+	return apierrors.IsConflict(err) || isGone(err) || isOtherUID(err)
 }
 
 // isOtherUID says whether the API server refused a write because the object of
@@ -53,30 +62,40 @@ func isOtherUID(err error) bool {
 // migrate turns our managedFields entry of operation Update into one of
 // operation Apply. It reads the object, because the cache keeps only our own
 // entries. Its result is false when the apply must not go on.
-func (a *Applier) migrate(ctx context.Context, objects dynamic.ResourceInterface, action plan.Action, t Target) (Outcome, bool) {
-	live, err := objects.Get(ctx, action.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+func (a *Applier) migrate(ctx context.Context, w write) (Outcome, bool) {
+	live, err := w.objects.Get(ctx, w.Name, metav1.GetOptions{})
+	if isGone(err) {
 		return Outcome{Stale: true}, false
 	}
 	if err != nil {
-		return a.refused(err, "get", action, t), false
+		return a.refused(err, "get", w), false
 	}
-	if live.GetUID() != action.UID || !isOwnedBy(live, t) {
+	if live.GetUID() != w.UID || !w.isControlledAsWanted(live) {
 		return Outcome{Stale: true}, false
 	}
 	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, sets.New(a.Manager), a.Manager)
 	if err != nil {
-		return a.refused(err, "patch", action, t), false
+		return a.refused(err, "patch", w), false
 	}
 	if len(patch) == 0 {
 		return Outcome{}, true
 	}
-	_, err = objects.Patch(ctx, action.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: a.Manager})
-	if apierrors.IsConflict(err) || apierrors.IsInvalid(err) || apierrors.IsNotFound(err) {
+	_, err = w.objects.Patch(ctx, w.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: a.Manager})
+	if isAnother(err) || apierrors.IsInvalid(err) {
 		return Outcome{Stale: true}, false
 	}
 	if err != nil {
-		return a.refused(err, "patch", action, t), false
+		return a.refused(err, "patch", w), false
 	}
 	return Outcome{}, true
+}
+
+// isControlledAsWanted says whether an object of the right uid is still ours: the
+// uid alone says that where no ownerReference ties the object to its owner.
+func (w write) isControlledAsWanted(live *unstructured.Unstructured) bool {
+	controller := metav1.GetControllerOfNoCopy(live)
+	if controller == nil {
+		return metav1.GetControllerOfNoCopy(w.Object) == nil
+	}
+	return controller.UID == w.OwnerUID
 }

@@ -1,0 +1,31 @@
+package apply
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/ambit-dev/ambit/pkg/plan"
+)
+
+// Find reads the object of an entry in an owner's record, whatever its labels are. It is
+// one request. The outcome has the object in Object, with Met, if the record proves that
+// it is the owner's and nothing else ties it to an owner; nothing if it is gone or not
+// such a one; else Problem.
+func (a *Applier) Find(ctx context.Context, record plan.Inventory, e plan.Entry, t Target) Outcome {
+	w := write{
+		Action: plan.Action{GVK: e.GVK, Namespace: e.Namespace, Name: e.Name,
+			Claim: record.ClaimOf(e.GVK.GroupKind(), e.Namespace, e.Name)},
+		Target: t, objects: a.Client.Resource(t.Resource).Namespace(e.Namespace),
+	}
+	live, err := w.objects.Get(ctx, e.Name, metav1.GetOptions{})
+	switch {
+	case isGone(err):
+		return Outcome{}
+	case err != nil:
+		return a.refused(err, "get", w)
+	case !record.Proves(e, live) || !a.isOurs(live, w) || otherPolicy(live, record.Policy) != "" || plan.IsOurs(live, t.OwnerUID):
+		return Outcome{}
+	}
+	return Outcome{Object: live, Met: true}
+}

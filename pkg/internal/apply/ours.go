@@ -1,0 +1,50 @@
+package apply
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+)
+
+// isOurs says whether a live object carries the proof that the action asks for.
+// The claim and the mark of the policy prove nothing on an object that somebody
+// else controls.
+func (a *Applier) isOurs(live *unstructured.Unstructured, w write) bool {
+	controller := metav1.GetControllerOfNoCopy(live)
+	foreign := controller != nil && (controller.UID != w.OwnerUID || w.OwnerUID == "")
+	switch {
+	case foreign:
+		return false
+	case w.Ensured:
+		by := live.GetAnnotations()[v1alpha1.AnnotationEnsuredBy]
+		return by != "" && by == w.Object.GetAnnotations()[v1alpha1.AnnotationEnsuredBy] && manages(live, a.Manager)
+	case w.Claim != "":
+		return live.GetAnnotations()[v1alpha1.AnnotationClaim] == w.Claim && !w.isOfAnother(live)
+	}
+	return controller != nil
+}
+
+// isOfAnother says whether an object was made for another owner that lives, or may.
+// Whoever copies an owner copies its record, and with it the claims.
+func (w write) isOfAnother(live *unstructured.Unstructured) bool {
+	owner := types.UID(live.GetLabels()[v1alpha1.LabelOwnerUID])
+	return owner != "" && owner != w.OwnerUID && (w.Lives == nil || w.Lives(owner))
+}
+
+// otherPolicy names the policy that an object says has made it, if that is another one;
+// else it is empty.
+func otherPolicy(live *unstructured.Unstructured, policy string) string {
+	if maker := live.GetLabels()[v1alpha1.LabelPolicy]; maker != policy {
+		return maker
+	}
+	return ""
+}
+
+// manages says whether a manager has fields in an object.
+func manages(live *unstructured.Unstructured, manager string) bool {
+	return slices.ContainsFunc(live.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Manager == manager })
+}
