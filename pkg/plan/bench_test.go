@@ -1,11 +1,14 @@
 package plan
 
 import (
+	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/policy"
@@ -84,6 +87,7 @@ func BenchmarkPlanMemcached(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			o := memcached(b)
 			prepare(b, o)
+			o.plan(b)
 			s := o.snapshot()
 			b.ReportAllocs()
 			for b.Loop() {
@@ -124,4 +128,66 @@ func applied(o *operator, live, desired *unstructured.Unstructured) *unstructure
 	manager := v1alpha1.FieldManager("memcached")
 	w.apply(w.migrate(w.objects[0], manager), desired, manager)
 	return w.objects[0]
+}
+
+// tenant is a cluster-scoped owner with so many namespaces and five children in each.
+func tenant(t testing.TB, namespaces int) *operator {
+	t.Helper()
+	spec := "children:\n"
+	for _, kind := range []string{"NetworkPolicy", "LimitRange", "ResourceQuota", "RoleBinding", "ConfigMap"} {
+		spec += fmt.Sprintf("- id: %s\n  forEach: {as: ns, in: owner.spec.namespaces}\n  template: {apiVersion: v1, kind: %s, metadata: {name: tenant, namespace: \"${ns}\"}, spec: {owner: \"${owner.metadata.name}\", hard: {pods: 10, cpu: \"4\"}}}\n",
+			strings.ToLower(kind), kind)
+	}
+	o := &operator{world: &world{}, program: compile(t, spec), writes: -1}
+	names := make([]any, namespaces)
+	for i := range names {
+		names[i] = fmt.Sprintf("tenant-%03d", i)
+	}
+	o.setOwner(t, "{kind: Tenant, metadata: {namespace: ''}}")
+	o.owner.Object["spec"] = map[string]any{"namespaces": names}
+	return o
+}
+
+// BenchmarkTenant plans for a converged tenant; its objects are those of one shared
+// cluster-wide Input a kind, or one Input a namespace.
+func BenchmarkTenant(b *testing.B) {
+	for _, namespaces := range []int{10, 100, 400} {
+		o := tenant(b, namespaces)
+		o.makeAll(b)
+		s := o.snapshot()
+		run := func(name string, s Snapshot) {
+			b.Run(fmt.Sprintf("%s/%d", name, namespaces), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if p := Make(b.Context(), o.program, s); len(p.Actions) != 0 || p.Mark != nil {
+						b.Fatalf("there is to do:\n%s", p)
+					}
+				}
+			})
+		}
+		run("Namespace", s)
+		byKind := map[string]*Input{}
+		for at, in := range s.Children {
+			if byKind[at.Child] == nil {
+				byKind[at.Child] = &Input{}
+			}
+			byKind[at.Child].Objects = append(byKind[at.Child].Objects, in.Objects...)
+		}
+		shared := s
+		shared.Children = map[At]Input{}
+		for at := range s.Children {
+			shared.Children[at] = *byKind[at.Child]
+		}
+		run("Cluster", shared)
+	}
+}
+
+// makeAll is converge without the cost of a world that keeps managedFields.
+func (o *operator) makeAll(t testing.TB) {
+	o.mark(o.plan(t).Mark)
+	for i, a := range o.plan(t).Actions {
+		obj := a.Object.DeepCopy()
+		obj.SetUID(types.UID(fmt.Sprintf("uid-%d", i)))
+		o.world.objects = append(o.world.objects, obj)
+	}
 }

@@ -10,54 +10,87 @@ import (
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 )
 
-// blockers is all that keeps the owner from being ready.
-type blockers []Problem
+// blockers is all that keeps the owner from being ready, each once.
+type blockers struct {
+	list  []Problem
+	index map[[2]string]int // of list, by reason and message, where there are many
+}
 
 func (b *blockers) add(p Problem) {
 	if p.Reason == "" {
 		p.Reason = v1alpha1.ReasonUnavailable
 	}
-	same := func(q Problem) bool { return q.Reason == p.Reason && q.Message == p.Message }
-	if i := slices.IndexFunc(*b, same); i >= 0 {
-		(*b)[i].Terminal = (*b)[i].Terminal || p.Terminal
+	if i := b.find(p); i >= 0 {
+		b.list[i].Terminal = b.list[i].Terminal || p.Terminal
 		return
 	}
-	*b = append(*b, p)
+	b.list = append(b.list, p)
+	switch {
+	case b.index != nil:
+		b.index[[2]string{p.Reason, p.Message}] = len(b.list) - 1
+	case len(b.list) > few:
+		b.index = map[[2]string]int{}
+		for i, p := range b.list {
+			b.index[[2]string{p.Reason, p.Message}] = i
+		}
+	}
 }
 
-func (b blockers) terminal() bool {
-	return slices.ContainsFunc(b, func(p Problem) bool { return p.Terminal })
+func (b *blockers) find(p Problem) int {
+	if b.index == nil {
+		return slices.IndexFunc(b.list, func(q Problem) bool { return q.Reason == p.Reason && q.Message == p.Message })
+	}
+	if i, ok := b.index[[2]string{p.Reason, p.Message}]; ok {
+		return i
+	}
+	return -1
 }
 
-// maxMessages is how many blockers one message lists.
-const maxMessages = 3
+// sorted returns the blockers in the order of importance.
+func (b *blockers) sorted() []Problem {
+	list := slices.Clone(b.list)
+	slices.SortFunc(list, func(p, q Problem) int {
+		return cmp.Or(cmp.Compare(p.rank(), q.rank()), cmp.Compare(p.Message, q.Message), cmp.Compare(p.Reason, q.Reason))
+	})
+	return list
+}
+
+func (b *blockers) terminal() bool {
+	return slices.ContainsFunc(b.list, func(p Problem) bool { return p.Terminal })
+}
+
+// How many blockers one message lists. All that is denied is listed: whoever
+// grants it should not have to do so twice.
+const (
+	maxMessages = 3
+	maxDenied   = 100
+)
 
 // summary returns the reason of the most important blocker, and the messages of
 // all, or of all terminal ones if there is one: nobody has to act on the others
 // before.
-func (b blockers) summary() (reason, message string) {
-	b = slices.Clone(b)
-	slices.SortFunc(b, func(p, q Problem) int {
-		return cmp.Or(cmp.Compare(p.rank(), q.rank()), cmp.Compare(p.Message, q.Message), cmp.Compare(p.Reason, q.Reason))
-	})
-	reason = b[0].Reason
+func (b *blockers) summary() (reason, message string) {
+	list := b.sorted()
+	reason = list[0].Reason
 	if b.terminal() {
-		b = slices.DeleteFunc(b, func(p Problem) bool { return !p.Terminal })
-		reason = b[0].Reason
+		list = slices.DeleteFunc(list, func(p Problem) bool { return !p.Terminal })
+		reason = list[0].Reason
 	}
-	return reason, b.join()
+	return reason, join(list, maxMessages)
 }
 
-// join joins the messages in the order they are in.
-func (b blockers) join() string {
+// join joins the messages in the order they are in, each once and at most so many.
+func join(list []Problem, most int) string {
 	var texts []string
-	for _, p := range b {
-		if !slices.Contains(texts, p.Message) {
+	seen := make(map[string]bool, len(list))
+	for _, p := range list {
+		if !seen[p.Message] {
+			seen[p.Message] = true
 			texts = append(texts, p.Message)
 		}
 	}
-	if len(texts) > maxMessages {
-		texts = append(texts[:maxMessages:maxMessages], fmt.Sprintf("and %d more", len(texts)-maxMessages))
+	if more := len(texts) - most; more > 0 {
+		texts = append(texts[:most:most], fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(texts, "; ")
 }
@@ -78,11 +111,21 @@ func (p Problem) rank() int {
 }
 
 func (p Problem) isDenied() bool {
-	return len(p.Denied) > 0 || p.Reason == v1alpha1.ReasonForbidden || p.Reason == v1alpha1.ReasonUnauthenticated
+	switch p.Reason {
+	case v1alpha1.ReasonForbidden, v1alpha1.ReasonUnauthenticated,
+		v1alpha1.ReasonImpersonationRefused, v1alpha1.ReasonServiceAccountMissing:
+		return true
+	}
+	return len(p.Denied) > 0
 }
 
 // gather collects what keeps the owner from being ready, beside what prune found.
 func (p *planner) gather() {
+	for _, w := range p.wants {
+		if in := p.inputAt(w.At, w.GVK); in.Blocked != nil {
+			p.blockers.add(*in.Blocked)
+		}
+	}
 	p.eachReported(p.blockers.add)
 	for _, problem := range p.watchProblems {
 		if problem != nil {
@@ -90,56 +133,93 @@ func (p *planner) gather() {
 		}
 	}
 	for i := range p.children {
-		switch c := &p.children[i]; {
-		case c.problem != nil:
-			p.blockers.add(*c.problem)
-		case c.progress != "":
-			p.blockers.add(Problem{Reason: c.state.Reason, Message: c.progress})
-		}
+		p.gatherChild(&p.children[i])
 	}
 	p.gatherWaiting()
+}
+
+func (p *planner) gatherChild(c *child) {
+	if c.problem != nil {
+		p.blockers.add(*c.problem)
+	}
+	for i := range c.items {
+		switch it := &c.items[i]; {
+		case it.problem != nil:
+			p.blockers.add(*it.problem)
+		case it.progress != "":
+			p.blockers.add(Problem{Reason: it.state.Reason, Message: it.progress})
+		}
+	}
 }
 
 // gatherWaiting makes children that wait for each other block, which nothing else
 // accounts for.
 func (p *planner) gatherWaiting() {
-	if len(p.blockers) > 0 {
+	if len(p.blockers.list) > 0 {
 		return
 	}
-	for _, c := range p.children {
-		if c.state.State == Waiting {
-			p.blockers.add(Problem{Reason: c.state.Reason, Message: c.state.Message})
+	for i := range p.children {
+		if state := p.children[i].overall(); state.State == Waiting {
+			p.blockers.add(Problem{Reason: state.Reason, Message: state.Message})
 		}
 	}
 }
 
-// eachReported yields the problems that the snapshot itself reports, in a stable
-// order.
+// eachReported yields the problems that the snapshot itself reports, but for places,
+// in a stable order.
 func (p *planner) eachReported(yield func(Problem)) {
-	for _, c := range p.program.Children {
-		if in := inputOf(p.snapshot.Children, c.ID); in.Blocked != nil {
-			yield(*in.Blocked)
+	if !p.ensures {
+		for _, w := range p.program.Watches {
+			if in := inputOf(p.snapshot.Watches, w.ID, w.ID); in.Blocked != nil {
+				yield(*in.Blocked)
+			}
 		}
 	}
-	for _, w := range p.program.Watches {
-		if in := inputOf(p.snapshot.Watches, w.ID); in.Blocked != nil {
-			yield(*in.Blocked)
-		}
+	p.eachWritten(yield)
+}
+
+// eachWritten yields the problems of writes.
+func (p *planner) eachWritten(yield func(Problem)) {
+	for _, problem := range p.snapshot.Standing {
+		yield(problem)
 	}
 	for _, key := range slices.Sorted(maps.Keys(p.snapshot.Problems)) {
 		yield(p.snapshot.Problems[key])
 	}
 }
 
-// denied returns the accesses that were refused, sorted, each once.
+// eachPlace yields the problems of the places that were observed, in a stable order.
+func (p *planner) eachPlace(yield func(Problem)) {
+	var blocked []At
+	for at, in := range p.snapshot.Children {
+		if in.Blocked != nil {
+			blocked = append(blocked, at)
+		}
+	}
+	slices.SortFunc(blocked, compareAt)
+	for _, at := range blocked {
+		yield(*p.snapshot.Children[at].Blocked)
+	}
+}
+
+func compareAt(a, b At) int {
+	return cmp.Or(cmp.Compare(a.Child, b.Child), cmp.Compare(a.Namespace, b.Namespace))
+}
+
+// denied returns the accesses that were refused, sorted, each once: what is said
+// of one is that of the first problem that has it.
 func (p *planner) denied() []v1alpha1.DeniedAccess {
 	var denied []v1alpha1.DeniedAccess
-	p.eachReported(func(problem Problem) { denied = append(denied, problem.Denied...) })
-	slices.SortFunc(denied, func(a, b v1alpha1.DeniedAccess) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace),
-			cmp.Compare(a.Name, b.Name), cmp.Compare(a.Verb, b.Verb), cmp.Compare(a.Message, b.Message))
-	})
-	return slices.Compact(denied)
+	note := func(problem Problem) { denied = append(denied, problem.Denied...) }
+	p.eachPlace(note)
+	p.eachReported(note)
+	slices.SortStableFunc(denied, compareDenied)
+	return slices.CompactFunc(denied, func(a, b v1alpha1.DeniedAccess) bool { return compareDenied(a, b) == 0 })
+}
+
+func compareDenied(a, b v1alpha1.DeniedAccess) int {
+	return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Namespace, b.Namespace),
+		cmp.Compare(a.Name, b.Name), v1alpha1.CompareVerbs(a.Verb, b.Verb))
 }
 
 // accessOf is what expressions see as `access`.

@@ -4,33 +4,29 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/internal/cel"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
 // child is what is known of one child while the plan is made.
 type child struct {
 	*policy.Child
-	state ChildState
 	stage stage
+	// state and problem are those of the child as a whole, where it has no items.
+	state   ChildState
+	problem *Problem
 	// unwanted: it is certain that the child is not wanted.
 	unwanted bool
-	// desired is nil until it could be rendered, live is the observed object of that
-	// name if it is ours.
-	desired, live *unstructured.Unstructured
-	// action is what the child itself needs; nil for nothing.
-	action *Action
-	// problem is what blocks the child; nil unless it is Blocked.
-	problem *Problem
-	// progress says what is waited for, for conditions; empty if nothing.
-	progress string
+	// listed: all its items are there, so that it is known how many there are.
+	listed bool
+	// items are the objects of the child; one is the room for a single one.
+	items []item
+	one   [1]item
 }
 
-// stage is how far a child is decided.
+// stage is how far a child or an item is decided.
 type stage int
 
 const (
@@ -43,10 +39,13 @@ const (
 
 // decideChildren decides each child, after those it depends on.
 func (p *planner) decideChildren(ctx context.Context) {
-	p.children = make([]child, len(p.program.Children))
-	for i, c := range p.program.Children {
+	p.children = make([]child, len(p.specs))
+	p.ready = make(map[string]bool, len(p.specs))
+	p.scope.vars[cel.ReadyVar] = p.ready
+	for i, c := range p.specs {
 		p.children[i] = child{Child: c, state: ChildState{ID: c.ID}}
-		p.scope.vars[c.ID] = map[string]any{}
+		p.ready[c.ID] = false
+		p.scope.vars[c.ID] = nothingOf(c)
 	}
 	for i := range p.children {
 		p.decide(ctx, &p.children[i])
@@ -54,19 +53,23 @@ func (p *planner) decideChildren(ctx context.Context) {
 	for i := range p.children {
 		p.isReady(ctx, &p.children[i])
 	}
-	for i := range p.children {
-		if a := p.children[i].action; a != nil {
-			p.actions = append(p.actions, *a)
-		}
+}
+
+// nothingOf is what expressions see of a child without an object.
+func nothingOf(c *policy.Child) any {
+	if c.ForEach != nil {
+		return []any{}
 	}
+	return map[string]any{}
 }
 
 func (p *planner) child(id string) *child {
-	i := slices.IndexFunc(p.children, func(c child) bool { return c.ID == id })
-	if i < 0 {
-		return nil
+	for i := range p.children {
+		if p.children[i].ID == id {
+			return &p.children[i]
+		}
 	}
-	return &p.children[i]
+	return nil
 }
 
 // decide takes a child as far as can be said without its readiness. It does
@@ -76,19 +79,21 @@ func (p *planner) decide(ctx context.Context, c *child) {
 		return
 	}
 	c.stage = deciding
-	if next := p.decideWanted(ctx, c) && p.render(ctx, c) && p.match(c) && p.compare(c); next {
-		c.stage = existing
+	if !p.decideWanted(ctx, c) || !p.list(ctx, c) {
+		c.stage = decided
 		return
 	}
-	c.stage = decided
+	for i := range c.items {
+		p.decideItem(ctx, c, &c.items[i])
+	}
+	p.bindLive(c)
+	c.stage = existing
 }
 
 // decideWanted says whether to go on to render the child.
 func (p *planner) decideWanted(ctx context.Context, c *child) bool {
-	for i, w := range p.program.Watches {
-		if p.watchProblems[i] != nil && slices.Contains(c.Watches, w.ID) {
-			return c.block(p.watchProblems[i])
-		}
+	if problem := p.watchProblem(c.Watches); problem != nil {
+		return c.block(problem)
 	}
 	if !p.dependenciesReady(ctx, c) {
 		return false
@@ -96,7 +101,7 @@ func (p *planner) decideWanted(ctx context.Context, c *child) bool {
 	if c.When == nil {
 		return true
 	}
-	wanted, f := evaluate(&p.scope, "children."+c.ID+".when", c.When, func() (bool, error) { return c.When.EvalBool(ctx, p.scope.vars) })
+	wanted, f := evaluate(&p.scope, p.part+"."+c.ID+".when", c.When, func() (bool, error) { return c.When.EvalBool(ctx, p.scope.vars) })
 	if f != nil {
 		return c.block(f.problem())
 	}
@@ -109,6 +114,15 @@ func (p *planner) decideWanted(ctx context.Context, c *child) bool {
 // dependenciesReady says whether all children that c reads exist and are ready.
 // If one is not wanted, c cannot be either: it would wait for ever.
 func (p *planner) dependenciesReady(ctx context.Context, c *child) bool {
+	for _, id := range c.Asked {
+		if asked := p.child(id); asked != nil {
+			p.decide(ctx, asked)
+			p.isReady(ctx, asked)
+			if problem := p.doubtful(asked); problem != nil {
+				return c.block(problem)
+			}
+		}
+	}
 	var waits *child
 	for _, id := range c.Children {
 		dependency := p.child(id)
@@ -128,10 +142,32 @@ func (p *planner) dependenciesReady(ctx context.Context, c *child) bool {
 	return true
 }
 
+// doubtful says why it is not known whether a child is ready, because it, or what it
+// waits for, cannot be seen or decided; nil if it is known. What asks must not take
+// that for an answer.
+func (p *planner) doubtful(c *child) *Problem {
+	root := p.root(c)
+	if root.unwanted {
+		return nil
+	}
+	if problem := p.blockedPlace(root); problem != nil {
+		return problem
+	}
+	if it := root.firstNotReady(); it != nil && it.problem != nil && (it.desired == nil || it.problem.isEvaluation()) {
+		return it.problem
+	}
+	return root.problem
+}
+
+// isEvaluation says whether the problem is an expression without a result.
+func (p Problem) isEvaluation() bool {
+	return p.Reason == v1alpha1.ReasonExpressionFailed || p.Reason == v1alpha1.ReasonLimitExceeded
+}
+
 // root follows who waits for whom to the child that does not wait.
 func (p *planner) root(c *child) *child {
 	for range p.children {
-		i := slices.IndexFunc(c.Children, func(id string) bool { d := p.child(id); return d.state.State != Ready })
+		i := slices.IndexFunc(c.Children, func(id string) bool { return !p.child(id).isReady() })
 		if c.state.State != Waiting || i < 0 {
 			return c
 		}
@@ -140,50 +176,58 @@ func (p *planner) root(c *child) *child {
 	return c
 }
 
-// isReady says whether the child exists as desired and is ready, and notes it.
+// isReady says whether all objects of the child exist as desired and are ready,
+// and notes it.
 func (p *planner) isReady(ctx context.Context, c *child) bool {
 	if c.stage == existing {
 		c.stage = judging
 		p.judge(ctx, c)
 		c.stage = decided
 	}
-	return c.state.State == Ready
+	ready := c.isReady()
+	p.ready[c.ID] = ready
+	return ready
 }
 
-// judge evaluates readyWhen. What it reads of other children has to be known
-// first, as far as that does not depend on this one.
-func (p *planner) judge(ctx context.Context, c *child) {
-	for i, x := range c.ReadyWhen {
-		p.decideRead(ctx, x)
-		part := "readyWhen[" + strconv.Itoa(i) + "]"
-		what := "children." + c.ID + "." + part
-		ready, f := evaluate(&p.scope, what, x, func() (bool, error) { return x.EvalBool(ctx, p.scope.vars) })
-		switch {
-		case f != nil && !f.missing:
-			c.block(f.problem())
-			return
-		case f != nil:
-			c.advance("waiting for "+c.name()+" to become ready: "+f.text, f.text)
-			return
-		case !ready:
-			c.advance("waiting for "+c.name()+" to become ready", part+" is false: "+oneLine(x.Source()))
-			return
-		}
+func (c *child) isReady() bool {
+	if len(c.items) == 0 {
+		return c.state.State == Ready
 	}
-	c.state.State = Ready
+	return c.firstNotReady() == nil
 }
 
-func (p *planner) decideRead(ctx context.Context, x expression) {
-	for _, id := range x.Vars() {
-		if other := p.child(id); other != nil {
-			p.decide(ctx, other)
+func (c *child) firstNotReady() *item {
+	for i := range c.items {
+		if c.items[i].state.State != Ready {
+			return &c.items[i]
 		}
 	}
+	return nil
+}
+
+// overall is the state of the child as a whole: that of the first object that is
+// not ready.
+func (c *child) overall() ChildState {
+	if it := c.firstNotReady(); it != nil {
+		return it.state
+	}
+	if len(c.items) > 0 {
+		return c.items[0].state
+	}
+	return c.state
+}
+
+// named says whether it is known which objects the child wants.
+func (c *child) named() bool {
+	if c.unwanted {
+		return true
+	}
+	return c.listed && !slices.ContainsFunc(c.items, func(it item) bool { return it.desired == nil })
 }
 
 // block notes that something has to change first. It returns false.
 func (c *child) block(problem *Problem) bool {
-	c.problem, c.action, c.progress, c.stage = problem, nil, "", decided
+	c.problem = problem
 	c.state.State, c.state.Reason, c.state.Message = Blocked, problem.Reason, problem.Message
 	return false
 }
@@ -196,17 +240,7 @@ func (c *child) drop(why string) {
 func (c *child) wait(root *child) {
 	c.state.State, c.state.Reason = Waiting, v1alpha1.ReasonProgressing
 	c.state.Message = fmt.Sprintf("waiting for child %q", root.ID)
-	if root.state.Message != "" {
-		c.state.Message += ": " + root.state.Message
+	if message := root.overall().Message; message != "" {
+		c.state.Message += ": " + message
 	}
 }
-
-// advance notes that the child is on its way: progress in short and stable words
-// for conditions, detail for whoever looks at the child.
-func (c *child) advance(progress, detail string) {
-	c.progress = progress
-	c.state.State, c.state.Reason, c.state.Message = NotReady, v1alpha1.ReasonProgressing, detail
-}
-
-// name is as in `Deployment "web"`.
-func (c *child) name() string { return fmt.Sprintf("%s %q", c.GVK.Kind, c.state.Name) }

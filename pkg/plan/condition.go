@@ -39,13 +39,16 @@ const maxMessage = 4096
 // own returns Ambit's conditions.
 func (p *planner) own() []metav1.Condition {
 	permitted := p.permitted()
-	if len(p.blockers) == 0 {
+	if len(p.blockers.list) == 0 {
 		return []metav1.Condition{permitted, {
 			Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue,
 			Reason: v1alpha1.ReasonReady, Message: "all children exist and are ready",
 		}}
 	}
 	reason, message := p.blockers.summary()
+	if suspended := p.suspended.text(); suspended != "" {
+		message += "; " + suspended
+	}
 	progress := v1alpha1.ConditionReconciling
 	if p.blockers.terminal() {
 		progress = v1alpha1.ConditionStalled
@@ -58,16 +61,16 @@ func (p *planner) own() []metav1.Condition {
 }
 
 func (p *planner) permitted() metav1.Condition {
-	denied := slices.DeleteFunc(slices.Clone(p.blockers), func(b Problem) bool { return !b.isDenied() })
+	denied := slices.DeleteFunc(slices.Clone(p.blockers.list), func(b Problem) bool { return !b.isDenied() })
 	if len(denied) == 0 {
 		return metav1.Condition{Type: v1alpha1.ConditionPermitted, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonPermitted}
 	}
 	slices.SortFunc(denied, func(a, b Problem) int { return cmp.Compare(a.Message, b.Message) })
-	reason := v1alpha1.ReasonUnauthenticated
-	if slices.ContainsFunc(denied, func(b Problem) bool { return b.Reason != v1alpha1.ReasonUnauthenticated }) {
+	reason := denied[0].Reason
+	if slices.ContainsFunc(denied, func(b Problem) bool { return b.Reason == v1alpha1.ReasonForbidden }) {
 		reason = v1alpha1.ReasonForbidden
 	}
-	return metav1.Condition{Type: v1alpha1.ConditionPermitted, Status: metav1.ConditionFalse, Reason: reason, Message: denied.join()}
+	return metav1.Condition{Type: v1alpha1.ConditionPermitted, Status: metav1.ConditionFalse, Reason: reason, Message: join(denied, maxDenied)}
 }
 
 // condition evaluates one condition of the policy.
@@ -115,7 +118,7 @@ func (p *planner) evaluateCondition(ctx context.Context, c *policy.Condition) (m
 		return none, f
 	}
 	if !isReason(result.Reason) {
-		return none, p.scope.fail(what+".reason", fmt.Errorf("%s is not a CamelCase word", valueText(result.Reason)))
+		return none, p.scope.fail(what+".reason", fmt.Errorf("the value is %s, not a CamelCase word", valueText(result.Reason)))
 	}
 	if f := p.textOf(ctx, what+".message", c.Message, &result.Message); f != nil {
 		return none, f

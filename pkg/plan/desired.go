@@ -2,50 +2,57 @@ package plan
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
+	"hash/fnv"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 )
 
 // render makes the desired object, and says whether to go on.
-func (p *planner) render(ctx context.Context, c *child) bool {
-	what := "children." + c.ID + ".template"
+func (p *planner) render(ctx context.Context, c *child, it *item) bool {
+	what := p.part + "." + c.ID + ".template"
+	p.bindElement(c, it)
 	rendered, f := evaluate(&p.scope, what, c.Template, func() (any, error) { return c.Template.Render(ctx, p.scope.vars) })
+	p.unbindElement(c)
 	if f != nil {
-		return c.block(f.problem())
+		return it.block(c.inElement(it, f.problem()))
 	}
 	object, ok := rendered.(map[string]any)
 	if !ok {
-		return c.block(p.scope.fail(what, fmt.Errorf("the result is a %T, not an object", rendered)).problem())
+		return it.block(p.scope.fail(what, fmt.Errorf("the result is a %T, not an object", rendered)).problem())
 	}
-	if problem := p.finish(c, object); problem != nil {
-		return c.block(problem)
+	if problem := p.finish(c, it, object); problem != nil {
+		return it.block(c.inElement(it, problem))
 	}
-	c.desired = &unstructured.Unstructured{Object: object}
-	c.state.Desired = c.desired
-	return p.alone(c)
+	it.desired = &unstructured.Unstructured{Object: object}
+	it.state.Desired = it.desired
+	return p.alone(c, it)
+}
+
+// inElement says in which element of a list a problem is.
+func (c *child) inElement(it *item, problem *Problem) *Problem {
+	if c.ForEach == nil || it.state.Name != "" {
+		return problem
+	}
+	located := *problem
+	located.Message += fmt.Sprintf(" (element %d of child %q)", it.number, c.ID)
+	return &located
 }
 
 // finish adds to a rendered object what makes it this owner's child.
-func (p *planner) finish(c *child, object map[string]any) *Problem {
-	what := "children." + c.ID + ".template"
+func (p *planner) finish(c *child, it *item, object map[string]any) *Problem {
+	what := p.part + "." + c.ID + ".template"
 	meta, ok := object["metadata"].(map[string]any)
 	if !ok || text(meta["name"]) == "" {
 		return p.scope.fail(what+".metadata.name", errors.New("the name must be a string that is not empty")).problem()
 	}
-	c.state.Name = text(meta["name"])
-	owner := p.snapshot.Owner
-	if namespace, given := meta["namespace"]; given && namespace != owner.GetNamespace() {
-		return &Problem{Reason: v1alpha1.ReasonNotSupported, Terminal: true, Message: fmt.Sprintf(
-			"%s: %s is to be in namespace %q: children outside of the owner's namespace are not implemented yet",
-			p.scope.program.Place(what+".metadata.namespace"), c.name(), fmt.Sprint(namespace))}
+	it.state.Name = text(meta["name"])
+	if problem := p.locate(c, it, meta); problem != nil {
+		return problem
 	}
 	dropNulls(object)
 	if isSecret(c.GVK) {
@@ -53,28 +60,96 @@ func (p *planner) finish(c *child, object map[string]any) *Problem {
 			return p.scope.fail(what+".stringData."+key, errors.New("the value must be a string: use string(...)")).problem()
 		}
 	}
+	if problem := p.size.add(c, it, object); problem != nil {
+		return problem
+	}
 	cleanMetadata(meta)
-	if namespace := owner.GetNamespace(); namespace != "" {
-		meta["namespace"] = namespace
+	if it.at.Namespace != "" {
+		meta["namespace"] = it.at.Namespace
 	}
 	object["apiVersion"], object["kind"] = c.GVK.ToAPIVersionAndKind()
-	p.mark(object, meta)
+	if it.tie != merged {
+		p.sign(c, it, object, meta)
+	}
 	return nil
 }
 
-// mark adds labels, the record of fields, and the ownerReference.
-func (p *planner) mark(object, meta map[string]any) {
-	owner := p.snapshot.Owner
+// locate says where the object is to be, and how it is tied to its owner.
+func (p *planner) locate(c *child, it *item, meta map[string]any) *Problem {
+	what := p.part + "." + c.ID + ".template.metadata.namespace"
+	namespaced, known := p.snapshot.Namespaced[c.GVK]
+	if !known {
+		return p.unknownKind(c)
+	}
+	given := meta["namespace"]
+	namespace, ok := given.(string)
+	switch {
+	case given != nil && !ok:
+		return p.scope.fail(what, fmt.Errorf("the value is %s, not a string", valueText(given))).problem()
+	case !namespaced && namespace != "":
+		return p.scope.fail(what, fmt.Errorf("objects of kind %s have no namespace", c.GVK.Kind)).problem()
+	case namespaced && namespace == "":
+		namespace = p.namespace
+	}
+	if namespaced && namespace == "" {
+		return p.scope.fail(what, fmt.Errorf("the owner has no namespace, so %s has to say in which it is to be", c.name(it))).problem()
+	}
+	it.at = At{Child: c.ID, Namespace: namespace}
+	it.state.Namespace = namespace
+	it.tie = p.tieOf(c.Child, namespace)
+	return nil
+}
+
+// unknownKind says why it is not known whether objects of the child's kind have
+// namespaces.
+func (p *planner) unknownKind(c *child) *Problem {
+	if in := p.snapshot.Children[At{Child: c.ID}]; in.Blocked != nil {
+		return in.Blocked
+	}
+	return &Problem{Reason: v1alpha1.ReasonSyncing, Message: fmt.Sprintf("looking up kind %s in %s", c.GVK.Kind, c.GVK.GroupVersion())}
+}
+
+// sign adds labels, the record of fields, and the proof that the object is ours.
+func (p *planner) sign(c *child, it *item, object, meta map[string]any) {
+	record := recordOf(object)
+	if c.Apply == v1alpha1.ApplyRecreate {
+		record += "." + digestOf(object)
+	}
 	labels := submap(meta, "labels")
 	labels[v1alpha1.LabelManagedBy] = v1alpha1.ManagedBy
 	labels[v1alpha1.LabelPolicy] = p.program.Name
-	labels[v1alpha1.LabelOwnerUID] = string(owner.GetUID())
-	submap(meta, "annotations")[AnnotationFields] = recordOf(object)
+	annotations := submap(meta, "annotations")
+	annotations[AnnotationFields] = record
+	if it.tie == ensured {
+		annotations[v1alpha1.AnnotationEnsuredBy] = p.ensuredBy()
+		return
+	}
+	labels[v1alpha1.LabelOwnerUID] = string(p.owner)
+	if c.Keep > 0 || p.program.Deletion == v1alpha1.DeletionOrdered {
+		annotations[v1alpha1.AnnotationChild] = c.ID
+	}
+	if it.tie == controlled {
+		p.refer(meta)
+	} else if claim := p.claimOf(keyOfItem(c, it)); claim != "" {
+		annotations[v1alpha1.AnnotationClaim] = claim
+	}
+}
+
+// refer adds the ownerReference.
+func (p *planner) refer(meta map[string]any) {
+	owner := p.snapshot.Owner
 	references, _ := meta["ownerReferences"].([]any)
 	meta["ownerReferences"] = append(references, map[string]any{
 		"apiVersion": owner.GetAPIVersion(), "kind": owner.GetKind(), "name": owner.GetName(), "uid": string(owner.GetUID()),
 		"controller": true, "blockOwnerDeletion": true,
 	})
+}
+
+// digestOf stands for all values of an object.
+func digestOf(object map[string]any) string {
+	h := fnv.New64a()
+	hashValue(h, object)
+	return strconv.FormatUint(h.Sum64(), 36)
 }
 
 // cleanMetadata removes what is not a template's to set.
@@ -94,46 +169,4 @@ func submap(m map[string]any, key string) map[string]any {
 		m[key] = sub
 	}
 	return sub
-}
-
-// dropNulls removes fields that are null: to the API server they are not there.
-func dropNulls(v any) {
-	switch v := v.(type) {
-	case map[string]any:
-		for key, value := range v {
-			if value == nil {
-				delete(v, key)
-				continue
-			}
-			dropNulls(value)
-		}
-	case []any:
-		for _, e := range v {
-			dropNulls(e)
-		}
-	}
-}
-
-func isSecret(gvk schema.GroupVersionKind) bool {
-	return gvk == schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
-}
-
-// encodeStringData turns a Secret's stringData into data, as the API server does:
-// stringData itself can never be read back. If a value is no string, as the API
-// server demands, it returns the key.
-func encodeStringData(secret map[string]any) (key string, ok bool) {
-	plain, ok := secret["stringData"].(map[string]any)
-	if !ok {
-		return "", true
-	}
-	delete(secret, "stringData")
-	data := submap(secret, "data")
-	for _, key := range slices.Sorted(maps.Keys(plain)) {
-		value, ok := plain[key].(string)
-		if !ok {
-			return key, false
-		}
-		data[key] = base64.StdEncoding.EncodeToString([]byte(value))
-	}
-	return "", true
 }

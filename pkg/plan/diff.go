@@ -5,25 +5,32 @@ import (
 	"hash/fnv"
 	"slices"
 	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 )
 
 // Difference is one field of a live object that is not as desired.
 type Difference struct {
 	// Path is as in `spec.containers[name=web].ports[0]`.
 	Path string
-	// Want is the desired value and Have the live one, as short text for users;
-	// `nothing` where there is none. Values of Secrets are not shown.
+	// Want says of what type and size the desired value is, and Have the same of the live
+	// one; `nothing` where there is none. Of Secrets not even that is said.
 	Want, Have string
 	// sum stands for both values in full.
 	sum uint64
 }
 
-// String is as in `spec.replicas is 5, want 3`.
+// String is as in `spec.replicas is another number`, or `spec.replicas is nothing, want a
+// number`. It says nothing of what the values hold.
 func (d Difference) String() string {
 	if d.isRecord() {
 		return "the desired object has other fields than the one applied last"
+	}
+	if kind, ok := strings.CutPrefix(d.Have, "a "); ok && d.Have == d.Want {
+		return d.Path + " is another " + kind
 	}
 	return d.Path + " is " + d.Have + ", want " + d.Want
 }
@@ -83,7 +90,7 @@ func compare(desired, live *unstructured.Unstructured, manager string) (differen
 	d.maps(desired.Object, live.Object, entries.owned)
 	d.record(desired, live)
 	slices.SortFunc(d.found, func(a, b Difference) int {
-		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Have, b.Have))
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Have, b.Have), cmp.Compare(a.sum, b.sum))
 	})
 	return d.found, d.migrate && len(d.found) > 0
 }
@@ -110,7 +117,7 @@ func (d *differ) add(want, have any) {
 	hashValue(h, want)
 	hashValue(h, have)
 	found := Difference{Path: pathText(d.path), Want: valueText(want), Have: valueText(have), sum: h.Sum64()}
-	if d.secret && len(d.path) > 0 && d.path[0].name == "data" {
+	if d.secret && len(d.path) > 0 && d.path[0].name == "data" || d.atClaim() {
 		found.Want, found.Have = hidden(want), hidden(have)
 	}
 	d.found = append(d.found, found)
@@ -147,7 +154,7 @@ func (d *differ) maps(want, have map[string]any, own owned) {
 		}
 		d.push(segment{name: key})
 		below, lost := own.field(key)
-		if lost && !isEmpty(value) && isComposite(value) {
+		if lost && !isEmpty(value) && isComposite(value) && !d.isMetadata() {
 			d.taken(value, have[key])
 		} else {
 			d.value(value, have[key], below)
@@ -180,7 +187,7 @@ func (d *differ) removedFields(want, have map[string]any, own owned) {
 		if _, both := own.apply[element]; !ok || both {
 			continue
 		}
-		if !d.certain() {
+		if !d.certain() && !d.isReferences(key) {
 			d.extras = true
 			continue
 		}
@@ -220,11 +227,30 @@ func (d *differ) certain() bool {
 	return hasNoDefaults(name) || len(d.path) == 1 && (name == "data" || name == "binaryData")
 }
 
+// isMetadata says whether the current path is that of the metadata as a whole, which
+// nobody takes over: of a merged object it may hold the identity alone.
+func (d *differ) isMetadata() bool { return len(d.path) == 1 && d.path[0].name == "metadata" }
+
+// isReferences says whether a key at the current path is the ownerReferences: the API
+// server sets none.
+func (d *differ) isReferences(key string) bool {
+	return key == "ownerReferences" && len(d.path) == 1 && d.path[0].name == "metadata"
+}
+
+// atClaim says whether the current path is that of the claim, which is nobody's
+// business.
+func (d *differ) atClaim() bool {
+	return len(d.path) == 3 && d.path[2].name == v1alpha1.AnnotationClaim && d.path[1].name == "annotations"
+}
+
 // atAnnotations says whether the current path is that of the annotations, which
 // are no difference as a whole: the record among them does not count.
 func (d *differ) atAnnotations() bool {
 	return len(d.path) == 2 && d.path[1].name == "annotations" && d.path[0].name == "metadata"
 }
+
+// labelMetadataName is the label that the API server itself sets on Namespaces.
+const labelMetadataName = "kubernetes.io/metadata.name"
 
 // ignored says whether a key at the current path is not for us to compare: the
 // object's identity, its status, what only the API server sets, and the record,
@@ -236,7 +262,7 @@ func (d *differ) ignored(key string) bool {
 	case 1:
 		return d.path[0].name == "metadata" && isServerMetadata(key)
 	case 2:
-		return key == AnnotationFields && d.atAnnotations()
+		return key == AnnotationFields && d.atAnnotations() || key == labelMetadataName && d.path[1].name == "labels" && d.path[0].name == "metadata"
 	}
 	return false
 }

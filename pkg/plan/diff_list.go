@@ -54,8 +54,8 @@ func (d *differ) set(want, have []any, own owned) {
 	}
 }
 
-// item is one list item that our entries name by its key.
-type item struct {
+// listItem is one list item that our entries name by its key.
+type listItem struct {
 	element string
 	key     []keyField
 	own     owned
@@ -70,7 +70,7 @@ func (d *differ) keyed(want, have []any, own owned) bool {
 	if len(items) == 0 || !allMaps(want) {
 		return false
 	}
-	slices.SortFunc(items, func(a, b item) int { return cmp.Compare(a.element, b.element) })
+	slices.SortFunc(items, func(a, b listItem) int { return cmp.Compare(a.element, b.element) })
 	var buffer [8]int
 	match := matchItems(want, items, buffer[:0])
 	for i := range want {
@@ -88,7 +88,7 @@ func (d *differ) keyed(want, have []any, own owned) bool {
 
 // item compares one desired item with the live one of its key: the key in our
 // entries (items[match]) or, if it has none there, the one it carries itself.
-func (d *differ) item(want map[string]any, have []any, items []item, match int) {
+func (d *differ) item(want map[string]any, have []any, items []listItem, match int) {
 	var key []keyField
 	var own owned
 	if match >= 0 {
@@ -124,7 +124,7 @@ func (d *differ) best(want map[string]any, live []map[string]any, own owned) {
 // that is the same one, or -1; and marks those. A key field that the desired item
 // does not set is one that the API server has a default for. Items that set more
 // of their key choose first.
-func matchItems(want []any, items []item, match []int) []int {
+func matchItems(want []any, items []listItem, match []int) []int {
 	for range want {
 		match = append(match, -1)
 	}
@@ -133,7 +133,7 @@ func matchItems(want []any, items []item, match []int) []int {
 			if match[i] >= 0 {
 				continue
 			}
-			match[i] = slices.IndexFunc(items, func(it item) bool {
+			match[i] = slices.IndexFunc(items, func(it listItem) bool {
 				return !it.wanted && agrees(want[i].(map[string]any), it.key) == absent
 			})
 			if match[i] >= 0 {

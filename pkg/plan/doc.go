@@ -1,17 +1,61 @@
 // Package plan says what has to be done for one owner: from a compiled policy
 // and a snapshot of what is in the cluster it makes the actions on children, each
-// with its reason, and what the owner's status should say.
+// with its reason, what the owner's metadata has to say, and what its status
+// should say.
 //
 // It is pure: no I/O, no goroutine, no clock, no log. The same inputs give the
 // same plan, byte for byte, whatever the order of the observed objects. Package
-// engine carries plans out; `ambit render` prints them.
+// engine carries plans out; `ambit render` prints them. Failures are part of the
+// plan: Make itself cannot fail.
+//
+// # The loop
+//
+// Where children are is only known once they are rendered. So a plan says in Wants
+// which places it knows of, and whoever makes snapshots observes them and plans
+// again, until nothing else is wanted. A place that is not in the snapshot counts
+// as not observed yet: nothing is concluded from it. Then Mark is carried out, then
+// the actions, and it is planned again. Planning after a successful apply is empty.
 //
 // # What is ours
 //
-// An observed object is the owner's child iff the uid in its controller
-// ownerReference is the owner's. Labels prove nothing. An object that is not ours
-// is never in an action; where a child wants its name, the child is blocked with
-// the reason NameConflict.
+// Labels prove nothing. An observed object is the owner's child if
+//
+//   - the uid in its controller ownerReference is the owner's; or
+//   - the owner's inventory has it, with its uid or with none yet, and it has the
+//     annotation ambit.dev/claim that only the inventory's claim can make.
+//
+// The first is the rule, where Kubernetes allows it: for a cluster-scoped owner, or
+// in the owner's namespace. The second is for children in another namespace or
+// without one, and for those with onDelete Orphan, which garbage collection must
+// not take. An object that is not ours is never in an action but Merge and Release,
+// and Create with Adopt; where a child wants its name, the child is blocked with the
+// reason NameConflict.
+//
+// An object that is merged into stays its maker's. Ours are the fields of the
+// manager v1alpha1.MergeManager, which Release takes back. Ensured objects belong to
+// the policy: their annotation ambit.dev/ensured-by and fields of the policy's
+// manager prove it together.
+//
+// # The inventory
+//
+// Inventory is the text of the owner's annotation ambit.dev/children. An entry is
+// written before its object is made or merged into (Mark), and goes when the object
+// is not seen any more, or is left behind. As an object without our labels is not seen
+// either, whoever carries out a Mark first reads what it drops (Mark.Drops). It holds no uid as long as the object is about to
+// be made: a crash between the two writes leaves an object that the claim proves to
+// be ours. Where objects with an ownerReference may be in any namespace, the
+// inventory holds the places, so that leftovers are found there. An inventory that
+// Ambit cannot have written stops all that needs one: nothing is deleted, and the
+// finalizer stays.
+//
+// The inventory names its policy. While it is another's, a plan does nothing for the
+// owner but to say so: when owners go from one policy to another, the second begins
+// when the first has cleaned up. Retiring such an owner still removes what has an
+// ownerReference and our labels.
+//
+// The finalizer ambit.dev/cleanup stands on an owner as long as the inventory has
+// an entry that is not to be left behind, or if the policy has protect or an order
+// of deletion. Beside it there is always an inventory, if need be without entries.
 //
 // # What is different
 //
@@ -21,12 +65,36 @@
 // so that they say how list items are matched and which fields are ours to
 // remove. The comparison is asymmetric: what others set beside is no difference.
 //
+// With apply Create nothing is compared. With apply Recreate an object is deleted
+// if its template gives another object than it was made from, which a hash on the
+// object tells; what others changed, or the API server made of it, is no reason.
+//
 // # Order
 //
-// A child is rendered when all children that it reads exist and are ready, so the
-// actions of one plan do not depend on each other's results. Objects that no
-// child wants any more are deleted, but only when it is certain that none does:
-// not while an expression fails, an input is blocked, or a child still waits.
+// A child is rendered when all children that it reads exist and are ready, of a
+// forEach all of its objects, so the actions of one plan do not depend on each
+// other's results. With update OneByOne an object is made or changed when all before
+// it are as wanted and ready.
 //
-// Failures are part of the plan: Make itself cannot fail.
+// Objects that no child wants any more are deleted, each after the unwanted objects
+// of children that depend on it, but only when it is certain that none wants them:
+// not while an expression fails, an input is blocked, or a child still waits. The
+// condition Ready then says that pruning is suspended, and why. Objects that have
+// an ownerReference are found where the program has children of their kind; those
+// of a kind that the program no longer has, or has only elsewhere, go with the
+// owner.
+//
+// # Owners that go
+//
+// Of an owner that is deleted what only Ambit can remove is removed: what the
+// inventory has, and with the order Ordered all children, each rank after those
+// above it. That needs no expression but protect, so that it works for a policy that
+// does not compile. Of an owner that the policy does not want any more (Retire) all
+// is removed. What cannot be seen keeps the finalizer, and the plan says so; a kind
+// that is served in no version has no objects.
+//
+// # Limits
+//
+// MaxElements, MaxObjects, MaxObjectBytes and MaxBytes bound what one owner may
+// have; what goes beyond is blocked with the reason LimitExceeded.
 package plan

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -13,6 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the expected plans in testdata")
@@ -30,7 +34,14 @@ var rewrite = flag.Bool("rewrite", false, "rewrite the expected plans in testdat
 //   - delete: the kind and name of an object that somebody else deletes;
 //   - problems: refused writes from now on, by child id;
 //   - blocked: inputs without data from now on, by child or watch id;
-//   - settle: the differences that are there are known to stay.
+//   - standing: rights that are missing from now on;
+//   - settle: the differences that are there are known to stay;
+//   - missing: the kinds that are not served from now on;
+//   - deleteOwner: somebody deletes the owner;
+//   - retire: the policy does not want the owner any more;
+//   - break: the policy does not compile any more;
+//   - record: the text of the owner's annotation of children;
+//   - ensure: the plan is for the objects of the policy itself.
 //
 // After a line `----` stands the plan that follows.
 func TestPlans(t *testing.T) {
@@ -87,11 +98,11 @@ func (o *operator) step(t *testing.T, name, data string) {
 		o.world.objects = append(o.world.objects, objectsOf(t, data)...)
 	case "edit":
 		for _, patch := range objectsOf(t, data) {
-			o.world.edit(o.world.find(patch.GetKind(), patch.GetName()), patch.Object, "somebody")
+			o.world.edit(o.world.pick(patch), patch.Object, "somebody")
 		}
 	case "delete":
 		for _, obj := range objectsOf(t, data) {
-			o.world.remove(o.world.find(obj.GetKind(), obj.GetName()))
+			o.world.vanish(o.world.pick(obj))
 		}
 	case "problems":
 		o.problems = map[string]Problem{}
@@ -99,11 +110,30 @@ func (o *operator) step(t *testing.T, name, data string) {
 	case "blocked":
 		o.blocked = map[string]Problem{}
 		decode(t, data, &o.blocked)
+	case "standing":
+		o.standing = nil
+		decode(t, data, &o.standing)
 	case "settle":
 		o.settled = map[types.UID]string{}
 		for _, a := range o.plan(t).Actions {
 			o.settled[a.UID] = a.Digest
 		}
+	case "missing":
+		o.missing = strings.Fields(data)
+	case "deleteOwner":
+		o.deleteOwner()
+	case "retire":
+		o.retire = true
+	case "break":
+		protect := o.program.Protect
+		o.program = &policy.Program{Name: o.program.Name, Namespace: o.program.Namespace, Owner: o.program.Owner, Broken: errors.New("it is broken")}
+		if protect != nil {
+			o.program.Protect = &policy.Protect{}
+		}
+	case "record":
+		o.owner.SetAnnotations(map[string]string{v1alpha1.AnnotationChildren: strings.TrimSpace(data)})
+	case "ensure":
+		o.ensuring = true
 	default:
 		t.Fatalf("unknown step %q", name)
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
@@ -12,55 +14,119 @@ import (
 )
 
 // Make plans for one owner. It never fails: what fails is in the plan. ctx only
-// bounds the evaluation of expressions. Neither the program nor the snapshot is
-// changed; Make is safe for concurrent use.
+// bounds the evaluation of expressions; all of one plan share a cel.Budget. Neither
+// the program nor the snapshot is changed; Make is safe for concurrent use.
 //
-// An owner that is being deleted, and a suspended policy, give an empty plan:
-// nothing is to be written, not even a status.
+// A suspended policy gives an empty plan: nothing is to be written, not even a
+// status. So does an owner that is being deleted and does not have our finalizer,
+// but for Done. As long as there is the record of another policy on the owner, nothing
+// is done but to say so.
 func Make(ctx context.Context, program *policy.Program, s Snapshot) *Plan {
-	if program.Suspend || isDeleting(s.Owner) {
+	ctx = cel.WithBudget(ctx, cel.NewBudget(0, 0))
+	p := newPlanner(ctx, program, s)
+	switch deleting := isDeleting(s.Owner); {
+	case program.Suspend:
 		return &Plan{}
+	case deleting && !p.ledger.finalizer:
+		return &Plan{Done: true}
+	case deleting || s.Retire:
+		return p.cleanUp(ctx)
+	case program.Broken != nil:
+		return &Plan{}
+	case p.ledger.foreign != "":
+		return p.yieldTo(ctx, p.ledger.foreign)
 	}
-	p := &planner{program: program, snapshot: s, scope: bind(ctx, program, s.Owner)}
-	p.scope.vars["access"] = accessOf(p.denied())
-	p.readWatches(ctx)
-	p.decideChildren(ctx)
+	p.decideAll(ctx)
 	p.prune()
+	p.account()
+	p.collect()
 	p.gather()
 	p.forgetBlocked()
 	return p.report(ctx)
 }
 
+func newPlanner(ctx context.Context, program *policy.Program, s Snapshot) *planner {
+	return &planner{
+		program: program, specs: program.Children, part: "children", snapshot: s, scope: bind(ctx, program, s.Owner),
+		owner: s.Owner.GetUID(), namespace: s.Owner.GetNamespace(), ledger: openLedger(program.Name, s.Owner),
+	}
+}
+
+// decideAll reads the watches and decides all children.
+func (p *planner) decideAll(ctx context.Context) {
+	p.scope.vars["access"] = accessOf(p.denied())
+	p.readWatches(ctx)
+	p.decideChildren(ctx)
+}
+
 // Bind returns what expressions see of an owner itself: owner, policy, and the
-// variables. A variable that fails is left out. For selectors and filters, before
-// there is a snapshot.
+// variables that read no watch. A variable that fails is left out. For selectors and
+// filters, before there is a snapshot.
 func Bind(ctx context.Context, program *policy.Program, owner *unstructured.Unstructured) cel.Activation {
 	return bind(ctx, program, owner).vars
 }
 
-// Fields returns the fields of a child's live objects that the planner reads, for
-// projection: what the program reads of them and what Make compares beside. The
-// manager's managedFields are needed as well. The caller owns the result.
+// Fields returns the fields of the live objects of a child, or of an ensured
+// object, that the planner reads, for projection: what the program reads of them
+// and what is compared beside. The managedFields of the policy's manager, and of
+// the MergeManager for objects that are merged, are needed as well. The caller owns
+// the result.
 func Fields(c *policy.Child) *fields.Set {
-	kept := c.Fields.Union(nil).Add("metadata", "annotations", AnnotationFields)
+	kept := c.Fields.Union(nil).Union(LeftoverFields()).Add("metadata", "annotations", AnnotationFields)
 	if isSecret(c.GVK) {
 		kept.Add("data")
 	}
 	return kept
 }
 
+// LeftoverFields are those of Fields that are needed of objects that no child of
+// the program has any more. The caller owns the result.
+func LeftoverFields() *fields.Set {
+	kept := fields.New("metadata.ownerReferences", "metadata.creationTimestamp")
+	for _, annotation := range []string{v1alpha1.AnnotationClaim, v1alpha1.AnnotationChild, v1alpha1.AnnotationEnsuredBy} {
+		kept.Add("metadata", "annotations", annotation)
+	}
+	return kept
+}
+
 // planner holds what is known while one plan is made.
 type planner struct {
-	program  *policy.Program
+	program *policy.Program
+	// specs are the children to plan for, and part is where they stand in the policy.
+	specs    []*policy.Child
+	part     string
 	snapshot Snapshot
 	scope    scope
+	// owner is the uid that proves what is ours. namespace is the owner's, empty for
+	// one without; of ensured objects, the policy's.
+	owner     types.UID
+	namespace string
+	ensures   bool
+	ledger    ledger
 	// watchProblems says why a watch has nothing to show, by its index in the program.
 	watchProblems []*Problem
 	children      []child
-	actions       []Action
-	deletions     []Action
-	blockers      blockers
-	// unseen says why a child or watch, by id, cannot be seen: its input is blocked.
+	names         names
+	indexes       indexes
+	size          size
+	// ready is what ready(...) reads, by child id.
+	ready     map[string]bool
+	actions   []Action
+	deletions []Action
+	leftovers []leftover
+	// hidden stands for leftovers that may be where nothing can be seen.
+	hidden []tier
+	// ranks are by child id, made when they are first needed.
+	ranks map[string]int
+	// retired says why nothing of the owner is wanted any more; empty if it is.
+	retired string
+	// suspended says why pruning is; empty if it is not.
+	suspended suspension
+	blockers  blockers
+	wants     []Want
+	mark      *Mark
+	// unseen says why a child or watch, by id, or a variable that reads one, cannot be
+	// seen: its input is blocked.
 	unseen map[string]*Problem
 }
 
@@ -68,11 +134,29 @@ func isDeleting(obj *unstructured.Unstructured) bool {
 	return field(obj.Object, "metadata", "deletionTimestamp") != nil
 }
 
-// inputOf returns the candidates of a child or watch; one that is not in the
+// inputOf returns the candidates of a watch or a place; one that is not in the
 // snapshot is not observed yet.
-func inputOf(inputs map[string]Input, id string) Input {
-	if in, ok := inputs[id]; ok {
+func inputOf[K comparable](inputs map[K]Input, key K, id string) Input {
+	if in, ok := inputs[key]; ok {
 		return in
 	}
 	return Input{Blocked: &Problem{Reason: v1alpha1.ReasonSyncing, Message: "waiting for the first list of " + id}}
 }
+
+// inputAt returns what was observed in a place.
+func (p *planner) inputAt(at At, kind schema.GroupVersionKind) Input {
+	if in, ok := p.snapshot.Children[at]; ok {
+		return in
+	}
+	if in, ok := p.snapshot.Children[At{Child: at.Child}]; ok && in.Blocked != nil {
+		return in
+	}
+	id := at.Child
+	if p.spec(id) == nil {
+		id = kind.Kind + " objects"
+	}
+	return inputOf(p.snapshot.Children, at, id)
+}
+
+// spec returns the child of an id; nil if there is none.
+func (p *planner) spec(id string) *policy.Child { return policy.FindChild(p.specs, id) }

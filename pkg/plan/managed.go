@@ -135,15 +135,15 @@ func (o owned) elements(yield func(element string, update bool) bool) {
 }
 
 // items returns the items that the node names by key, in any order.
-func (o owned) items() []item {
-	var items []item
+func (o owned) items() []listItem {
+	var items []listItem
 	for element, update := range o.elements {
 		key, ok := parseKey(element)
 		if !ok {
 			continue
 		}
 		below, _ := o.at(element)
-		items = append(items, item{element: element, key: key, own: below, update: update})
+		items = append(items, listItem{element: element, key: key, own: below, update: update})
 	}
 	return items
 }

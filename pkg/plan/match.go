@@ -10,77 +10,168 @@ import (
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 )
 
-// alone says whether no other child wants the same object; if one does, both are
-// blocked.
-func (p *planner) alone(c *child) bool {
-	for i := range p.children {
-		other := &p.children[i]
-		if other == c || other.desired == nil || other.state.Name != c.state.Name || other.GVK.GroupKind() != c.GVK.GroupKind() {
-			continue
-		}
-		a, b := min(c.ID, other.ID), max(c.ID, other.ID)
-		problem := &Problem{Reason: v1alpha1.ReasonInvalid, Terminal: true,
-			Message: fmt.Sprintf("children %q and %q are both %s", a, b, c.name())}
-		other.block(problem)
-		return c.block(problem)
+// alone says whether no other child or element wants the same object; if one does,
+// both are blocked.
+func (p *planner) alone(c *child, it *item) bool {
+	key := keyOfItem(c, it)
+	other, taken := p.names.find(key)
+	if !taken {
+		p.names.add(wanted{key: key, of: c, item: it})
+		return true
 	}
-	return true
+	problem := &Problem{Reason: v1alpha1.ReasonInvalid, Terminal: true, Message: p.twice(c, it, other)}
+	other.item.block(problem)
+	return it.block(problem)
+}
+
+// twice says who wants the same object.
+func (p *planner) twice(c *child, it *item, other wanted) string {
+	if other.of == c {
+		return fmt.Sprintf("child %q: elements %d and %d both give %s", c.ID, other.item.number, it.number, c.name(it))
+	}
+	return fmt.Sprintf("children %q and %q are both %s", min(c.ID, other.of.ID), max(c.ID, other.of.ID), c.name(it))
 }
 
 // match finds the live object, and says whether to go on and compare.
-func (p *planner) match(c *child) bool {
-	in := inputOf(p.snapshot.Children, c.ID)
-	live := find(in.Objects, c.desired.GetNamespace(), c.state.Name)
-	ours := live != nil && IsOurs(live, p.snapshot.Owner.GetUID())
-	if ours {
-		c.live = live
-		p.scope.vars[c.ID] = live.Object
+func (p *planner) match(c *child, it *item) bool {
+	in := p.inputAt(it.at, c.GVK)
+	found := p.indexes.find(in.Objects, it.at.Namespace, it.state.Name)
+	it.found = found
+	ours := found != nil && p.isOurs(c.GVK, found)
+	if ours || found != nil && it.tie == merged {
+		it.live = found
 	}
-	problem, failed := p.snapshot.Problems[c.ID]
-	switch {
+	switch problem, failed := p.refusal(c, it); {
 	case in.Blocked != nil:
-		return c.block(in.Blocked)
+		return it.block(in.Blocked)
 	case failed:
-		return c.block(&problem)
-	case live == nil:
-		c.act(Action{Verb: Create, Reason: "is missing"})
+		return it.block(&problem)
+	case p.ledger.err != nil && (it.tie != controlled || c.Elsewhere) && !p.ensures:
+		return it.block(p.ledger.problem())
+	case it.tie == merged:
+		return p.matchMerged(c, it, ours && labelsOf(found).Get(v1alpha1.LabelPolicy) == p.program.Name) // not what the owner's own controller made
+	case found == nil:
+		p.act(c, it, Action{Verb: Create, Reason: "is missing"})
+		return false
+	case !ours && c.Existing == v1alpha1.ExistingAdopt && p.isFree(found):
+		p.act(c, it, Action{Verb: Create, Reason: "exists and is nobody's: it is adopted"})
 		return false
 	case !ours:
-		return c.block(NameConflict(live))
-	case isDeleting(live):
-		c.advance("waiting for "+c.name()+" to be gone, to make it anew", "is being deleted")
-		c.state.State, c.state.Reason = Deleting, v1alpha1.ReasonDeleting
+		return it.block(NameConflict(found))
+	case isDeleting(found):
+		it.advance("waiting for "+c.name(it)+" to be gone, to make it anew", "is being deleted")
+		it.state.State, it.state.Reason = Deleting, v1alpha1.ReasonDeleting
 		return false
+	case it.tie == recorded && c.isKept() && IsOurs(found, p.owner):
+		return it.block(&Problem{Reason: v1alpha1.ReasonInvalid, Terminal: true, Message: fmt.Sprintf(
+			"%s has an ownerReference from before onDelete was Orphan, so that it would go with its owner, and apply: %s never takes that away: set apply: Apply until it is ready", c.name(it), c.Apply)})
 	}
 	return true
 }
 
+// isKept says whether objects of the child are never changed once they are there.
+func (c *child) isKept() bool {
+	return c.Apply == v1alpha1.ApplyCreate || c.Apply == v1alpha1.ApplyRecreate
+}
+
+// refusal returns how this pass's write on the object was refused, if it was.
+func (p *planner) refusal(c *child, it *item) (problem Problem, refused bool) {
+	if len(p.snapshot.Problems) == 0 {
+		return Problem{}, false
+	}
+	problem, refused = p.snapshot.Problems[Action{Child: c.ID, Namespace: it.at.Namespace, Name: it.state.Name}.Key()]
+	return problem, refused
+}
+
+// matchMerged says whether there is an object of somebody else to merge into.
+func (p *planner) matchMerged(c *child, it *item, ours bool) bool {
+	switch {
+	case it.live == nil:
+		it.advance("waiting for "+c.name(it)+" to exist", "waits for somebody else to make it")
+	case ours:
+		it.block(&Problem{Reason: v1alpha1.ReasonInvalid, Terminal: true,
+			Message: fmt.Sprintf("%s was made for this owner: it cannot be merged into as an object of somebody else", c.name(it))})
+	case isDeleting(it.live):
+		it.advance("waiting for "+c.name(it)+", which is being deleted, to exist again", "is being deleted")
+	default:
+		return true
+	}
+	return false
+}
+
+// isFree says whether an object may be adopted: it has no controller, and no other
+// policy or owner has made it.
+func (p *planner) isFree(obj *unstructured.Unstructured) bool {
+	labels := labelsOf(obj)
+	if isDeleting(obj) || hasController(obj) || field(obj.Object, "metadata", "annotations", v1alpha1.AnnotationEnsuredBy) != nil {
+		return false
+	}
+	other := func(label, own string) bool { return labels.Has(label) && labels.Get(label) != own }
+	return !other(v1alpha1.LabelPolicy, p.program.Name) && !other(v1alpha1.LabelOwnerUID, string(p.owner))
+}
+
 // compare says whether the live object is as desired.
-func (p *planner) compare(c *child) bool {
-	differences, migrate := compare(c.desired, c.live, v1alpha1.FieldManager(p.program.Name))
+func (p *planner) compare(c *child, it *item) bool {
+	if c.Apply == v1alpha1.ApplyCreate {
+		return true
+	}
+	manager, verb := v1alpha1.FieldManager(p.program.Name), Apply
+	if it.tie == merged {
+		manager, verb = p.mergeManager(), Merge
+	}
+	differences, migrate := compare(it.desired, it.live, manager)
 	if len(differences) == 0 {
 		return true
 	}
+	if c.Apply == v1alpha1.ApplyRecreate {
+		return p.recreate(c, it, differences)
+	}
 	digest := Digest(differences)
-	if p.snapshot.Settled[c.live.GetUID()] == digest {
+	if p.snapshot.Settled[it.live.GetUID()] == digest {
 		return true
 	}
-	c.act(Action{
-		Verb: Apply, UID: c.live.GetUID(), ResourceVersion: c.live.GetResourceVersion(),
-		Migrate: migrate, Reason: reasonOf(differences), Digest: digest,
+	p.act(c, it, Action{
+		Verb: verb, UID: it.live.GetUID(), ResourceVersion: it.live.GetResourceVersion(),
+		Migrate: migrate && verb == Apply, Reason: reasonOf(differences), Digest: digest,
 	})
 	return false
 }
 
-// act notes the action that the child needs.
-func (c *child) act(a Action) {
-	a.Child, a.GVK, a.Namespace, a.Name, a.Object = c.ID, c.GVK, c.desired.GetNamespace(), c.state.Name, c.desired
-	c.action = &a
+// recreate deletes an object whose template gives another one than it was made
+// from. What others have changed in it since, and what the API server made of it,
+// is no reason: it would be made anew for ever.
+func (p *planner) recreate(c *child, it *item, differences []Difference) bool {
+	if !slices.ContainsFunc(differences, Difference.isRecord) {
+		return true
+	}
+	p.act(c, it, Action{
+		Verb: Delete, UID: it.live.GetUID(), ResourceVersion: it.live.GetResourceVersion(),
+		Reason: "is made anew: " + reasonOf(differences),
+	})
+	return false
+}
+
+// act notes the action that the object needs.
+func (p *planner) act(c *child, it *item, a Action) {
+	a.Child, a.GVK, a.Namespace, a.Name = c.ID, c.GVK, it.at.Namespace, it.state.Name
+	if a.Verb != Delete {
+		a.Object = it.desired
+	}
+	switch it.tie {
+	case recorded:
+		a.Claim = p.claimOf(keyOfItem(c, it))
+	case merged:
+		a.Manager = p.mergeManager()
+	case ensured:
+		a.Ensured = true
+	}
+	a.Adopt = a.Verb == Create && c.Existing == v1alpha1.ExistingAdopt
+	it.action = &a
 	separator := " "
-	if a.Verb == Apply {
+	if a.Verb == Apply || a.Verb == Merge {
 		separator = ": "
 	}
-	c.advance(c.name()+separator+a.Reason, a.Reason)
+	it.advance(c.name(it)+separator+a.Reason, a.Reason)
 }
 
 // maxReasons is how many differences a reason lists.
@@ -101,13 +192,4 @@ func reasonOf(differences []Difference) string {
 		texts = append(texts, d.String())
 	}
 	return strings.Join(texts, "; ")
-}
-
-func find(objects []*unstructured.Unstructured, namespace, name string) *unstructured.Unstructured {
-	for _, obj := range objects {
-		if obj.GetName() == name && obj.GetNamespace() == namespace {
-			return obj
-		}
-	}
-	return nil
 }

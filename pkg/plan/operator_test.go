@@ -2,11 +2,13 @@ package plan
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
@@ -22,7 +24,17 @@ type operator struct {
 	// problems and blocked are put into each snapshot; blocked by child or watch id.
 	problems map[string]Problem
 	blocked  map[string]Problem
+	standing []Problem
 	settled  map[types.UID]string
+	// missing are kinds that are not served.
+	missing []string
+	// labelled: places show only what has the policy's label, as streams do.
+	labelled bool
+	// retire: the policy does not want the owner. ensuring: plans are of Ensure.
+	retire, ensuring bool
+	// gone: the owner is not there any more.
+	gone  bool
+	wants []Want
 	// writes is how many writes may still be made before a crash; negative: any number.
 	writes int
 }
@@ -44,20 +56,25 @@ func compile(t testing.TB, spec string) *policy.Program {
 	return program
 }
 
-// snapshot shows what package watch would: projected objects with our entries of
-// managedFields only.
+// snapshot shows what package watch would of the wanted places: projected objects
+// with our entries of managedFields only.
 func (o *operator) snapshot() Snapshot {
-	s := Snapshot{Owner: o.owner, Children: map[string]Input{}, Watches: map[string]Input{}, Problems: o.problems, Settled: o.settled}
-	manager := v1alpha1.FieldManager(o.program.Name)
-	for _, c := range o.program.Children {
-		var in Input
-		kept := Fields(c)
-		for _, obj := range o.world.objects {
-			if obj.GroupVersionKind() == c.GVK {
-				in.Objects = append(in.Objects, &unstructured.Unstructured{Object: withEntries(kept.Project(obj.Object), obj, manager)})
-			}
+	s := Snapshot{
+		Owner: o.owner, Namespaced: map[schema.GroupVersionKind]bool{}, Children: map[At]Input{}, Watches: map[string]Input{},
+		Problems: o.problems, Standing: o.standing, Settled: o.settled, Retire: o.retire, Claim: fmt.Sprintf("claim-%016d", o.world.next),
+	}
+	if o.ensuring {
+		s.Owner = nil
+	}
+	for _, c := range slices.Concat(o.program.Children, o.program.Ensured) {
+		if slices.Contains(o.missing, c.GVK.Kind) {
+			s.Children[At{Child: c.ID}] = Input{Blocked: notServed(c.GVK.Kind)}
+			continue
 		}
-		s.Children[c.ID] = o.input(c.ID, in)
+		s.Namespaced[c.GVK] = !isClusterScoped(c.GVK.Kind)
+	}
+	for _, w := range o.wants {
+		s.Children[w.At] = o.observe(w)
 	}
 	for _, w := range o.program.Watches {
 		var in Input
@@ -71,6 +88,40 @@ func (o *operator) snapshot() Snapshot {
 	return s
 }
 
+func notServed(kind string) *Problem {
+	return &Problem{Reason: v1alpha1.ReasonKindMissing, Terminal: true, Gone: true, Message: "the API server does not serve kind " + kind}
+}
+
+// observe shows a wanted place.
+func (o *operator) observe(w Want) Input {
+	if slices.Contains(o.missing, w.GVK.Kind) {
+		return Input{Blocked: notServed(w.GVK.Kind)}
+	}
+	kept := LeftoverFields().Add("metadata", "name").Add("metadata", "namespace").Add("metadata", "uid").Add("metadata", "resourceVersion").
+		Add("metadata", "labels").Add("metadata", "deletionTimestamp").Add("kind").Add("apiVersion")
+	for _, c := range slices.Concat(o.program.Children, o.program.Ensured) {
+		if c.ID == w.Child {
+			kept = Fields(c)
+		}
+	}
+	managers := []string{v1alpha1.FieldManager(o.program.Name), v1alpha1.MergeManager(o.program.Name, o.owner.GetUID())}
+	var in Input
+	for _, obj := range o.world.objects {
+		if obj.GroupVersionKind() == w.GVK && obj.GetNamespace() == w.Namespace && o.shows(w, obj) {
+			in.Objects = append(in.Objects, &unstructured.Unstructured{Object: withEntries(kept.Project(obj.Object), obj, managers...)})
+		}
+	}
+	return o.input(w.Child, in)
+}
+
+// shows says whether an object is among those to look at in a place.
+func (o *operator) shows(w Want, obj *unstructured.Unstructured) bool {
+	if w.Names != nil {
+		return slices.Contains(w.Names, obj.GetName())
+	}
+	return !o.labelled || obj.GetLabels()[v1alpha1.LabelPolicy] == o.program.Name
+}
+
 func (o *operator) input(id string, in Input) Input {
 	if problem, ok := o.blocked[id]; ok {
 		return Input{Blocked: &problem}
@@ -78,12 +129,12 @@ func (o *operator) input(id string, in Input) Input {
 	return in
 }
 
-func withEntries(projected map[string]any, full *unstructured.Unstructured, manager string) map[string]any {
+func withEntries(projected map[string]any, full *unstructured.Unstructured, managers ...string) map[string]any {
 	list, ok := field(full.Object, "metadata", "managedFields").([]any)
 	if !ok {
 		return projected
 	}
-	ours := slices.DeleteFunc(slices.Clone(list), func(e any) bool { return e.(map[string]any)["manager"] != manager })
+	ours := slices.DeleteFunc(slices.Clone(list), func(e any) bool { return !slices.Contains(managers, text(e.(map[string]any)["manager"])) })
 	if ours == nil {
 		ours = []any{}
 	}
@@ -91,8 +142,24 @@ func withEntries(projected map[string]any, full *unstructured.Unstructured, mana
 	return projected
 }
 
+// plan observes what the last plan wants until the next one wants nothing else.
 func (o *operator) plan(t testing.TB) *Plan {
 	t.Helper()
+	for range 10 {
+		p := o.make(t)
+		if reflect.DeepEqual(p.Wants, o.wants) || len(p.Wants) == 0 {
+			return p
+		}
+		o.wants = p.Wants
+	}
+	t.Fatalf("every plan wants something else: %v", o.wants)
+	return nil
+}
+
+func (o *operator) make(t testing.TB) *Plan {
+	if o.ensuring {
+		return Ensure(t.Context(), o.program, o.snapshot())
+	}
 	return Make(t.Context(), o.program, o.snapshot())
 }
 
@@ -100,10 +167,16 @@ func (o *operator) plan(t testing.TB) *Plan {
 // crashed before.
 func (o *operator) converge(t testing.TB) bool {
 	t.Helper()
-	for range 10 {
-		p := o.plan(t)
-		if len(p.Actions) == 0 {
+	for range 60 {
+		if o.gone {
 			return true
+		}
+		p := o.plan(t)
+		if len(p.Actions) == 0 && p.Mark == nil {
+			return true
+		}
+		if p.Mark != nil && !o.mark(p.Mark) {
+			return false
 		}
 		for _, a := range p.Actions {
 			if !o.do(a) {
@@ -115,19 +188,54 @@ func (o *operator) converge(t testing.TB) bool {
 	return false
 }
 
+// mark changes the owner's metadata.
+func (o *operator) mark(m *Mark) bool {
+	if !o.write() {
+		return false
+	}
+	o.owner = o.owner.DeepCopy()
+	finalizers := slices.DeleteFunc(o.owner.GetFinalizers(), func(f string) bool { return f == v1alpha1.FinalizerCleanup })
+	if m.Finalizer {
+		finalizers = append(finalizers, v1alpha1.FinalizerCleanup)
+	}
+	o.owner.SetFinalizers(finalizers)
+	annotations := o.owner.GetAnnotations()
+	delete(annotations, v1alpha1.AnnotationChildren)
+	if m.Children != "" {
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[v1alpha1.AnnotationChildren] = m.Children
+	}
+	o.owner.SetAnnotations(annotations)
+	o.collectGarbage()
+	return true
+}
+
+// deleteOwner is a DELETE of the owner.
+func (o *operator) deleteOwner() {
+	o.owner = o.owner.DeepCopy()
+	submap(o.owner.Object, "metadata")["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+	o.collectGarbage()
+}
+
+// collectGarbage takes a deleted owner without finalizers away, and what it
+// controls.
+func (o *operator) collectGarbage() {
+	if !isDeleting(o.owner) || len(o.owner.GetFinalizers()) > 0 {
+		return
+	}
+	o.gone = true
+	o.world.objects = slices.DeleteFunc(o.world.objects, func(obj *unstructured.Unstructured) bool { return IsOurs(obj, o.owner.GetUID()) })
+}
+
 // do carries out one action as package apply would. It returns false on a crash.
 func (o *operator) do(a Action) bool {
 	manager := v1alpha1.FieldManager(o.program.Name)
+	live := o.world.findIn(a.GVK.Kind, a.Namespace, a.Name)
 	if a.Verb == Create {
-		if !o.write() {
-			return false
-		}
-		if !o.world.create(a.Object, manager) {
-			o.world.crimes = append(o.world.crimes, "ambit creates what exists: "+a.title())
-		}
-		return true
+		return o.create(a, live)
 	}
-	live := o.world.find(a.GVK.Kind, a.Name)
 	if live == nil || live.GetUID() != a.UID {
 		o.world.crimes = append(o.world.crimes, "ambit acts on what it did not observe: "+a.title())
 		return true
@@ -141,12 +249,51 @@ func (o *operator) do(a Action) bool {
 	if !o.write() {
 		return false
 	}
-	if a.Verb == Delete {
+	switch a.Verb {
+	case Delete:
 		o.world.remove(live)
-		return true
+	case Merge:
+		o.merge(live, a)
+	case Release:
+		o.world.apply(live, &unstructured.Unstructured{Object: map[string]any{"kind": a.GVK.Kind}}, a.Manager)
+	default:
+		o.world.check(live, "applies to")
+		o.world.apply(live, a.Object, manager)
 	}
-	o.world.apply(live, a.Object, manager)
 	return true
+}
+
+func (o *operator) create(a Action, live *unstructured.Unstructured) bool {
+	if !o.write() {
+		return false
+	}
+	manager := v1alpha1.FieldManager(o.program.Name)
+	switch {
+	case live == nil:
+		o.world.create(a.Object, manager)
+	case a.Adopt && !hasController(live):
+		o.world.own(live)
+		o.world.apply(live, a.Object, manager)
+	case o.labelled: // it was not to be seen
+		if o.problems == nil {
+			o.problems = map[string]Problem{}
+		}
+		o.problems[a.Key()] = Problem{Reason: v1alpha1.ReasonNameConflict, Terminal: true, Message: "it exists"}
+	default:
+		o.world.crimes = append(o.world.crimes, "ambit creates what exists: "+a.title())
+	}
+	return true
+}
+
+func (o *operator) merge(live *unstructured.Unstructured, a Action) {
+	if other := o.world.conflict(live, a.Object, a.Manager); other != "" {
+		if o.problems == nil {
+			o.problems = map[string]Problem{}
+		}
+		o.problems[a.Key()] = Problem{Reason: v1alpha1.ReasonFieldConflict, Terminal: true, Message: other + " has a field"}
+		return
+	}
+	o.world.apply(live, a.Object, a.Manager)
 }
 
 func (o *operator) write() bool {
@@ -165,6 +312,8 @@ func (w *world) String() string {
 		for _, key := range []string{"managedFields", "resourceVersion", "uid", "generation"} {
 			unstructured.RemoveNestedField(obj.Object, "metadata", key)
 		}
+		unstructured.RemoveNestedField(obj.Object, "metadata", "creationTimestamp")
+		unstructured.RemoveNestedField(obj.Object, "metadata", "annotations", v1alpha1.AnnotationClaim)
 		fmt.Fprintln(&b, encode(obj.Object))
 	}
 	return b.String()

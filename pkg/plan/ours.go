@@ -25,6 +25,10 @@ func IsOurs(live *unstructured.Unstructured, owner types.UID) bool {
 	return false
 }
 
+func hasController(obj *unstructured.Unstructured) bool {
+	return metav1.GetControllerOfNoCopy(obj) != nil
+}
+
 // NameConflict is the problem of a child whose name is taken by an object that
 // is not ours. It names the object and who owns it.
 //
@@ -37,14 +41,14 @@ func NameConflict(live *unstructured.Unstructured) *Problem {
 			Message: fmt.Sprintf("%s %q exists, is not ours, and is being deleted: waiting for it to be gone", live.GetKind(), live.GetName()),
 		}
 	}
-	owner := "nobody"
+	owner := "it has no controller"
 	if ref := metav1.GetControllerOfNoCopy(live); ref != nil {
-		owner = fmt.Sprintf("%s %q (uid %s)", ref.Kind, ref.Name, ref.UID)
+		owner = fmt.Sprintf("its controller is %s %q (uid %s)", ref.Kind, ref.Name, ref.UID)
 	}
 	return &Problem{
 		Reason:   v1alpha1.ReasonNameConflict,
 		Terminal: true,
-		Message: fmt.Sprintf("%s %q exists and is not ours: its controller is %s; it is left as it is, delete or rename it",
+		Message: fmt.Sprintf("%s %q exists and is not ours: %s; it is left as it is, delete or rename it",
 			live.GetKind(), live.GetName(), owner),
 	}
 }

@@ -6,95 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 )
-
-// Snapshot is what is known about one owner and its surroundings at one moment.
-// The planner changes nothing in it, and a plan shares no object with it but
-// leaf values.
-type Snapshot struct {
-	// Owner may be projected to the fields that the program reads. Required.
-	Owner *unstructured.Unstructured
-	// Children holds, by child id, the observed objects of that child's kind in the
-	// owner's namespace that carry the policy's and the owner's labels, or more.
-	// Children of one kind may share one Input. A child without an Input counts as
-	// not observed yet.
-	Children map[string]Input
-	// Watches holds, by watch id, the candidates of that watch. The planner applies
-	// the exact selector and the filter, and sorts by namespace and name. A watch
-	// without an Input counts as not observed yet.
-	Watches map[string]Input
-	// Problems says, by child id, how this pass's write for a child ended, if it
-	// did not succeed. No action is planned for that child, and the problem is
-	// reported. Under Leftover keys it is the same for deletions of what no child
-	// wants. Other keys are reported as they are. May be nil.
-	Problems map[string]Problem
-	// Settled holds, by the uid of a child, the digest of a difference that is
-	// known to stay whatever is applied, because the API server changes the value
-	// back. Such a difference is no action. May be nil.
-	Settled map[types.UID]string
-}
-
-// Input is a set of observed objects, in any order.
-type Input struct {
-	// Objects are shared with the cache and are not changed.
-	Objects []*unstructured.Unstructured
-	// Blocked is nil if Objects is complete. Otherwise it says why it is not, and
-	// nothing may be concluded from what is absent.
-	Blocked *Problem
-}
-
-// Problem is something that stands in the way.
-type Problem struct {
-	// Reason is one of v1alpha1.Reason*. Required.
-	Reason string
-	// Message names what blocks, for users.
-	Message string
-	// Terminal is true if waiting will not mend it: somebody has to act.
-	Terminal bool
-	// Denied are the accesses that were refused, if that is the problem.
-	Denied []v1alpha1.DeniedAccess
-}
-
-// Verb is what an action does.
-type Verb string
-
-// The verbs of actions.
-const (
-	// Create makes an object that does not exist.
-	Create Verb = "Create"
-	// Apply changes an object that is ours to what the policy wants.
-	Apply Verb = "Apply"
-	// Delete removes an object that is ours and that no child wants any more.
-	Delete Verb = "Delete"
-)
-
-// Action is one write on one object.
-type Action struct {
-	Verb Verb
-	// Child is the id of the child that the object is for, or empty for the
-	// deletion of an object that no child wants.
-	Child     string
-	GVK       schema.GroupVersionKind
-	Namespace string
-	Name      string
-	// UID and ResourceVersion are those of the observed object; empty for Create.
-	UID             types.UID
-	ResourceVersion string
-	// Object is the desired object, owned by the receiver; nil for Delete.
-	Object *unstructured.Unstructured
-	// Migrate is true if the difference is a field that has to be removed and that
-	// our entry of operation Update holds: that entry has to become one of
-	// operation Apply before a server-side apply can remove the field.
-	Migrate bool
-	// Reason says why, as in `spec.replicas is 5, want 3`.
-	Reason string
-	// Digest stands for the difference, for Snapshot.Settled; empty for Create and
-	// Delete.
-	Digest string
-}
 
 // Plan is what to do for one owner.
 type Plan struct {
@@ -117,8 +29,43 @@ type Plan struct {
 	// RequeueAfter is when to look at the owner again if nothing happens; 0: not
 	// at all.
 	RequeueAfter time.Duration
-	// Children says how each child fares, in the program's order.
+	// Children says how each child fares, in the program's order; of a child with
+	// forEach each object, in the order of the elements.
 	Children []ChildState
+	// Wants are the places where children are, were or are to be, as far as they are
+	// known now, sorted by child and namespace. Whoever makes snapshots observes them
+	// and plans again.
+	Wants []Want
+	// Mark is what the owner's metadata has to say; nil: it says so. Actions that need
+	// it are in a plan only after it holds.
+	Mark *Mark
+	// Done: of an owner that is deleted or retired nothing is left to do; Mark is nil,
+	// and the finalizer is gone.
+	Done bool
+	// Foreign is the policy whose record is on the owner, if it is another one. The plan
+	// is then empty but for Conditions and Blockers, which say so. Both policies may take
+	// the owner for theirs, so Conditions are not to be written again and again.
+	Foreign string
+	// Blockers are all that keeps the owner from being ready, the most important
+	// first; nil for none. They are there also where Conditions are not.
+	Blockers []Problem
+}
+
+// Want is a place to observe.
+type Want struct {
+	At
+	GVK schema.GroupVersionKind
+	// Names are the only objects to look at, by name: they carry no label of ours.
+	// Sorted, without duplicates. Nil: all with the labels of policy and owner.
+	Names []string
+}
+
+// Mark is what an owner's metadata has to say.
+type Mark struct {
+	// Finalizer: ambit.dev/cleanup stands on the owner.
+	Finalizer bool
+	// Children is the value of the annotation ambit.dev/children; empty for none.
+	Children string
 }
 
 // State says how a child fares.
@@ -143,9 +90,10 @@ const (
 // ChildState says how one child fares.
 type ChildState struct {
 	ID string
-	// Name is the name of the object; empty while it is not known.
-	Name  string
-	State State
+	// Name is the name of the object; empty while it is not known. Namespace is empty
+	// as well then, and for kinds without.
+	Name, Namespace string
+	State           State
 	// Reason is one of v1alpha1.Reason*, or empty for Ready and Absent.
 	Reason string
 	// Message says what the child waits for, or what blocks it.
@@ -154,7 +102,3 @@ type ChildState struct {
 	// action if it has one; nil while it cannot be rendered or is not wanted.
 	Desired *unstructured.Unstructured
 }
-
-// Leftover is the key in Snapshot.Problems of the deletion of an object that no
-// child wants.
-func Leftover(kind, name string) string { return kind + "/" + name }

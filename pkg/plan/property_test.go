@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -151,7 +152,7 @@ func drawOwner(t *rapid.T, o *operator) {
 }
 
 func (w *world) clone() *world {
-	c := &world{next: w.next, owner: w.owner}
+	c := &world{next: w.next, owner: w.owner, made: maps.Clone(w.made)}
 	for _, obj := range w.objects {
 		c.objects = append(c.objects, obj.DeepCopy())
 	}
@@ -235,20 +236,23 @@ func checkConverged(t *testing.T, r *rapid.T, o *operator) {
 	if len(o.world.crimes) > 0 {
 		r.Fatalf("crimes: %v", o.world.crimes)
 	}
-	p := &planner{program: o.program, snapshot: o.snapshot(), scope: bind(t.Context(), o.program, o.owner)}
-	p.readWatches(t.Context())
-	p.decideChildren(t.Context())
+	p := newPlanner(t.Context(), o.program, o.snapshot())
+	p.decideAll(t.Context())
 	for _, c := range p.children {
-		if c.state.State == Ready {
-			checkChild(r, o.world.find(c.GVK.Kind, c.state.Name), c.desired)
+		for _, it := range c.items {
+			if it.state.State == Ready {
+				checkChild(r, o.world.find(c.GVK.Kind, it.state.Name), it.desired)
+			}
 		}
 	}
+	// What an undecided child may have depends on what others may have.
+	holds := slices.ContainsFunc(p.children, func(c child) bool { return !c.named() && len(c.needs()) > 0 })
 	for _, obj := range o.world.objects {
-		if !slices.ContainsFunc(p.children, func(c child) bool { return c.GVK.Kind == obj.GetKind() }) {
+		if holds || !slices.ContainsFunc(p.children, func(c child) bool { return c.GVK.Kind == obj.GetKind() }) {
 			continue // a plan sees only the kinds of its program
 		}
 		wanted := slices.ContainsFunc(p.children, func(c child) bool {
-			return c.GVK.Kind == obj.GetKind() && (c.state.Name == obj.GetName() || c.state.Name == "" && !c.unwanted)
+			return c.GVK.Kind == obj.GetKind() && (!c.named() || slices.ContainsFunc(c.items, func(it item) bool { return it.state.Name == obj.GetName() }))
 		})
 		if IsOurs(obj, o.owner.GetUID()) && !wanted {
 			r.Fatalf("nobody wants %s %s", obj.GetKind(), obj.GetName())

@@ -7,79 +7,209 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 )
 
-// prune plans the deletion of observed objects that are ours and that no child
-// wants. Objects of a kind are safe as long as the name that some child of that
-// kind wants is not known.
+// leftover is an observed object that is ours, or has fields of ours, and that no
+// child wants.
+type leftover struct {
+	gvk schema.GroupVersionKind
+	obj *unstructured.Unstructured
+	// of is the child that it was made for, nil if that is not known any more; id is
+	// that of the child then too.
+	of   *child
+	id   string
+	rank int
+	// merged: the object is not ours, but has fields of ours.
+	merged bool
+	claim  string
+}
+
+// prune plans the deletion of what is ours and no child wants: in reverse order of
+// the graph, and never as long as some child may want it. Objects of a kind are
+// safe as long as the name that some child of that kind wants is not known.
 func (p *planner) prune() {
+	p.want()
+	p.enterAll()
+	if p.ledger.err != nil {
+		p.blockers.add(*p.ledger.problem())
+		p.suspended.add("the annotation "+v1alpha1.AnnotationChildren+" cannot be read", 0)
+		return
+	}
+	p.review()
+	for _, w := range p.wants {
+		if w.Names == nil {
+			p.pruneAt(w)
+		}
+	}
+	p.dropDuplicates()
+	p.keepNewest()
+	p.hide()
+	p.removeLeftovers(p.dependsFirst)
+}
+
+// hide notes the children that may have unwanted objects of which nothing is known:
+// what those depend on stays as long.
+func (p *planner) hide() {
 	for i := range p.children {
 		c := &p.children[i]
-		in := inputOf(p.snapshot.Children, c.ID)
-		if in.Blocked != nil || p.undecided(c.GVK.GroupKind()) {
+		t := tier{of: c, rank: p.rank(c)}
+		problem := p.blockedPlace(c)
+		switch {
+		case len(p.leftovers) == 0:
+			return
+		case problem != nil:
+			t.name = fmt.Sprintf("objects of kind %s, which cannot be seen,", c.GVK.Kind)
+			t.suspends = unseenText(c.GVK, problem)
+		case !c.named() && p.suspended.kinds[c.GVK.GroupKind()]:
+			t.name = fmt.Sprintf("objects of child %q, which may be unwanted,", c.ID)
+			t.suspends = undecidedText(c)
+		default:
 			continue
 		}
-		for _, obj := range in.Objects {
-			if IsOurs(obj, p.snapshot.Owner.GetUID()) && !p.isWanted(obj) {
-				p.remove(c.GVK, obj)
-			}
+		p.hidden = append(p.hidden, t)
+	}
+}
+
+// pruneAt finds what is left over in one place.
+func (p *planner) pruneAt(w Want) {
+	in := p.inputAt(w.At, w.GVK)
+	if in.Blocked != nil {
+		return
+	}
+	waits := p.undecided(w.GVK.GroupKind())
+	for _, obj := range p.indexes.in(in.Objects, w.Namespace) {
+		if obj.GetNamespace() != w.Namespace || p.isWanted(w.GVK, obj) || !p.isPrunable(w.GVK, obj) {
+			continue
 		}
+		if waits != nil {
+			p.suspendFor(waits)
+			continue
+		}
+		p.leave(w.GVK, obj, nil)
 	}
-	slices.SortFunc(p.deletions, func(a, b Action) int {
-		return cmp.Or(cmp.Compare(a.GVK.Kind, b.GVK.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
-	p.actions = append(p.actions, p.deletions...)
 }
 
-// undecided says whether some child of the kind may want any object.
-func (p *planner) undecided(kind schema.GroupKind) bool {
-	return slices.ContainsFunc(p.children, func(c child) bool {
-		return c.GVK.GroupKind() == kind && !c.unwanted && c.desired == nil
-	})
-}
-
-func (p *planner) isWanted(obj *unstructured.Unstructured) bool {
-	return slices.ContainsFunc(p.children, func(c child) bool {
-		return c.live != nil && c.live.GetUID() == obj.GetUID()
-	})
-}
-
-// remove plans one deletion, once, unless it is under way or was refused in this
-// pass.
-func (p *planner) remove(gvk schema.GroupVersionKind, obj *unstructured.Unstructured) {
-	name := fmt.Sprintf("%s %q", gvk.Kind, obj.GetName())
-	if isDeleting(obj) {
-		p.blockers.add(Problem{Reason: v1alpha1.ReasonDeleting, Message: "waiting for " + name + ", which is no longer wanted, to be gone"})
-		return
+// isPrunable says whether an object is ours by other than the inventory, whose
+// entries are reviewed one by one, and is not one to be left behind.
+func (p *planner) isPrunable(gvk schema.GroupVersionKind, obj *unstructured.Unstructured) bool {
+	if p.ensures {
+		return p.isEnsured(obj)
 	}
-	again := slices.ContainsFunc(p.deletions, func(a Action) bool { return a.UID == obj.GetUID() })
-	if _, refused := p.snapshot.Problems[Leftover(gvk.Kind, obj.GetName())]; refused || again {
-		return
+	if !IsOurs(obj, p.owner) {
+		return false
 	}
-	reason := "is no longer wanted: " + p.whyUnwanted(gvk.GroupKind())
-	p.blockers.add(Problem{Reason: v1alpha1.ReasonProgressing, Message: name + " " + reason})
-	p.deletions = append(p.deletions, Action{
-		Verb: Delete, GVK: gvk, Namespace: obj.GetNamespace(), Name: obj.GetName(),
-		UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(), Reason: reason,
-	})
+	e, ok := p.ledger.entry(keyIn(gvk, obj))
+	return !ok || !p.isOrphan(e)
 }
 
-// whyUnwanted blames the only child of the kind, if it is not wanted.
-func (p *planner) whyUnwanted(kind schema.GroupKind) string {
-	var only *child
+// undecided returns a child of the kind that may want any object; nil if there is
+// none.
+func (p *planner) undecided(kind schema.GroupKind) *child {
 	for i := range p.children {
-		if p.children[i].GVK.GroupKind() != kind {
+		if c := &p.children[i]; c.GVK.GroupKind() == kind && !c.named() {
+			return c
+		}
+	}
+	return nil
+}
+
+func (p *planner) isWanted(gvk schema.GroupVersionKind, obj *unstructured.Unstructured) bool {
+	w, ok := p.names.find(keyIn(gvk, obj))
+	return ok && (w.item.live == nil || w.item.live.GetUID() == obj.GetUID())
+}
+
+// leave notes a leftover. e is its entry in the inventory, if it was found by that.
+func (p *planner) leave(gvk schema.GroupVersionKind, obj *unstructured.Unstructured, e *Entry) {
+	if seen := obj.GroupVersionKind(); seen.GroupKind() == gvk.GroupKind() {
+		gvk = seen // it may be served in another version than it was made in
+	}
+	l := leftover{gvk: gvk, obj: obj, of: p.madeFor(gvk, obj, e)}
+	switch {
+	case l.of != nil:
+		l.id, l.rank = l.of.ID, p.rank(l.of)
+	case e != nil:
+		l.id, l.rank = e.Child, e.Rank
+	}
+	if e != nil {
+		l.merged = e.Merged
+	} else if l.of != nil && l.of.OnDelete == v1alpha1.DeleteOrphan {
+		return
+	}
+	if !l.merged && !p.ensures && !IsOurs(obj, p.owner) {
+		l.claim = p.claimOf(keyIn(gvk, obj))
+	}
+	p.leftovers = append(p.leftovers, l)
+}
+
+// madeFor guesses the child that an object was made for, for the order only: by
+// annotation, by the inventory, or the first child of the kind.
+func (p *planner) madeFor(gvk schema.GroupVersionKind, obj *unstructured.Unstructured, e *Entry) *child {
+	ids := []string{text(field(obj.Object, "metadata", "annotations", v1alpha1.AnnotationChild))}
+	if e != nil {
+		ids = append(ids, e.Child)
+	} else if known, ok := p.ledger.entry(keyIn(gvk, obj)); ok {
+		ids = append(ids, known.Child)
+	}
+	for _, id := range ids {
+		if c := p.child(id); c != nil && c.GVK.GroupKind() == gvk.GroupKind() {
+			return c
+		}
+	}
+	if e != nil {
+		return nil
+	}
+	for i := range p.children {
+		if c := &p.children[i]; c.GVK.GroupKind() == gvk.GroupKind() {
+			return c
+		}
+	}
+	return nil
+}
+
+// dropDuplicates keeps one of what was found in several places, sorted.
+func (p *planner) dropDuplicates() {
+	slices.SortFunc(p.leftovers, func(a, b leftover) int {
+		return cmp.Or(cmp.Compare(a.gvk.Kind, b.gvk.Kind), cmp.Compare(a.gvk.Group, b.gvk.Group),
+			cmp.Compare(a.obj.GetNamespace(), b.obj.GetNamespace()), cmp.Compare(a.obj.GetName(), b.obj.GetName()),
+			cmp.Compare(a.obj.GetUID(), b.obj.GetUID()), -cmp.Compare(a.rank, b.rank))
+	})
+	p.leftovers = slices.CompactFunc(p.leftovers, func(a, b leftover) bool {
+		return a.obj.GetUID() == b.obj.GetUID() && a.gvk.GroupKind() == b.gvk.GroupKind()
+	})
+}
+
+// keepNewest takes those objects out that keep says stay.
+func (p *planner) keepNewest() {
+	for i := range p.children {
+		c := &p.children[i]
+		if c.Keep == 0 || len(p.leftovers) == 0 {
 			continue
 		}
-		if only != nil {
-			return "no child has this name"
+		stay := p.newest(c)
+		p.leftovers = slices.DeleteFunc(p.leftovers, func(l leftover) bool { return stay[l.obj.GetUID()] })
+	}
+}
+
+// newest returns the newest leftovers of a child, as many as it keeps.
+func (p *planner) newest(c *child) map[types.UID]bool {
+	var list []*unstructured.Unstructured
+	for _, l := range p.leftovers {
+		if l.of == c && !l.merged && !isDeleting(l.obj) {
+			list = append(list, l.obj)
 		}
-		only = &p.children[i]
 	}
-	if only.unwanted {
-		return fmt.Sprintf("%s (child %s)", only.state.Message, only.ID)
+	made := func(obj *unstructured.Unstructured) string {
+		return text(field(obj.Object, "metadata", "creationTimestamp"))
 	}
-	return "no child has this name"
+	slices.SortFunc(list, func(a, b *unstructured.Unstructured) int {
+		return cmp.Or(-cmp.Compare(made(a), made(b)), cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+	})
+	stay := map[types.UID]bool{}
+	for _, obj := range list[:min(c.Keep, len(list))] {
+		stay[obj.GetUID()] = true
+	}
+	return stay
 }

@@ -10,17 +10,33 @@ import (
 // report evaluates what the policy says of the owner's status, and makes the plan.
 func (p *planner) report(ctx context.Context) *Plan {
 	// While something blocks, what is missing may still come.
-	pending := len(p.blockers) > 0
+	pending := len(p.blockers.list) > 0
 	plan := &Plan{Actions: p.actions, Partial: p.partial(), RequeueAfter: p.requeueAfter(ctx, pending)}
 	if !plan.Partial {
 		plan.Status = p.status(ctx, pending)
 	}
 	plan.Conditions = p.conditions(ctx, pending, plan.Partial)
-	plan.Children = make([]ChildState, len(p.children))
-	for i := range p.children {
-		plan.Children[i] = p.children[i].state
+	if p.program.Owner.Silent {
+		plan.Status, plan.Conditions = nil, nil
 	}
+	plan.Children = p.states()
+	plan.Wants, plan.Mark, plan.Blockers = p.wants, p.mark, p.blockers.sorted()
 	return plan
+}
+
+// states says how each object fares.
+func (p *planner) states() []ChildState {
+	states := make([]ChildState, 0, len(p.children))
+	for i := range p.children {
+		c := &p.children[i]
+		if len(c.items) == 0 {
+			states = append(states, c.state)
+		}
+		for k := range c.items {
+			states = append(states, c.items[k].state)
+		}
+	}
+	return states
 }
 
 // status renders the template of the status; what fails is left out.

@@ -26,22 +26,31 @@ type failure struct {
 	text string
 	// missing is true if all that is wrong is a field that is not there.
 	missing bool
+	// limit is true if the evaluation was stopped at a limit.
+	limit bool
 }
 
 // Error returns the text.
 func (f *failure) Error() string { return f.text }
 
 func (f *failure) problem() *Problem {
+	if f.limit {
+		return &Problem{Reason: v1alpha1.ReasonLimitExceeded, Message: f.text, Terminal: true}
+	}
 	return &Problem{Reason: v1alpha1.ReasonExpressionFailed, Message: f.text, Terminal: true}
 }
 
 func bind(ctx context.Context, program *policy.Program, owner *unstructured.Unstructured) scope {
 	vars := make(cel.Activation, 3+len(program.Variables)+len(program.Children)+len(program.Watches))
-	vars["owner"] = owner.Object
+	if owner != nil {
+		vars["owner"] = owner.Object
+	}
 	vars["policy"] = map[string]any{"name": program.Name, "namespace": program.Namespace}
 	s := scope{program: program, vars: vars}
 	for _, v := range program.Variables {
-		s.bindVariable(ctx, v)
+		if len(v.Watches) == 0 {
+			s.bindVariable(ctx, v)
+		}
 	}
 	return s
 }
@@ -56,15 +65,22 @@ func (s *scope) bindVariable(ctx context.Context, v policy.Variable) {
 		s.vars[v.Name] = value
 		return
 	}
+	s.failVariable(v.Name, err)
+}
+
+func (s *scope) failVariable(name string, f *failure) {
 	if s.failed == nil {
 		s.failed = map[string]*failure{}
 	}
-	s.failed[v.Name] = err
+	s.failed[name] = f
 }
 
 // expression is what of a compiled expression or template says which variables
-// it reads.
-type expression interface{ Vars() []string }
+// it reads, and which it only asks ready(...) of.
+type expression interface {
+	Vars() []string
+	Asked() []string
+}
 
 // evaluate runs an evaluation, unless it reads a variable that failed. what is the
 // part of the policy, as policy.Program.Place wants it.
@@ -92,10 +108,16 @@ func (s *scope) failedVariable(x expression) *failure {
 	return nil
 }
 
+// isLimit says whether an evaluation was stopped at a limit of cost, time or memory.
+func isLimit(err error) bool {
+	failed, ok := errors.AsType[*cel.EvalError](err)
+	return ok && failed.Budget
+}
+
 // fail makes the failure of a part of the policy; of a template, it names the leaf.
 func (s *scope) fail(what string, err error) *failure {
 	if leaf, ok := errors.AsType[cel.LeafError](err); ok && leaf.Path != "" {
 		what, err = what+"."+leaf.Path, leaf.Err
 	}
-	return &failure{text: fmt.Sprintf("%s: %s: %v", s.program.Place(what), what, err), missing: cel.IsNoSuchKey(err)}
+	return &failure{text: fmt.Sprintf("%s: %s: %v", s.program.Place(what), what, err), missing: cel.IsNoSuchKey(err), limit: isLimit(err)}
 }

@@ -17,11 +17,9 @@ func (p *Plan) Stalled(reason, message string) *Plan {
 	conditions := slices.DeleteFunc(slices.Clone(p.Conditions), func(c metav1.Condition) bool {
 		return c.Type != v1alpha1.ConditionPermitted
 	})
-	for kind, status := range map[string]metav1.ConditionStatus{
-		v1alpha1.ConditionReady: metav1.ConditionFalse, v1alpha1.ConditionStalled: metav1.ConditionTrue,
-	} {
-		conditions = append(conditions, metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message})
-	}
+	conditions = append(conditions,
+		metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: message},
+		metav1.Condition{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: reason, Message: message})
 	slices.SortFunc(conditions, func(a, b metav1.Condition) int { return cmp.Compare(a.Type, b.Type) })
 	for i := range conditions {
 		conditions[i].ObservedGeneration = p.generation()

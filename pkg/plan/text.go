@@ -11,6 +11,7 @@ import (
 // bytes. Sections without content are left out; an empty plan is `nothing`.
 func (p *Plan) String() string {
 	var b strings.Builder
+	writeMark(&b, p.Mark)
 	writeActions(&b, p.Actions)
 	writeChildren(&b, p.Children)
 	if p.Status != nil {
@@ -22,6 +23,9 @@ func (p *Plan) String() string {
 	}
 	for _, c := range p.Conditions {
 		fmt.Fprintf(&b, "  %s=%s %s%s\n", c.Type, c.Status, c.Reason, suffix(c.Message))
+	}
+	if len(p.Conditions) == 0 {
+		writeBlockers(&b, p.Blockers)
 	}
 	if p.RequeueAfter > 0 {
 		fmt.Fprintf(&b, "requeue after: %s\n", p.RequeueAfter)
@@ -52,6 +56,8 @@ func (a Action) title() string {
 	switch {
 	case a.Child != "" && a.Migrate:
 		of = fmt.Sprintf(" (child %s, migrating)", a.Child)
+	case a.Child != "" && a.Adopt:
+		of = fmt.Sprintf(" (child %s, adopting)", a.Child)
 	case a.Child != "":
 		of = fmt.Sprintf(" (child %s)", a.Child)
 	}
@@ -66,9 +72,13 @@ func writeChildren(b *strings.Builder, children []ChildState) {
 	if len(children) > 0 {
 		b.WriteString("children:\n")
 	}
+	spread := isSpread(children)
 	for _, c := range children {
 		title := c.ID
-		if c.Name != "" && c.Name != c.ID {
+		switch {
+		case spread && c.Namespace != "":
+			title += " " + c.Namespace + "/" + c.Name
+		case c.Name != "" && c.Name != c.ID:
 			title += " " + c.Name
 		}
 		state := string(c.State)
@@ -77,6 +87,21 @@ func writeChildren(b *strings.Builder, children []ChildState) {
 		}
 		fmt.Fprintf(b, "  %s: %s%s\n", title, state, suffix(c.Message))
 	}
+}
+
+// isSpread says whether the objects are in more than one namespace.
+func isSpread(children []ChildState) bool {
+	var first *ChildState
+	for i := range children {
+		switch c := &children[i]; {
+		case c.Name == "":
+		case first == nil:
+			first = c
+		case c.Namespace != first.Namespace:
+			return true
+		}
+	}
+	return false
 }
 
 // suffix is a message behind a colon, on one line; nothing for none.

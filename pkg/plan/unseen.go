@@ -15,10 +15,16 @@ func (p *planner) forgetBlocked() {
 			p.forget(w.ID, problem)
 		}
 	}
+	for _, v := range p.program.Variables {
+		if problem := p.watchProblem(v.Watches); problem != nil {
+			p.forget(v.Name, problem)
+			delete(p.scope.failed, v.Name)
+		}
+	}
 	for i := range p.children {
 		c := &p.children[i]
-		if in := inputOf(p.snapshot.Children, c.ID); in.Blocked != nil {
-			p.forget(c.ID, in.Blocked)
+		if problem := p.blockedPlace(c); problem != nil {
+			p.forget(c.ID, problem)
 		}
 	}
 }
@@ -29,6 +35,7 @@ func (p *planner) forget(id string, problem *Problem) {
 	}
 	p.unseen[id] = problem
 	delete(p.scope.vars, id)
+	delete(p.ready, id)
 }
 
 // unseenBy returns why something that an expression reads cannot be seen; nil if
@@ -39,7 +46,7 @@ func (p *planner) unseenBy(expressions ...expression) *Problem {
 	}
 	var ids []string
 	for _, x := range expressions {
-		for _, id := range x.Vars() {
+		for _, id := range slices.Concat(x.Vars(), x.Asked()) {
 			if p.unseen[id] != nil {
 				ids = append(ids, id)
 			}

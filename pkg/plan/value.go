@@ -3,7 +3,6 @@ package plan
 import (
 	"cmp"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"hash"
 	"math"
@@ -120,22 +119,35 @@ func quantity(v any) (resource.Quantity, bool) {
 	return q, err == nil
 }
 
-// maxText is how many runes of a value are shown.
-const maxText = 60
-
-// valueText shows a value in one short line.
+// valueText says of what type and size a value is, and nothing of what it holds: it may
+// come from a Secret, and the text goes to logs and to statuses.
 func valueText(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return string(nothing)
 	case note:
 		return string(v)
+	case string:
+		return countText("a text of %d character", utf8.RuneCountInString(v))
+	case bool:
+		return "a bool"
+	case []any:
+		return countText("a list of %d element", len(v))
+	case map[string]any:
+		return countText("a map of %d key", len(v))
 	}
-	encoded, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Sprintf("a value of type %T", v)
+	if _, _, ok := number(v); ok {
+		return "a number"
 	}
-	return shorten(string(encoded), maxText)
+	return fmt.Sprintf("a value of type %T", v)
+}
+
+// countText is a text with a number, the last word of which it counts.
+func countText(format string, n int) string {
+	if n != 1 {
+		format += "s"
+	}
+	return fmt.Sprintf(format, n)
 }
 
 // hidden shows only whether there is a value.
@@ -157,7 +169,7 @@ func shorten(s string, limit int) string {
 }
 
 // segment is one step of a path: a field's name, a list position counted from 1,
-// the key of a list item, or the value of a set's element.
+// the key of a list item, or the value of a set's element. Names and keys are shown.
 type segment struct {
 	name  string
 	index int
@@ -174,7 +186,7 @@ func pathText(path []segment) string {
 		case s.key != nil:
 			b.WriteString("[" + keyText(s.key) + "]")
 		case s.value != nil:
-			fmt.Fprintf(&b, "[=%v]", s.value)
+			b.WriteString("[=" + valueText(s.value) + "]")
 		case s.name == "" || strings.ContainsAny(s.name, "./[] "):
 			b.WriteString("[" + strconv.Quote(s.name) + "]")
 		case b.Len() == 0:

@@ -24,11 +24,39 @@ func (p *planner) readWatches(ctx context.Context) {
 		}
 		p.scope.vars[w.ID], p.watchProblems[i] = list, problem
 	}
+	for _, v := range p.program.Variables {
+		if len(v.Watches) > 0 {
+			p.bindWatching(ctx, v)
+		}
+	}
+}
+
+// bindWatching binds a variable that reads watches. While one of these has a problem,
+// the variable has no value.
+func (p *planner) bindWatching(ctx context.Context, v policy.Variable) {
+	if problem := p.watchProblem(v.Watches); problem != nil {
+		p.scope.failVariable(v.Name, &failure{text: problem.Message, missing: true})
+		return
+	}
+	p.scope.bindVariable(ctx, v)
+}
+
+// watchProblem returns why one of some watches has nothing to show; nil if all have.
+func (p *planner) watchProblem(ids []string) *Problem {
+	if len(ids) == 0 {
+		return nil
+	}
+	for i, w := range p.program.Watches {
+		if p.watchProblems[i] != nil && slices.Contains(ids, w.ID) {
+			return p.watchProblems[i]
+		}
+	}
+	return nil
 }
 
 // readWatch returns the objects of a watch, sorted by namespace and name.
 func (p *planner) readWatch(ctx context.Context, w *policy.Watch) ([]any, *Problem) {
-	in := inputOf(p.snapshot.Watches, w.ID)
+	in := inputOf(p.snapshot.Watches, w.ID, w.ID)
 	if in.Blocked != nil {
 		return nil, in.Blocked
 	}

@@ -22,7 +22,12 @@ type world struct {
 	// reported in crimes.
 	owner  types.UID
 	crimes []string
+	// made are the objects that ambit has made or adopted.
+	made map[types.UID]bool
 }
+
+// isClusterScoped says which kinds have no namespace.
+func isClusterScoped(kind string) bool { return kind == "Zone" || kind == "Tenant" }
 
 // setDefaults does what the API server does after decoding: defaults, and
 // canonical quantities.
@@ -74,7 +79,7 @@ func (w *world) store(obj *unstructured.Unstructured, entries []entry) {
 	w.objects = slices.DeleteFunc(w.objects, func(o *unstructured.Unstructured) bool { return o.GetUID() == obj.GetUID() })
 	w.objects = append(w.objects, obj)
 	slices.SortFunc(w.objects, func(a, b *unstructured.Unstructured) int {
-		return cmp.Or(cmp.Compare(a.GetKind(), b.GetKind()), cmp.Compare(a.GetName(), b.GetName()))
+		return cmp.Or(cmp.Compare(a.GetKind(), b.GetKind()), cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 	})
 }
 
@@ -87,12 +92,24 @@ func (w *world) find(kind, name string) *unstructured.Unstructured {
 	return nil
 }
 
+func (w *world) findIn(kind, namespace, name string) *unstructured.Unstructured {
+	for _, o := range w.objects {
+		if o.GetKind() == kind && o.GetNamespace() == namespace && o.GetName() == name {
+			return o
+		}
+	}
+	return nil
+}
+
 // create is a POST. It returns false if the name is taken.
 func (w *world) create(object *unstructured.Unstructured, manager string) bool {
-	if w.find(object.GetKind(), object.GetName()) != nil {
+	if w.findIn(object.GetKind(), object.GetNamespace(), object.GetName()) != nil {
 		return false
 	}
 	obj := object.DeepCopy()
+	if manager != "somebody" {
+		submap(obj.Object, "metadata")["creationTimestamp"] = fmt.Sprintf("2026-01-01T00:%02d:00Z", w.next%60)
+	}
 	setDefaults(obj.Object)
 	fields := setOf(managedLeaves(obj.Object))
 	if obj.GetUID() == "" {
@@ -100,13 +117,39 @@ func (w *world) create(object *unstructured.Unstructured, manager string) bool {
 		obj.SetUID(types.UID(fmt.Sprintf("uid-%d", w.next)))
 	}
 	obj.SetGeneration(1)
+	if manager != "somebody" {
+		w.own(obj)
+	}
 	w.store(obj, []entry{{manager, "Update", fields}})
 	return true
 }
 
+func (w *world) own(obj *unstructured.Unstructured) {
+	if w.made == nil {
+		w.made = map[types.UID]bool{}
+	}
+	w.made[obj.GetUID()] = true
+}
+
+// conflict names the other manager that has a field which a server-side apply without
+// force would change.
+func (w *world) conflict(live, desired *unstructured.Unstructured, manager string) string {
+	for _, l := range managedLeaves(desired.Object) {
+		old, ok := get(live.Object, l.path)
+		if !ok || l.item || encode(old) == encode(l.value) {
+			continue
+		}
+		for _, e := range entriesOf(live) {
+			if e.manager != manager && e.fields.hasBelow(l.path) {
+				return e.manager
+			}
+		}
+	}
+	return ""
+}
+
 // apply is a forced server-side apply on an object that exists.
 func (w *world) apply(live, desired *unstructured.Unstructured, manager string) {
-	w.check(live, "applies to")
 	entries := entriesOf(live)
 	obj := live.DeepCopy()
 	wanted := managedLeaves(desired.Object)
@@ -215,6 +258,20 @@ func mergePatch(m, patch map[string]any) {
 	}
 }
 
+// pick finds the object that a text names, with or without namespace.
+func (w *world) pick(of *unstructured.Unstructured) *unstructured.Unstructured {
+	if of.GetNamespace() != "" {
+		return w.findIn(of.GetKind(), of.GetNamespace(), of.GetName())
+	}
+	return w.find(of.GetKind(), of.GetName())
+}
+
+// vanish deletes by somebody else.
+func (w *world) vanish(live *unstructured.Unstructured) {
+	w.own(live)
+	w.remove(live)
+}
+
 // remove deletes, or marks as deleted what has finalizers.
 func (w *world) remove(live *unstructured.Unstructured) {
 	w.check(live, "deletes")
@@ -228,6 +285,9 @@ func (w *world) remove(live *unstructured.Unstructured) {
 }
 
 func (w *world) check(live *unstructured.Unstructured, what string) {
+	if w.made[live.GetUID()] {
+		return
+	}
 	for _, ref := range live.GetOwnerReferences() {
 		if ref.Controller != nil && *ref.Controller && ref.UID == w.owner {
 			return

@@ -1,0 +1,223 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/policy"
+)
+
+// enterAll says what the inventory has to hold of the wanted objects.
+func (p *planner) enterAll() {
+	if p.ensures || p.ledger.err != nil || p.claim() == "" {
+		return
+	}
+	for i := range p.children {
+		c := &p.children[i]
+		for k := range c.items {
+			if it := &c.items[k]; it.desired != nil {
+				p.enter(c, it)
+			}
+		}
+	}
+}
+
+// enter says what the inventory has to hold of one wanted object.
+func (p *planner) enter(c *child, it *item) {
+	key := keyOfItem(c, it)
+	old, has := p.ledger.entry(key)
+	switch {
+	case it.tie == controlled:
+		p.enterControlled(c, it, old, has)
+	case has && old.Merged != (it.tie == merged), p.ledger.covered[key]:
+		// The entry of the other kind goes first.
+	case it.problem != nil:
+		if has && (it.found == nil || it.live != nil) {
+			p.ledger.cover(old)
+		}
+	case it.tie == merged && (it.live == nil || isDeleting(it.live)):
+		if has && it.live != nil {
+			p.ledger.cover(old)
+		}
+	default:
+		e := Entry{Child: c.ID, GVK: c.GVK, Namespace: it.at.Namespace, Name: it.state.Name, Merged: it.tie == merged,
+			Orphan: c.OnDelete == v1alpha1.DeleteOrphan, Rank: p.rank(c)}
+		if it.live != nil {
+			e.UID = it.live.GetUID()
+		}
+		p.ledger.cover(e)
+	}
+}
+
+// enterControlled notes where an object with an ownerReference is, if that need not
+// be the owner's namespace, and keeps the entry of one that has none yet.
+func (p *planner) enterControlled(c *child, it *item, old Entry, has bool) {
+	if c.Elsewhere && it.at.Namespace != "" {
+		p.ledger.coverPlace(Entry{Child: c.ID, GVK: c.GVK, Namespace: it.at.Namespace, Rank: p.rank(c)})
+	}
+	if !has || old.Merged {
+		return
+	}
+	if p.inputAt(it.at, c.GVK).Blocked != nil || it.live != nil && !IsOurs(it.live, p.owner) {
+		old.Orphan = false // until then, only we remove it
+		p.ledger.cover(old)
+	}
+}
+
+func (l *ledger) cover(e Entry) {
+	if l.covered == nil {
+		l.covered = map[ObjectKey]bool{}
+	}
+	l.covered[e.ObjectKey()] = true
+	l.next = append(l.next, e)
+}
+
+func (l *ledger) coverPlace(e Entry) {
+	if l.coveredPlaces[e.place()] {
+		return
+	}
+	if l.coveredPlaces == nil {
+		l.coveredPlaces = map[place]bool{}
+	}
+	l.coveredPlaces[e.place()] = true
+	l.next = append(l.next, e)
+}
+
+// isCovered says whether an entry of the inventory is of a wanted object or place.
+func (l *ledger) isCovered(e Entry) bool {
+	if e.isPlace() {
+		return l.coveredPlaces[e.place()]
+	}
+	return l.covered[e.ObjectKey()]
+}
+
+// review says of each entry that no child wants whether it stays, and finds what
+// it stands for.
+func (p *planner) review() {
+	for _, e := range p.ledger.old.Entries {
+		if !p.ledger.isCovered(e) && p.stays(e) {
+			p.ledger.next = append(p.ledger.next, e)
+		}
+	}
+}
+
+// stays says whether an unwanted entry stays: as long as there is, or may be,
+// something of ours behind it.
+func (p *planner) stays(e Entry) bool {
+	in := p.inputAt(p.atOf(e), e.GVK)
+	w, named := p.names.find(e.ObjectKey())
+	switch {
+	case in.Blocked != nil:
+		p.suspend(e.GVK, in.Blocked)
+		return true
+	case e.isPlace():
+		return p.undecided(e.GVK.GroupKind()) != nil || p.holdsUnwanted(e, in)
+	case named && e.Merged == (w.item.tie == merged):
+		return w.item.live != nil && w.item.tie != controlled
+	case named && !e.Merged: // it was made here, and is now to be merged into: it stays as it is
+		return true
+	}
+	obj := p.indexes.find(in.Objects, e.Namespace, e.Name)
+	switch {
+	case obj == nil || !p.isEntered(e, obj):
+		return false
+	case p.undecided(e.GVK.GroupKind()) != nil && !named:
+		p.suspendFor(p.undecided(e.GVK.GroupKind()))
+		return true
+	case p.isOrphan(e):
+		return false
+	}
+	p.leave(e.GVK, obj, &e)
+	return true
+}
+
+// holdsUnwanted says whether there is an object of ours in a place that no child makes.
+func (p *planner) holdsUnwanted(e Entry, in Input) bool {
+	return slices.ContainsFunc(p.indexes.in(in.Objects, e.Namespace), func(obj *unstructured.Unstructured) bool {
+		if obj.GetNamespace() != e.Namespace || !IsOurs(obj, p.owner) {
+			return false
+		}
+		w, ok := p.names.find(keyIn(e.GVK, obj))
+		return !ok || w.item.tie == merged
+	})
+}
+
+// isOrphan says whether the object of an entry is left behind. The child says so if
+// it is still there. What was merged is always taken back.
+func (p *planner) isOrphan(e Entry) bool { return e.isLeft(p.spec(e.Child)) }
+
+// isLeft is isOrphan; c is the child of the entry's id, if there is one.
+func (e Entry) isLeft(c *policy.Child) bool {
+	switch {
+	case e.Merged:
+		return false
+	case c != nil && c.GVK.GroupKind() == e.GVK.GroupKind():
+		return c.OnDelete == v1alpha1.DeleteOrphan
+	}
+	return e.Orphan
+}
+
+// account says what the owner's metadata has to say.
+func (p *planner) account() {
+	if p.ensures || p.ledger.err != nil {
+		return
+	}
+	inv := Inventory{Claim: p.claim(), Entries: p.ledger.next}
+	p.ledger.finalizes = finalizes(p.program) || slices.ContainsFunc(inv.Entries, Entry.needsFinalizer)
+	if p.ledger.finalizes || len(inv.Entries) > 0 {
+		inv.Policy = p.program.Name
+	}
+	text := inv.String()
+	if len(text) > maxInventory && len(text) >= len(p.ledger.text) {
+		p.blockers.add(*tooMany(fmt.Sprintf("the record of the children has %d bytes", len(text)), maxInventory))
+		return
+	}
+	p.setMark(p.ledger.finalizes, text)
+}
+
+// setMark plans the change of the owner's metadata, if it needs one and none was
+// refused in this pass.
+func (p *planner) setMark(finalizer bool, children string) {
+	_, refused := p.snapshot.Problems[KeyOwner]
+	if refused || finalizer == p.ledger.finalizer && children == p.ledger.text {
+		return
+	}
+	p.mark = &Mark{Finalizer: finalizer, Children: children}
+}
+
+// collect gathers the actions that may be carried out now: those that need the
+// owner's metadata to say something wait until it does.
+func (p *planner) collect() {
+	for i := range p.children {
+		c := &p.children[i]
+		for k := range c.items {
+			if it := &c.items[k]; it.action != nil && !p.held(c, it) {
+				p.actions = append(p.actions, *it.action)
+			}
+		}
+	}
+	p.actions = append(p.actions, p.deletions...)
+}
+
+func (p *planner) held(c *child, it *item) bool {
+	if p.ensures {
+		return false
+	}
+	if p.ledger.finalizes && !p.ledger.finalizer && (finalizes(p.program) || it.tie != controlled && c.OnDelete != v1alpha1.DeleteOrphan) {
+		return true
+	}
+	if it.tie == controlled {
+		return c.Elsewhere && it.at.Namespace != "" && !p.ledger.hasPlace(place{child: c.ID, namespace: it.at.Namespace, kind: c.GVK.GroupKind()})
+	}
+	e, has := p.ledger.entry(keyOfItem(c, it))
+	switch {
+	case !has || e.Merged != (it.tie == merged):
+		return true
+	case it.action.Verb == Create:
+		return e.UID != ""
+	}
+	return e.UID != "" && e.UID != it.live.GetUID()
+}

@@ -1,0 +1,81 @@
+package plan
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Verb is what an action does.
+type Verb string
+
+// The verbs of actions.
+const (
+	// Create makes an object that does not exist.
+	Create Verb = "Create"
+	// Apply changes an object that is ours to what the policy wants, by server-side
+	// apply with force.
+	Apply Verb = "Apply"
+	// Delete removes an object that is ours, in the background.
+	Delete Verb = "Delete"
+	// Merge sets the fields of Object in an object that is not ours: server-side apply
+	// without force, as Manager, with UID in the body, so that it never makes one.
+	Merge Verb = "Merge"
+	// Release takes back what Merge has set: server-side apply of an object without
+	// fields, as Manager, with UID in the body.
+	Release Verb = "Release"
+)
+
+// Action is one write on one object.
+type Action struct {
+	Verb Verb
+	// Child is the id of the child that the object is for, or empty for the
+	// deletion or release of an object that no child wants.
+	Child     string
+	GVK       schema.GroupVersionKind
+	Namespace string
+	Name      string
+	// UID and ResourceVersion are those of the observed object; empty for Create.
+	UID             types.UID
+	ResourceVersion string
+	// Object is the desired object, owned by the receiver; nil for Delete and Release.
+	Object *unstructured.Unstructured
+	// Adopt, for Create: an object of that name that exists, and that has no
+	// controller and belongs to no other policy or owner, may be taken over.
+	Adopt bool
+	// Manager is the field manager of Merge and Release; empty: the policy's.
+	Manager string
+	// Claim is the value of the annotation ambit.dev/claim that proves that an object
+	// is the owner's where no ownerReference can; empty where one does.
+	Claim string
+	// Ensured: the object belongs to the policy itself; its annotation
+	// ambit.dev/ensured-by proves it, together with fields of the policy's manager.
+	Ensured bool
+	// Migrate is true if the difference is a field that has to be removed and that
+	// our entry of operation Update holds: that entry has to become one of
+	// operation Apply before a server-side apply can remove the field.
+	Migrate bool
+	// Reason says why, as in `spec.replicas is another number`.
+	Reason string
+	// Digest stands for the difference, for Snapshot.Settled; empty for Create,
+	// Delete and Release.
+	Digest string
+}
+
+// Key names the object that the action is about, and for which child: the same in
+// all plans. It is as in `web default/sample`, or `Deployment/default/sample` if
+// no child wants the object; without the namespace for kinds that have none.
+func (a Action) Key() string {
+	name := a.Name
+	if a.Namespace != "" {
+		name = a.Namespace + "/" + name
+	}
+	if a.Child != "" {
+		return a.Child + " " + name
+	}
+	return Leftover(a.GVK.Kind, name)
+}
+
+// Leftover is the key of the deletion or release of an object that no child wants;
+// name is as in `default/sample`.
+func Leftover(kind, name string) string { return kind + "/" + name }

@@ -1,0 +1,141 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+)
+
+// cleanUp plans for an owner that is deleted or retired. But for protect it needs
+// no expression: what there is to do is in the inventory and in the places of the
+// children.
+func (p *planner) cleanUp(ctx context.Context) *Plan {
+	p.retired = "the policy does not want this owner any more"
+	if !p.snapshot.Retire {
+		p.retired = "its owner is being deleted"
+		if problem := p.protected(ctx); problem != nil {
+			return p.protectedPlan(ctx, problem)
+		}
+	}
+	p.forgetChildren()
+	p.want()
+	if p.ledger.err != nil {
+		p.blockers.add(*p.ledger.problem())
+		return p.cleanupPlan(ctx, false)
+	}
+	gone := p.findEntries()
+	if p.removesAll() {
+		gone = p.findObjects() && gone
+	}
+	p.dropDuplicates()
+	p.removeLeftovers(func(first, then tier) bool {
+		return p.program.Deletion == v1alpha1.DeletionOrdered && first.rank > then.rank
+	})
+	p.actions = p.deletions
+	return p.cleanupPlan(ctx, gone && len(p.leftovers) == 0)
+}
+
+// removesAll says whether also that is removed here which garbage collection would
+// take.
+func (p *planner) removesAll() bool {
+	return p.snapshot.Retire || p.program.Deletion == v1alpha1.DeletionOrdered
+}
+
+// forgetChildren starts anew, with children of which none is wanted.
+func (p *planner) forgetChildren() {
+	p.children = make([]child, len(p.specs))
+	for i, c := range p.specs {
+		p.children[i] = child{Child: c, state: ChildState{ID: c.ID}, unwanted: true}
+	}
+	p.names, p.wants, p.unseen = names{}, nil, nil
+}
+
+// findEntries finds what the inventory has. It returns false if something of it
+// cannot be seen.
+func (p *planner) findEntries() bool {
+	all := true
+	for _, e := range p.ledger.old.Entries {
+		if e.isPlace() || p.isOrphan(e) {
+			continue
+		}
+		in := p.inputAt(p.atOf(e), e.GVK)
+		if in.Blocked != nil {
+			all = p.hides(Want{At: p.atOf(e), GVK: e.GVK}, in.Blocked, e.Rank) && all
+			continue
+		}
+		if obj := p.indexes.find(in.Objects, e.Namespace, e.Name); obj != nil && p.isEntered(e, obj) {
+			p.leave(e.GVK, obj, &e)
+		}
+	}
+	return all
+}
+
+// findObjects finds what has an ownerReference. It returns false if something of it
+// cannot be seen.
+func (p *planner) findObjects() bool {
+	all := true
+	for _, w := range p.wants {
+		if w.Names != nil {
+			continue
+		}
+		if in := p.inputAt(w.At, w.GVK); in.Blocked != nil {
+			rank := 0
+			if c := p.child(w.Child); c != nil {
+				rank = p.rank(c)
+			}
+			all = p.hides(w, in.Blocked, rank) && all
+			continue
+		}
+		p.pruneAt(w)
+	}
+	return all
+}
+
+// hides notes that a place cannot be seen, and returns whether that does not
+// matter: of a kind that is served in no version there is no object.
+func (p *planner) hides(w Want, problem *Problem, rank int) bool {
+	if problem.Gone {
+		p.blockers.add(Problem{Reason: problem.Reason, Message: problem.Message + ": its objects are taken for gone"})
+		return true
+	}
+	p.blockers.add(*problem)
+	p.hidden = append(p.hidden, tier{of: p.child(w.Child), rank: rank, name: fmt.Sprintf("objects of kind %s, which cannot be seen,", w.GVK.Kind)})
+	return false
+}
+
+// cleanupPlan makes the plan; gone says that nothing is left.
+func (p *planner) cleanupPlan(ctx context.Context, gone bool) *Plan {
+	plan := &Plan{Actions: p.actions, Partial: true, Wants: p.wants}
+	if gone {
+		p.setMark(false, "")
+		plan.Done = !p.ledger.isMarked()
+	}
+	plan.Mark = p.mark
+	for i := range p.leftovers {
+		plan.Children = append(plan.Children, p.leftovers[i].state())
+	}
+	p.eachWritten(p.blockers.add)
+	if !plan.Done && len(p.blockers.list) == 0 {
+		p.blockers.add(Problem{Reason: v1alpha1.ReasonDeleting, Message: "all children are gone"})
+	}
+	return p.say(ctx, plan)
+}
+
+// say adds what is said of a deleted owner; of one that is only retired, the status
+// is no longer ours.
+func (p *planner) say(ctx context.Context, plan *Plan) *Plan {
+	plan.Blockers = p.blockers.sorted()
+	if !p.snapshot.Retire && !p.program.Owner.Silent && !plan.Done {
+		plan.Conditions = p.conditions(ctx, true, true)
+	}
+	return plan
+}
+
+func (l *leftover) state() ChildState {
+	s := ChildState{ID: l.id, Name: l.obj.GetName(), Namespace: l.obj.GetNamespace(), State: Deleting, Reason: v1alpha1.ReasonDeleting}
+	if l.merged {
+		s.Message = "the fields that were merged into it are taken back"
+	}
+	return s
+}

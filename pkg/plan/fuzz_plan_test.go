@@ -1,0 +1,176 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/policy"
+)
+
+// FuzzInventory reads arbitrary text: what is read is written as text that reads the
+// same, and that is the same once more.
+func FuzzInventory(f *testing.F) {
+	f.Add("")
+	f.Add(`{"policy":"test"}`)
+	f.Add(`{"policy":"test","claim":"0123456789abcdef","groups":[{"child":"c","apiVersion":"v1","kind":"Pod","merged":true,"rank":2,"objects":["a/b/c"]},{"child":"c","apiVersion":"a.b/v1","kind":"Pod","objects":["a//","a/x/"]}]}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		inv, err := ParseInventory(text)
+		if err != nil {
+			if len(inv.Entries) > 0 || inv.Claim != "" || inv.Policy != "" {
+				t.Fatalf("what cannot be read gives %v", inv)
+			}
+			return
+		}
+		written := inv.String()
+		again, err := ParseInventory(written)
+		if err != nil || again.String() != written || len(again.Entries) != len(inv.Entries) {
+			t.Fatalf("%q was written as %q, and read as %v, %v", text, written, again, err)
+		}
+		for i, e := range again.Entries {
+			if e != inv.Entries[i] {
+				t.Fatalf("entry %v was read as %v", inv.Entries[i], e)
+			}
+		}
+	})
+}
+
+// FuzzOwnership lets anybody write anything into an object and the owner's record, but
+// for the claim, which they do not know. Nothing then is ours but what has the
+// owner's uid in its controller reference.
+func FuzzOwnership(f *testing.F) {
+	f.Add(`{"metadata":{"name":"web","namespace":"other","uid":"u","labels":{"ambit.dev/owner-uid":"owner-uid"},"annotations":{"ambit.dev/claim":"x"}}}`, "other/web/u", "")
+	f.Add(`{"metadata":{"ownerReferences":[{"uid":"owner-uid","controller":true}]}}`, "a/b/", "x")
+	f.Add(`{"metadata":{"ownerReferences":[null,{"uid":"","controller":true},{"uid":"owner-uid"}],"annotations":{"ambit.dev/claim":null}}}`, "//", "")
+	f.Fuzz(func(t *testing.T, object, entry, ensuredBy string) {
+		obj, ok := parse(object)
+		if !ok {
+			t.Skip()
+		}
+		const secret = "a claim that nobody but ambit knows"
+		record, err := json.Marshal(map[string]any{"policy": "test", "claim": secret, "groups": []any{
+			map[string]any{"child": "web", "apiVersion": "v1", "kind": "Widget", "objects": []string{entry}},
+		}})
+		if err != nil || strings.Contains(object, "owner-uid\"") && strings.Contains(object, "controller") {
+			t.Skip()
+		}
+		owner := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
+			"uid": "owner-uid", "annotations": map[string]any{v1alpha1.AnnotationChildren: string(record)},
+		}}}
+		p := &planner{owner: "owner-uid", ledger: openLedger("test", owner)}
+		gvk := Entry{GVK: entryOf("", "v1", "Widget", "").GVK}.GVK
+		if p.isOurs(gvk, obj) {
+			t.Errorf("%s counts as ours by the entry %q", object, entry)
+		}
+		if IsOurs(obj, types.UID("")) {
+			t.Errorf("%s is of an owner without a uid", object)
+		}
+	})
+}
+
+// FuzzMake makes plans of arbitrary objects in the places of a program that uses the
+// whole language, for owners in any state: no panic, the same inputs give the same
+// plan, and nothing is deleted or released that is not provably ours.
+func FuzzMake(f *testing.F) {
+	f.Add(`{"spec":{"size":3,"names":["a","b"]}}`, `[{"metadata":{"name":"a","namespace":"other"}}]`, "", byte(0))
+	f.Add(`{"spec":{"size":3,"names":["a",null,1]},"metadata":{"deletionTimestamp":"x","finalizers":["ambit.dev/cleanup"]}}`,
+		`[{"metadata":{"name":"web","namespace":"default","uid":"u","ownerReferences":[{"uid":"owner-uid","controller":true}]}}]`, "other/a/", byte(1))
+	f.Add(`{"spec":null,"metadata":{"finalizers":[null]}}`, `[null,{},{"metadata":[]}]`, "//", byte(7))
+	program := wholeLanguage(f)
+	f.Fuzz(func(t *testing.T, owner, objects, entry string, flags byte) {
+		o := &operator{world: &world{}, program: program, writes: -1}
+		if !o.fuzz(owner, objects, entry) {
+			t.Skip()
+		}
+		o.retire = flags&1 > 0
+		p := o.observeAll(t)
+		if again := o.make(t); again.String() != p.String() {
+			t.Fatalf("two plans:\n%s\n%s", p, again)
+		}
+		ledger := &planner{owner: "owner-uid", ledger: openLedger(program.Name, o.owner)}
+		for _, a := range p.Actions {
+			obj := o.world.findUID(a.GVK.Kind, a.UID)
+			switch a.Verb {
+			case Delete, Apply:
+				if obj == nil || !IsOurs(obj, "owner-uid") && !ledger.isClaimed(a.GVK, obj) {
+					t.Fatalf("this is not ours: %s", a.title())
+				}
+			case Merge, Release:
+				if obj == nil || a.Manager != v1alpha1.MergeManager("test", "owner-uid") {
+					t.Fatalf("this merges into nothing, or as somebody else: %s", a.title())
+				}
+			}
+		}
+	})
+}
+
+func wholeLanguage(t testing.TB) *policy.Program {
+	return compile(t, `protect: {while: owner.spec.size > 100}
+children:
+- id: web
+  template: {apiVersion: v1, kind: Widget, metadata: {name: web}, spec: {size: "${owner.spec.size}"}}
+- id: each
+  forEach: {as: s, in: owner.spec.names}
+  keep: 1
+  template: {apiVersion: v1, kind: Widget, metadata: {name: "${s}", namespace: other}, spec: {list: [{name: "${s}"}]}}
+- id: added
+  existing: Merge
+  template: {apiVersion: v1, kind: Widget, metadata: {name: theirs}, spec: {size: "${owner.spec.size}"}}
+- id: left
+  onDelete: Orphan
+  existing: Adopt
+  dependsOn: [web]
+  template: {apiVersion: v1, kind: Gadget, metadata: {name: left}}
+`)
+}
+
+// fuzz puts the owner and the objects into the world.
+func (o *operator) fuzz(owner, objects, entry string) bool {
+	parsed, ok := parse(owner)
+	var list []map[string]any
+	if !ok || json.Unmarshal([]byte(objects), &list) != nil || len(list) > 20 {
+		return false
+	}
+	meta := submap(parsed.Object, "metadata")
+	meta["uid"], meta["namespace"], meta["name"] = "owner-uid", "default", "sample"
+	if entry != "" {
+		inv := Inventory{Policy: "test", Claim: testClaim, Entries: []Entry{entryOf("each", "v1", "Widget", entry)}}
+		submap(meta, "annotations")[v1alpha1.AnnotationChildren] = inv.String()
+	}
+	o.owner = parsed
+	for i, object := range list {
+		obj := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": []string{"Widget", "Gadget"}[i%2]}}
+		for _, key := range []string{"metadata", "spec", "data"} {
+			if object[key] != nil {
+				obj.Object[key] = object[key]
+			}
+		}
+		submap(obj.Object, "metadata")["uid"] = fmt.Sprintf("uid-%d", i)
+		o.world.objects = append(o.world.objects, obj)
+	}
+	return true
+}
+
+// observeAll plans until nothing else is wanted, and takes the last plan as it is.
+func (o *operator) observeAll(t testing.TB) *Plan {
+	p := o.make(t)
+	for range 5 {
+		o.wants = p.Wants
+		p = o.make(t)
+	}
+	return p
+}
+
+func (w *world) findUID(kind string, uid types.UID) *unstructured.Unstructured {
+	for _, obj := range w.objects {
+		if obj.GetKind() == kind && obj.GetUID() == uid {
+			return obj
+		}
+	}
+	return nil
+}

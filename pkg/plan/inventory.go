@@ -1,0 +1,115 @@
+package plan
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Inventory is what the annotation ambit.dev/children of an owner says: where the
+// owner has objects that its ownerReference cannot lead to. It is written before
+// the objects are.
+type Inventory struct {
+	// Policy is the name of the policy that has written it: the finalizer beside it is
+	// that policy's. No other one changes anything of either.
+	Policy string
+	// Claim is the secret of ClaimOf: random text of at least 16 characters; empty if
+	// there are no entries.
+	Claim string
+	// Entries are sorted by kind, namespace and name; there is one for an object.
+	Entries []Entry
+}
+
+// Entry is one object of an inventory, or a place.
+type Entry struct {
+	// Child is the id of the child.
+	Child     string
+	GVK       schema.GroupVersionKind
+	Namespace string
+	// Name is empty for a place: there may be objects of the child in the namespace
+	// that have an ownerReference. A place is where to look, and proves nothing.
+	Name string
+	// UID is empty as long as the object is only about to be made. For a merged
+	// object it is that of the object that we have fields in.
+	UID types.UID
+	// Merged: the object is somebody else's, and has fields of ours.
+	Merged bool
+	// Orphan: it is left behind when it is no longer wanted.
+	Orphan bool
+	// Rank is the place of the child in the order of the program: what has a higher
+	// rank is deleted first.
+	Rank int
+}
+
+// isPlace says whether the entry is no object but a place.
+func (e Entry) isPlace() bool { return e.Name == "" }
+
+// ClaimOf returns the value of the annotation ambit.dev/claim on an object: only
+// who knows the owner's claim can make it, and it holds for no other object.
+func (inv Inventory) ClaimOf(kind schema.GroupKind, namespace, name string) string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{inv.Claim, kind.Group, kind.Kind, namespace, name}, "\x00")))
+	return hex.EncodeToString(sum[:])[:32]
+}
+
+// minClaim is the least length of a claim.
+const minClaim = 16
+
+// validate says what is wrong with the inventory. It sorts the entries.
+func (inv *Inventory) validate() error {
+	switch {
+	case inv.Policy == "":
+		return errors.New("the policy is missing")
+	case len(inv.Entries) == 0 && inv.Claim != "":
+		return errors.New("it has a claim, but no entries")
+	case len(inv.Entries) > 0 && len(inv.Claim) < minClaim:
+		return fmt.Errorf("the claim has %d characters, want at least %d", len(inv.Claim), minClaim)
+	}
+	for _, e := range inv.Entries {
+		if err := e.validate(); err != nil {
+			return fmt.Errorf("entry %q of child %q: %w", e.text(), e.Child, err)
+		}
+	}
+	slices.SortFunc(inv.Entries, compareEntries)
+	for i := 1; i < len(inv.Entries); i++ {
+		if a, b := inv.Entries[i-1], inv.Entries[i]; compareEntries(a, b) == 0 {
+			return fmt.Errorf("entry %q of child %q is there twice", b.text(), b.Child)
+		}
+	}
+	return nil
+}
+
+func (e Entry) validate() error {
+	switch {
+	case e.Child == "":
+		return errors.New("the child is missing")
+	case e.GVK.Kind == "" || e.GVK.Version == "":
+		return errors.New("the kind is missing")
+	case e.Rank < 0:
+		return errors.New("the rank is negative")
+	case strings.ContainsAny(e.Namespace+e.Name, "/\x00"):
+		return errors.New("this is no name")
+	case e.isPlace() && (e.Namespace == "" || e.UID != "" || e.Merged || e.Orphan):
+		return errors.New("this is no place")
+	case e.Merged && e.UID == "":
+		return errors.New("the uid is missing")
+	}
+	return nil
+}
+
+// compareEntries orders entries; it is 0 for the same object, and for the same
+// place of the same child.
+func compareEntries(a, b Entry) int {
+	order := cmp.Or(cmp.Compare(a.GVK.Kind, b.GVK.Kind), cmp.Compare(a.GVK.Group, b.GVK.Group),
+		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	if order == 0 && a.isPlace() {
+		return cmp.Compare(a.Child, b.Child)
+	}
+	return order
+}

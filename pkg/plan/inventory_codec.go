@@ -1,0 +1,128 @@
+package plan
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// record is the text form of an inventory. Objects that have the rest in common
+// are together, because annotations have at most 256 KiB.
+type record struct {
+	Policy string  `json:"policy"`
+	Claim  string  `json:"claim,omitempty"`
+	Groups []group `json:"groups,omitempty"`
+}
+
+// group is objects of one child and kind; each as `namespace/name/uid`.
+type group struct {
+	Child      string   `json:"child"`
+	APIVersion string   `json:"apiVersion"`
+	Kind       string   `json:"kind"`
+	Merged     bool     `json:"merged,omitempty"`
+	Orphan     bool     `json:"orphan,omitempty"`
+	Rank       int      `json:"rank,omitempty"`
+	Objects    []string `json:"objects"`
+}
+
+// ParseInventory reads an inventory; that of "" is empty. What String cannot have
+// written is an error: nothing may be concluded from it.
+func ParseInventory(text string) (Inventory, error) {
+	if text == "" {
+		return Inventory{}, nil
+	}
+	inv, err := decodeInventory(text)
+	if err == nil {
+		err = inv.validate()
+	}
+	if err != nil {
+		return Inventory{}, fmt.Errorf("reading the record of children: %w", err)
+	}
+	return inv, nil
+}
+
+func decodeInventory(text string) (Inventory, error) {
+	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
+	decoder.DisallowUnknownFields()
+	var r record
+	if err := decoder.Decode(&r); err != nil {
+		return Inventory{}, err
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return Inventory{}, errors.New("there is text behind it")
+	}
+	inv := Inventory{Policy: r.Policy, Claim: r.Claim}
+	for _, g := range r.Groups {
+		if err := inv.add(g); err != nil {
+			return Inventory{}, err
+		}
+	}
+	return inv, nil
+}
+
+func (inv *Inventory) add(g group) error {
+	version, err := schema.ParseGroupVersion(g.APIVersion)
+	if err != nil {
+		return fmt.Errorf("child %q: %w", g.Child, err)
+	}
+	for _, object := range g.Objects {
+		parts := strings.SplitN(object, "/", 3)
+		if len(parts) != 3 {
+			return fmt.Errorf("entry %q of child %q is not as namespace/name/uid", object, g.Child)
+		}
+		inv.Entries = append(inv.Entries, Entry{
+			Child: g.Child, GVK: version.WithKind(g.Kind), Namespace: parts[0], Name: parts[1], UID: types.UID(parts[2]),
+			Merged: g.Merged, Orphan: g.Orphan, Rank: g.Rank,
+		})
+	}
+	return nil
+}
+
+// String returns the inventory as text: compact, and the same for the same
+// entries; "" for one of no policy.
+func (inv Inventory) String() string {
+	if inv.Policy == "" {
+		return ""
+	}
+	entries := slices.Clone(inv.Entries)
+	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Or(compareGroups(a.group(), b.group()), compareEntries(a, b)) })
+	r := record{Policy: inv.Policy}
+	if len(entries) > 0 {
+		r.Claim = inv.Claim
+	}
+	for _, e := range entries {
+		if n := len(r.Groups); n == 0 || compareGroups(r.Groups[n-1], e.group()) != 0 {
+			r.Groups = append(r.Groups, e.group())
+		}
+		last := &r.Groups[len(r.Groups)-1]
+		last.Objects = append(last.Objects, e.text())
+	}
+	encoded, _ := json.Marshal(r) // strings, numbers and bools only
+	return string(encoded)
+}
+
+func (e Entry) text() string { return e.Namespace + "/" + e.Name + "/" + string(e.UID) }
+
+func (e Entry) group() group {
+	apiVersion, kind := e.GVK.ToAPIVersionAndKind()
+	return group{Child: e.Child, APIVersion: apiVersion, Kind: kind, Merged: e.Merged, Orphan: e.Orphan, Rank: e.Rank}
+}
+
+func compareGroups(a, b group) int {
+	number := func(flag bool) int {
+		if flag {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Child, b.Child), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.APIVersion, b.APIVersion),
+		cmp.Compare(number(a.Merged), number(b.Merged)), cmp.Compare(number(a.Orphan), number(b.Orphan)))
+}

@@ -1,0 +1,48 @@
+package plan
+
+import (
+	"context"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+)
+
+// protected says why the deletion of the owner is held back; nil if it is not. The
+// children are decided for what expressions see of them.
+func (p *planner) protected(ctx context.Context) *Problem {
+	protect := p.program.Protect
+	switch {
+	case protect == nil:
+		return nil
+	case protect.While == nil:
+		return &Problem{Reason: v1alpha1.ReasonProtected, Terminal: true,
+			Message: "the policy does not compile, so that it cannot be said whether it still protects the owner: mend the policy, or run `ambit cleanup` with it"}
+	}
+	p.decideAll(ctx)
+	p.forgetBlocked()
+	holds, f := evaluate(&p.scope, "protect.while", protect.While, func() (bool, error) { return protect.While.EvalBool(ctx, p.scope.vars) })
+	switch unseen := p.unseenBy(protect.While); {
+	case f != nil && unseen != nil:
+		return &Problem{Reason: unseen.Reason, Denied: unseen.Denied, Terminal: unseen.Terminal,
+			Message: "whether the owner is protected is not known: " + unseen.Message}
+	case f != nil:
+		return &Problem{Reason: v1alpha1.ReasonProtected, Message: "whether the owner is protected cannot be said: " + f.text}
+	case !holds:
+		return nil
+	}
+	return &Problem{Reason: v1alpha1.ReasonProtected, Message: p.protectMessage(ctx)}
+}
+
+func (p *planner) protectMessage(ctx context.Context) string {
+	message := "the owner is protected as long as " + oneLine(p.program.Protect.While.Source())
+	if f := p.textOf(ctx, "protect.message", p.program.Protect.Message, &message); f != nil {
+		return message + " (" + f.text + ")"
+	}
+	return message
+}
+
+// protectedPlan leaves everything as it is, and says why.
+func (p *planner) protectedPlan(ctx context.Context, problem *Problem) *Plan {
+	p.want()
+	p.blockers.add(*problem)
+	return p.say(ctx, &Plan{Partial: true, Wants: p.wants, Children: p.states()})
+}

@@ -1,0 +1,86 @@
+package plan
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+)
+
+// At is a place in which the objects of a child are looked for.
+type At struct {
+	// Child is the id of a child, or of an ensured object. For objects that no child
+	// of the program has any more it is a text that is no id, and that says nothing
+	// but which place of a Want is meant.
+	Child string
+	// Namespace is empty for kinds without namespaces.
+	Namespace string
+}
+
+// Snapshot is what is known about one owner and its surroundings at one moment.
+// The planner changes nothing in it, and a plan shares no object with it but
+// leaf values.
+type Snapshot struct {
+	// Owner may be projected to the fields that the program reads, and metadata.
+	// Required for Make; nil for Ensure.
+	Owner *unstructured.Unstructured
+	// Namespaced says of the kinds of children whether their objects live in
+	// namespaces. A kind that is not there is not known yet, or not served:
+	// Children[At{id, ""}] may say why in its Blocked.
+	Namespaced map[schema.GroupVersionKind]bool
+	// Children holds, by place, the observed objects of the child's kind there that
+	// carry the policy's and the owner's labels, or more; for a Want with Names,
+	// those of the named objects that exist. Places of one kind may share one Input.
+	// A place that is wanted and not there counts as not observed yet.
+	Children map[At]Input
+	// Watches holds, by watch id, the candidates of that watch. The planner applies
+	// the exact selector and the filter, and sorts by namespace and name. A watch
+	// without an Input counts as not observed yet.
+	Watches map[string]Input
+	// Retire: the policy does not want this owner any more, because it no longer
+	// matches, is out of the scope, or the policy itself goes. All that is ours is
+	// removed as onDelete says, also what garbage collection would take.
+	Retire bool
+	// Claim is a fresh random text of at least 16 characters, for the record of an
+	// owner that has none. What needs a record waits as long as it is empty.
+	Claim string
+	// Problems says, by Action.Key, how this pass's write ended if it did not
+	// succeed. No action with that key is planned, and the problem is reported. Under
+	// KeyOwner it is the same for Plan.Mark. Other keys are reported as they are. May
+	// be nil.
+	Problems map[string]Problem
+	// Standing are problems that hold whatever is written: rights that are missing.
+	// They are reported, and hold nothing back: what is permitted goes on.
+	Standing []Problem
+	// Settled holds, by the uid of a child, the digest of a difference that is
+	// known to stay whatever is applied, because the API server changes the value
+	// back. Such a difference is no action. May be nil.
+	Settled map[types.UID]string
+}
+
+// KeyOwner is the key in Snapshot.Problems of the owner's metadata.
+const KeyOwner = "owner"
+
+// Input is a set of observed objects, in any order.
+type Input struct {
+	// Objects are shared with the cache and are not changed.
+	Objects []*unstructured.Unstructured
+	// Blocked is nil if Objects is complete. Otherwise it says why it is not, and
+	// nothing may be concluded from what is absent.
+	Blocked *Problem
+}
+
+// Problem is something that stands in the way.
+type Problem struct {
+	// Reason is one of v1alpha1.Reason*. Required.
+	Reason string
+	// Message names what blocks, for users.
+	Message string
+	// Terminal is true if waiting will not mend it: somebody has to act.
+	Terminal bool
+	// Gone: the kind is served in no version, so that there is no object of it.
+	Gone bool
+	// Denied are the accesses that were refused, if that is the problem.
+	Denied []v1alpha1.DeniedAccess
+}

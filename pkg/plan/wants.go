@@ -1,0 +1,118 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/policy"
+)
+
+// home returns the place in which all objects of a child are; false if that is not
+// known before they are rendered.
+func (p *planner) home(c *policy.Child) (At, bool) {
+	namespaced, known := p.snapshot.Namespaced[c.GVK]
+	switch {
+	case !known:
+		return At{Child: c.ID}, true
+	case c.Existing == v1alpha1.ExistingMerge, namespaced && (p.namespace == "" || c.Elsewhere):
+		return At{}, false
+	case namespaced:
+		return At{Child: c.ID, Namespace: p.namespace}, true
+	}
+	return At{Child: c.ID}, true
+}
+
+// atOf is the place of an entry: that of its child, if the child is still there and
+// of the same kind; else one for all such leftovers of the kind.
+func (p *planner) atOf(e Entry) At {
+	c := p.spec(e.Child)
+	if c != nil && c.GVK.GroupKind() == e.GVK.GroupKind() && (c.Existing == v1alpha1.ExistingMerge) == e.Merged {
+		return At{Child: e.Child, Namespace: e.Namespace}
+	}
+	return leftoverAt(e)
+}
+
+// leftoverAt is the place of entries without a child; its Child is no identifier.
+func leftoverAt(e Entry) At {
+	if e.Merged {
+		return At{Child: e.GVK.String() + ", merged", Namespace: e.Namespace}
+	}
+	return At{Child: e.GVK.String(), Namespace: e.Namespace}
+}
+
+// want lists the places to observe.
+func (p *planner) want() {
+	p.wants = make([]Want, 0, len(p.children)+len(p.ledger.old.Entries))
+	for i := range p.children {
+		c := &p.children[i]
+		home, ok := p.home(c.Child)
+		if ok {
+			p.wants = append(p.wants, Want{At: home, GVK: c.GVK})
+		}
+		for k := range c.items {
+			if it := &c.items[k]; it.at.Child != "" && (!ok || it.at != home) {
+				p.wantItem(c, it)
+			}
+		}
+	}
+	p.wantEntries()
+	p.sortWants()
+}
+
+func (p *planner) wantItem(c *child, it *item) {
+	w := Want{At: it.at, GVK: c.GVK}
+	if it.tie == merged {
+		w.Names = []string{it.state.Name}
+	}
+	p.wants = append(p.wants, w)
+}
+
+func (p *planner) wantEntries() {
+	for _, e := range p.ledger.old.Entries {
+		w := Want{At: p.atOf(e), GVK: e.GVK}
+		if c := p.spec(w.Child); c != nil {
+			w.GVK = c.GVK
+		}
+		if e.Merged {
+			w.Names = []string{e.Name}
+		}
+		p.wants = append(p.wants, w)
+	}
+}
+
+// sortWants sorts, and joins the names of a place.
+func (p *planner) sortWants() {
+	slices.SortFunc(p.wants, func(a, b Want) int {
+		return cmp.Or(cmp.Compare(a.Child, b.Child), cmp.Compare(a.Namespace, b.Namespace), slices.Compare(a.Names, b.Names))
+	})
+	joined := p.wants[:0]
+	for _, w := range p.wants {
+		if n := len(joined); n == 0 || joined[n-1].At != w.At {
+			joined = append(joined, w)
+			continue
+		}
+		last := &joined[len(joined)-1]
+		if len(w.Names) > 0 && last.Names[len(last.Names)-1] != w.Names[0] {
+			last.Names = append(last.Names, w.Names...)
+		}
+	}
+	p.wants = joined
+}
+
+// blockedPlace returns why a place of a child cannot be seen; nil if all can.
+func (p *planner) blockedPlace(c *child) *Problem {
+	if home, ok := p.home(c.Child); ok {
+		if in := p.inputAt(home, c.GVK); in.Blocked != nil {
+			return in.Blocked
+		}
+	}
+	for i := range c.items {
+		if it := &c.items[i]; it.at.Child != "" {
+			if in := p.inputAt(it.at, c.GVK); in.Blocked != nil {
+				return in.Blocked
+			}
+		}
+	}
+	return nil
+}
