@@ -1,0 +1,114 @@
+package rbac
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/ambit-dev/ambit/pkg/policy"
+)
+
+// Everywhere is the namespace of a right in all namespaces, and of a right on
+// what has no namespace.
+const Everywhere = ""
+
+// Request says what to grant for which policy.
+type Request struct {
+	// Program is the policy. Required.
+	Program *policy.Program
+	// Kind says what each kind of the program is. Required.
+	Kind func(schema.GroupVersionKind) Kind
+	// Own is Ambit itself. It gets all rights, unless the policy names a
+	// ServiceAccount: then that gets them, and Own the right to act as it.
+	Own Subject
+	// Namespaces are those to work in, each once; Everywhere among them: all. Empty:
+	// in none, which leaves what has no namespace, and what is elsewhere.
+	Namespaces []string
+	// Elsewhere are the namespaces for what only owners say the namespace of, and
+	// Searched those in which watches look that look in all. Each once; Everywhere
+	// among them: all.
+	Elsewhere, Searched []string
+	// FindOwners adds the right to find owners in all namespaces: list and watch, and
+	// no more.
+	FindOwners bool
+	// OwnersEverywhere gives the rights on owners and their status cluster-wide, and
+	// the others by namespace.
+	OwnersEverywhere bool
+	// Finalizers also gives `update` on the finalizers of owners: the admission
+	// plugin OwnerReferencesPermissionEnforcement asks for it.
+	Finalizers bool
+	// ByName: of what has no namespace, where the policy fixes the name, only that
+	// object may be read, changed and removed, as far as RBAC can say so. It is for an
+	// Ambit that asks by name what it may do: one that does not takes such rights for
+	// none.
+	ByName bool
+}
+
+// Grant is what one subject needs in one place.
+type Grant struct {
+	// Policy is the name of the policy that needs it; empty: it is for Ambit as a
+	// whole.
+	Policy string
+	// Name is that of the Role and the binding: it follows from the policy's name,
+	// and no other policy's is the same.
+	Name string
+	// Subject is who gets it.
+	Subject Subject
+	// Namespace may be Everywhere.
+	Namespace string
+	// Rules are in the order of policy.Program.Needs, one for each resource,
+	// subresource and name; what is handed out stands with who hands it out.
+	Rules []Rule
+}
+
+// Needed returns the least that the policy needs, by place: Everywhere first,
+// then the namespaces in the order of the request, then others that the policy names,
+// then the right to act as the policy's ServiceAccount. Grants without rules are left
+// out, and so is in a namespace what is granted Everywhere. The remarks are sentences
+// without a full stop: what somebody has to know of these rights, and what is needed
+// and not in them.
+func Needed(ctx context.Context, r Request) (grants []Grant, remarks []string) {
+	s := r.search(ctx)
+	firm, all := s.at(Everywhere), s.at(Everywhere)
+	if r.FindOwners && r.isNamespaced(r.Program.Owner.GVK) {
+		owners, _ := Finding(r)
+		all = slices.Concat(owners.Rules, all)
+	}
+	grants = append(grants, r.grant(Everywhere, tidy(all, nil)))
+	for _, place := range s.places() {
+		grants = append(grants, r.grant(place, tidy(s.at(place), firm)))
+	}
+	grants = append(grants, r.impersonation())
+	return slices.DeleteFunc(grants, func(g Grant) bool { return len(g.Rules) == 0 }), s.remarks
+}
+
+// grant is what the policy's subject gets in a namespace.
+func (r Request) grant(namespace string, rules []Rule) Grant {
+	return Grant{Policy: r.Program.Name, Name: "ambit-" + r.Program.Name, Subject: r.subject(), Namespace: namespace, Rules: rules}
+}
+
+// subject is who the policy acts as.
+func (r Request) subject() Subject {
+	if r.Program.ServiceAccount == "" {
+		return r.Own
+	}
+	return Subject{Namespace: r.Program.Namespace, Name: r.Program.ServiceAccount}
+}
+
+// isNamespaced says whether objects of a kind are in namespaces.
+func (r Request) isNamespaced(gvk schema.GroupVersionKind) bool { return r.Kind(gvk).Namespaced }
+
+// impersonation is the right to act as the policy's ServiceAccount, and to see
+// that it is there; without rules if the policy names none. The name has a colon:
+// names of policies have not.
+func (r Request) impersonation() Grant {
+	g := Grant{Policy: r.Program.Name, Name: "ambit-" + r.Program.Name + ":impersonate", Subject: r.Own, Namespace: r.Program.Namespace}
+	if name := r.Program.ServiceAccount; name != "" {
+		g.Rules = []Rule{{
+			Resource: "serviceaccounts", Name: name,
+			Verbs: []string{"list", "watch", "impersonate"}, Parts: []string{"serviceAccountName"},
+		}}
+	}
+	return g
+}
