@@ -2,13 +2,18 @@ package engine
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -16,22 +21,32 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/pkg/watch"
 )
 
 // Options are the inputs of an Engine.
 type Options struct {
-	// Programs are the policies to run; policy.Together says which can.
-	Programs []*policy.Program
+	// Programs are the policies to run at first, and Retire those to clean up after, as in
+	// Engine.Set. Both may be empty.
+	Programs, Retire []*policy.Program
 	// Streams are the informers. The caller starts them, before the engine, and
 	// stops them after it. Required.
 	Streams *watch.Streams
-	// Client writes children and statuses. Required.
-	Client dynamic.Interface
+	// Access says what may be done. The caller starts and stops it as Streams.
+	// Required.
+	Access *access.Reviewer
+	// Clients returns the client that writes children and statuses as an identity,
+	// as watch.Key has it. It is called for each write: share clients there. Required.
+	Clients func(identity string) (dynamic.Interface, error)
 	// Mapper finds the resources behind kinds. It may make requests. Required.
 	Mapper meta.RESTMapper
-	// Identity is the user name that Client and Streams act as, for messages.
+	// Served asks the API server in which versions it serves a kind now; nothing of the
+	// answer is older than the call. It is empty, without an error, if it serves none. Nil
+	// means Mapper.RESTMappings.
+	Served func(context.Context, schema.GroupKind) ([]*meta.RESTMapping, error)
+	// Identity is the user name of Ambit's own account, for messages.
 	Identity string
 	// Namespaces limits all policies to these namespaces. Empty: no limit.
 	Namespaces []string
@@ -39,6 +54,13 @@ type Options struct {
 	Concurrency int
 	// Logger is for people. The zero Logger writes nothing.
 	Logger logr.Logger
+	// Random returns a text of 128 random bits or more, for the records of owners. It
+	// must be safe for concurrent use. Nil means crypto/rand.Text.
+	Random func() string
+	// Meter is told what the engine does. Nil: nobody is.
+	Meter Meter
+	// Tracer makes a span of each pass, plan and write. Nil: none.
+	Tracer trace.Tracer
 	// Clock is the time of conditions and backoffs. Nil means the real one.
 	Clock clock.Clock
 }
@@ -48,16 +70,24 @@ const defaultConcurrency = 10
 // Engine runs policies. Create it with New; Start may be called once. It is
 // safe for concurrent use.
 type Engine struct {
-	options   Options
-	kinds     *kinds
-	operators map[string]*operator // by Key.Policy; not changed after New
-	queue     atomic.Pointer[workqueue.TypedRateLimitingInterface[Key]]
+	options  Options
+	kinds    *kinds
+	triggers *triggers
+	arrivals *arrivals
+	versions *versions
+	began    time.Time
+	lane     lane
+	events   events
+	tracer   trace.Tracer
+	queue    atomic.Pointer[workqueue.TypedRateLimitingInterface[Key]]
+	// setting is held while policies are replaced, and while Start gives all back.
+	setting sync.Mutex
 }
 
 // New checks the options and makes an engine. It starts nothing.
 func New(o Options) (*Engine, error) {
-	if o.Streams == nil || o.Client == nil || o.Mapper == nil {
-		return nil, fmt.Errorf("making an engine: Streams, Client and Mapper are required")
+	if o.Streams == nil || o.Access == nil || o.Clients == nil || o.Mapper == nil {
+		return nil, fmt.Errorf("making an engine: Streams, Access, Clients and Mapper are required")
 	}
 	if o.Concurrency == 0 {
 		o.Concurrency = defaultConcurrency
@@ -65,14 +95,17 @@ func New(o Options) (*Engine, error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	e := &Engine{options: o, operators: map[string]*operator{}}
-	e.kinds = newKinds(o.Mapper, o.Clock, e.enqueuePolicies)
-	if err := policy.Together(o.Programs); err != nil {
-		return nil, fmt.Errorf("making an engine: %w", err)
+	if o.Tracer == nil {
+		o.Tracer = noop.NewTracerProvider().Tracer("")
 	}
-	for _, program := range o.Programs {
-		op := newOperator(e, program)
-		e.operators[op.id] = op
+	if o.Random == nil {
+		o.Random = rand.Text
+	}
+	e := &Engine{options: o, began: o.Clock.Now(), tracer: o.Tracer, versions: newVersions()}
+	e.kinds = newKinds(o, e.kindsChanged)
+	e.triggers, e.arrivals = newTriggers(e), newArrivals(e)
+	if err := e.Set(o.Programs, o.Retire); err != nil {
+		return nil, fmt.Errorf("making an engine: %w", err)
 	}
 	return e, nil
 }
@@ -100,45 +133,63 @@ func (e *Engine) Start(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var background sync.WaitGroup
-	background.Go(func() { e.kinds.run(ctx) })
+	background.Go(func() { e.kinds.run(ctx, e.arrivals.missing) })
+	background.Go(func() { e.triggers.run(ctx) })
+	background.Go(func() { e.arrivals.run(ctx) })
 	err = c.Start(ctx)
 	stop()
 	background.Wait()
-	for _, op := range e.operators {
-		op.release()
-	}
+	e.setting.Lock()
+	defer e.setting.Unlock()
+	e.release(slices.Concat(e.versions.clearOlder(), e.versions.all()))
 	return err
 }
 
 // begin receives the queue when the controller starts.
 func (e *Engine) begin(_ context.Context, queue workqueue.TypedRateLimitingInterface[Key]) error {
 	e.queue.Store(&queue)
-	e.enqueuePolicies()
+	for _, op := range e.versions.all() {
+		e.enqueue(Key{Policy: op.id})
+	}
 	return nil
 }
 
-func (e *Engine) enqueuePolicies() {
-	for id := range e.operators {
-		e.enqueue(Key{Policy: id})
+// kindsChanged is called when kinds were found, or were found to be missing: policies that
+// have to do with one look at all of their owners anew.
+func (e *Engine) kindsChanged(news map[schema.GroupKind]bool) {
+	e.arrivals.look(e.kinds.anyMissing())
+	for _, op := range e.versions.all() {
+		if op.isAbout(news) {
+			op.anew.Store(true)
+			e.enqueue(Key{Policy: op.id})
+		}
 	}
 }
 
 // enqueue never blocks.
 func (e *Engine) enqueue(key Key) {
 	if queue := e.queue.Load(); queue != nil {
+		e.noteEvent(key)
 		(*queue).Add(key)
 	}
 }
 
+// reconcile works on a key. Until it returns nobody else has the key, so that an owner is
+// never worked on by two versions of a policy at a time. A key of a policy that is gone
+// is nothing.
 func (e *Engine) reconcile(ctx context.Context, key Key) (reconcile.Result, error) {
-	op, ok := e.operators[key.Policy]
-	if !ok {
+	ctx = e.withEvent(ctx, key)
+	op := e.versions.enter(key.Policy)
+	if op == nil {
 		return reconcile.Result{}, nil
 	}
+	defer e.leave(op, key)
 	if key.Name == "" {
-		return reconcile.Result{}, op.reconcile(ctx)
+		wait := op.reconcile(ctx)
+		return reconcile.Result{RequeueAfter: soonest(wait, e.settle(op))}, nil
 	}
 	wait, err := op.reconcileOwner(ctx, key)
+	e.settle(op)
 	return reconcile.Result{RequeueAfter: wait}, err
 }
 

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -29,12 +31,13 @@ type projection struct {
 
 func keptBy(program *policy.Program, manager string) kept {
 	k := kept{
-		owner:    project(program.Owner.Fields),
+		owner: project(program.Owner.Fields.Union(nil).
+			Add("metadata", "finalizers").Add("metadata", "annotations", v1alpha1.AnnotationChildren)),
 		children: map[schema.GroupVersionKind]projection{},
 		watches:  map[string]projection{},
 		ours:     labels.Set{v1alpha1.LabelPolicy: program.Name}.String(),
 	}
-	for _, child := range program.Children {
+	for _, child := range slices.Concat(program.Children, program.Ensured) {
 		p := project(k.children[child.GVK].fields.Union(plan.Fields(child)))
 		p.form.Manager = manager
 		k.children[child.GVK] = p

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
+
+	"github.com/ambit-dev/ambit/pkg/watch"
 )
 
 // catalogue is a RESTMapper that knows what it is told.
@@ -30,14 +33,19 @@ func (c *catalogue) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.
 	return &meta.RESTMapping{Resource: thing.GroupVersion().WithResource("things"), Scope: meta.RESTScopeNamespace}, nil
 }
 
+// RESTMappings finds no version.
+func (c *catalogue) RESTMappings(gk schema.GroupKind, _ ...string) ([]*meta.RESTMapping, error) {
+	return nil, nil
+}
+
 // TestKinds: the first lookup tells that a kind is missing, it is looked up
 // again until it is there, and then no more.
 func TestKinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		mapper, told := &catalogue{}, atomic.Int32{}
-		k := newKinds(mapper, clock.RealClock{}, func() { told.Add(1) })
-		go k.run(ctx)
+		k := newKinds(Options{Mapper: mapper, Clock: clock.RealClock{}}, func(map[schema.GroupKind]bool) { told.Add(1) })
+		go k.run(ctx, nil)
 
 		if _, ok, err := k.lookup(thing); ok || err != nil {
 			t.Fatalf("before the first lookup: %t, %v, want neither", ok, err)
@@ -66,4 +74,138 @@ func TestKinds(t *testing.T) {
 		cancel()
 		synctest.Wait()
 	})
+}
+
+// TestKindVersions: a kind counts as gone only when no version of it is served, by an
+// answer that is younger than the doubt; one that is served in another version is found
+// there.
+func TestKindVersions(t *testing.T) {
+	beta := schema.GroupVersionKind{Group: thing.Group, Version: "v1beta1", Kind: thing.Kind}
+	mapping := func(gvk schema.GroupVersionKind) *meta.RESTMapping {
+		return &meta.RESTMapping{Resource: gvk.GroupVersion().WithResource("things"), GroupVersionKind: gvk, Scope: meta.RESTScopeNamespace}
+	}
+	for name, c := range map[string]struct {
+		reason string
+		served []*meta.RESTMapping
+		err    error
+		gone   bool
+		other  bool
+	}{
+		"none":         {reason: "no version is served", gone: true},
+		"another":      {reason: "the objects are there, in the other version", served: []*meta.RESTMapping{mapping(thing)}, other: true},
+		"still":        {reason: "discovery is behind: nothing is known", served: []*meta.RESTMapping{mapping(beta), mapping(thing)}},
+		"not answered": {reason: "nothing is known", err: errors.New("no answer")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mapper := &catalogue{}
+			k := newKinds(Options{Mapper: mapper, Clock: clock.RealClock{}, Served: func(context.Context, schema.GroupKind) ([]*meta.RESTMapping, error) {
+				return c.served, c.err
+			}}, nil)
+			k.record(beta, mapping(beta), nil) // that is what it was
+			resource := mapping(beta).Resource
+			since := time.Now()
+			if k.isGone(resource, since) {
+				t.Fatalf("%s: gone before anybody has looked", c.reason)
+			}
+			if news := k.lookupAll(t.Context()); news[beta.GroupKind()] != (c.gone || c.other) {
+				t.Errorf("%s: news %v", c.reason, news)
+			}
+			var other *otherVersion
+			_, ok, err := k.lookup(beta)
+			if errors.As(err, &other) != c.other || ok == c.other {
+				t.Errorf("%s: %t, %v", c.reason, ok, err)
+			}
+			if found, ok := k.anyVersion(beta); !ok || c.other && found.resource.Version != "v1" {
+				t.Errorf("%s: in any version %+v, %t", c.reason, found, ok)
+			}
+			if c.other {
+				return
+			}
+			if gone := k.isGone(resource, since); gone != c.gone {
+				t.Errorf("%s: gone %t", c.reason, gone)
+			}
+			if k.isGone(resource, time.Now().Add(time.Hour)) {
+				t.Errorf("%s: gone by an answer that is older than the doubt", c.reason)
+			}
+		})
+	}
+}
+
+// leaving is a catalogue that knows nothing, and before it says so calls back.
+type leaving struct {
+	catalogue
+	meanwhile func()
+}
+
+func (l *leaving) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	l.meanwhile()
+	return l.catalogue.RESTMapping(gk, versions...)
+}
+
+// TestKindsUnwantedMeanwhile: a kind that nobody needs any more when its lookup is answered
+// is not looked up again.
+func TestKindsUnwantedMeanwhile(t *testing.T) {
+	mapper := &leaving{}
+	k := newKinds(Options{Mapper: mapper, Clock: clock.RealClock{}}, nil)
+	mapper.meanwhile = func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		delete(k.wanted, thing) // as unwant does it
+	}
+	k.lookup(thing)
+	k.lookupAll(t.Context())
+	if k.anyWanted() || k.anyMissing() {
+		t.Error("it is looked up for ever")
+	}
+}
+
+// TestKindMadeAgain: a definition that was deleted and made again with another scope or
+// resource is another kind, whether or not somebody saw that it was gone, and is noticed
+// also where the stream was back first.
+func TestKindMadeAgain(t *testing.T) {
+	before := kind{resource: thing.GroupVersion().WithResource("things"), namespaced: true}
+	for name, after := range map[string]kind{
+		"the same": before, "another scope": {resource: before.resource}, "another resource": {resource: thing.GroupVersion().WithResource("thingies"), namespaced: true},
+	} {
+		for _, seen := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, " ", seen), func(t *testing.T) {
+				var served []*meta.RESTMapping
+				var err error
+				k := newKinds(Options{Mapper: &catalogue{}, Clock: clock.RealClock{}, Served: func(context.Context, schema.GroupKind) ([]*meta.RESTMapping, error) {
+					return served, err
+				}}, nil)
+				mapping := func(k kind) *meta.RESTMapping {
+					scope := meta.RESTScopeRoot
+					if k.namespaced {
+						scope = meta.RESTScopeNamespace
+					}
+					return &meta.RESTMapping{Resource: k.resource, GroupVersionKind: thing, Scope: scope}
+				}
+				k.record(thing, mapping(before), nil)
+				k.isGone(before.resource, time.Now())
+				if seen {
+					k.lookupAll(t.Context())
+					if !k.isGone(before.resource, time.Time{}) {
+						t.Fatal("it is not gone")
+					}
+					k.forget(func() []watch.Key { return nil }) // the stream was back first
+					err = errors.New("no answer")
+					k.lookupAll(t.Context())
+					k.forget(func() []watch.Key { return nil })
+					err = nil
+				}
+				served = []*meta.RESTMapping{mapping(after)}
+				if news := k.lookupAll(t.Context())[thing.GroupKind()]; news != (before != after) {
+					t.Errorf("news: %t", news)
+				}
+				if found, ok, _ := k.lookup(thing); !ok || found != after {
+					t.Errorf("it is %+v, want %+v", found, after)
+				}
+				k.forget(func() []watch.Key { return nil })
+				if len(k.doubts) > 0 {
+					t.Error("a doubt is left")
+				}
+			})
+		}
+	}
 }

@@ -2,14 +2,18 @@ package engine
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/pkg/watch"
 )
 
@@ -24,40 +28,145 @@ const (
 // snapshot is what is known now. Its objects are the cache's own.
 func (p *pass) snapshot() plan.Snapshot {
 	s := p.state.sources
+	r := reader{pass: p, inputs: make([]*plan.Input, len(s.needs))}
 	snap := plan.Snapshot{
-		Owner: p.owner, Problems: p.problems, Settled: p.state.settled,
-		Children: make(map[string]plan.Input, len(s.children)),
+		Owner: p.owner, Problems: p.problems, Standing: s.standing(), Settled: p.state.settled,
+		Namespaced: s.namespaced, Retire: p.retire, Claim: p.claim(),
+		Children: make(map[plan.At]plan.Input, len(s.children)),
 		Watches:  make(map[string]plan.Input, len(s.watches)),
 	}
-	inputs := make([]*plan.Input, len(s.needs)) // children of one kind share their input
-	read := func(at slot) plan.Input {
-		if at.problem != nil {
-			return plan.Input{Blocked: at.problem}
-		}
-		if inputs[at.need] == nil {
-			input := p.input(s.needs[at.need], s.views[at.need])
-			inputs[at.need] = &input
-		}
-		return *inputs[at.need]
+	for at, from := range s.children {
+		snap.Children[at] = r.read(from, at.Namespace)
 	}
-	for _, child := range p.program.Children {
-		snap.Children[child.ID] = withMet(read(s.children[child.ID]), p.met[child.GVK])
+	for id, from := range s.watches {
+		snap.Watches[id] = r.read(from, from.namespace)
 	}
-	for id, at := range s.watches {
-		snap.Watches[id] = read(at)
-	}
+	p.addMet(snap.Children)
+	p.unsettle(snap.Children)
 	return snap
 }
 
-// withMet adds objects that the cache does not show to an input.
-func withMet(in plan.Input, met []*unstructured.Unstructured) plan.Input {
-	if len(met) == 0 {
+// unsettle forgets what the API server made of children that are gone.
+func (p *pass) unsettle(children map[plan.At]plan.Input) {
+	if len(p.state.settled) == 0 {
+		return
+	}
+	there := map[types.UID]bool{}
+	for _, in := range children {
+		if in.Blocked != nil {
+			return // it is not known
+		}
+		for _, obj := range in.Objects {
+			there[obj.GetUID()] = true
+		}
+	}
+	maps.DeleteFunc(p.state.settled, func(uid types.UID, _ string) bool { return !there[uid] })
+}
+
+// claim is random text for an owner that may come to need a record; the same as long as
+// the engine remembers the owner.
+func (p *pass) claim() string {
+	if p.state.claim == "" && p.owner != nil && p.state.sources.records {
+		p.state.claim = p.engine.options.Random()
+	}
+	return p.state.claim
+}
+
+// reader reads slots; needs that several slots have are read once.
+type reader struct {
+	*pass
+	inputs []*plan.Input
+	spaces map[int]map[string][]*unstructured.Unstructured // of wide needs, by namespace
+}
+
+// read returns the input of a slot, of which a wide one is narrowed to a namespace.
+func (r *reader) read(from slot, namespace string) plan.Input {
+	switch {
+	case from.problem != nil:
+		return plan.Input{Blocked: from.problem}
+	case from.wide:
+		return r.narrow(from.from, namespace)
+	case from.to == from.from+1 && !from.scoped:
+		return r.need(from.from)
+	}
+	var all plan.Input
+	for i := from.from; i < from.to; i++ {
+		in := r.need(i)
+		if in.Blocked != nil && !(from.lenient && in.Blocked.Reason == v1alpha1.ReasonForbidden) {
+			return in
+		}
+		for _, obj := range in.Objects {
+			if !from.scoped || !slices.Contains(r.program.Exclude, obj.GetNamespace()) {
+				all.Objects = append(all.Objects, obj)
+			}
+		}
+	}
+	return all
+}
+
+// narrow returns what a wide need shows of one namespace.
+func (r *reader) narrow(need int, namespace string) plan.Input {
+	in := r.need(need)
+	if in.Blocked != nil {
 		return in
 	}
+	byName, ok := r.spaces[need]
+	if !ok {
+		byName = map[string][]*unstructured.Unstructured{}
+		for _, obj := range in.Objects {
+			byName[obj.GetNamespace()] = append(byName[obj.GetNamespace()], obj)
+		}
+		if r.spaces == nil {
+			r.spaces = map[int]map[string][]*unstructured.Unstructured{}
+		}
+		r.spaces[need] = byName
+	}
+	return plan.Input{Objects: byName[namespace]}
+}
+
+func (r *reader) need(i int) plan.Input {
+	if r.inputs[i] == nil {
+		s := r.state.sources
+		input := r.input(s.needs[i], s.views[i])
+		r.inputs[i] = &input
+	}
+	return *r.inputs[i]
+}
+
+// addMet adds objects that the cache does not show.
+func (p *pass) addMet(children map[plan.At]plan.Input) {
+	for _, m := range p.met {
+		for at, in := range children {
+			if at.Namespace == m.object.GetNamespace() && p.kindAt(at) == m.kind {
+				children[at] = withMet(in, m.object)
+			}
+		}
+	}
+}
+
+// kindAt is the kind that is looked for in a place.
+func (p *pass) kindAt(at plan.At) schema.GroupVersionKind {
+	for _, list := range [][]*policy.Child{p.program.Children, p.program.Ensured} {
+		for _, child := range list {
+			if child.ID == at.Child {
+				return child.GVK
+			}
+		}
+	}
+	for _, want := range p.state.wants { // what is left of a child that the policy no longer has
+		if want.At == at && want.Names == nil {
+			return want.GVK
+		}
+	}
+	return schema.GroupVersionKind{}
+}
+
+// withMet adds an object that the cache does not show to an input.
+func withMet(in plan.Input, met *unstructured.Unstructured) plan.Input {
 	in.Objects = slices.DeleteFunc(slices.Clone(in.Objects), func(obj *unstructured.Unstructured) bool {
-		return slices.ContainsFunc(met, func(m *unstructured.Unstructured) bool { return m.GetName() == obj.GetName() })
+		return obj.GetName() == met.GetName() && obj.GetNamespace() == met.GetNamespace()
 	})
-	in.Objects = append(in.Objects, met...)
+	in.Objects = append(in.Objects, met)
 	return in
 }
 
@@ -76,14 +185,14 @@ func (op *operator) blocked(key watch.Key, status watch.Status) *plan.Problem {
 	case watch.Forbidden:
 		return &plan.Problem{
 			Reason: v1alpha1.ReasonForbidden, Terminal: true,
-			Message: fmt.Sprintf("cannot list, watch %s as %s", what, op.engine.options.Identity),
+			Message: fmt.Sprintf("cannot list, watch %s as %s", what, op.user()),
 			Denied:  denied(key, status.Message, "list", "watch"),
 		}
 	case watch.Unauthenticated:
 		return &plan.Problem{Reason: v1alpha1.ReasonUnauthenticated, Terminal: true,
 			Message: fmt.Sprintf("the API server does not accept the identity for watching %s: %s", what, status.Message)}
 	case watch.Missing:
-		return &plan.Problem{Reason: v1alpha1.ReasonKindMissing, Terminal: true,
+		return &plan.Problem{Reason: v1alpha1.ReasonKindMissing, Terminal: true, Gone: op.engine.kinds.isGone(key.GVR, status.Since),
 			Message: fmt.Sprintf("the API server does not serve %s", what)}
 	case watch.Invalid:
 		return &plan.Problem{Reason: v1alpha1.ReasonInvalid, Terminal: true,
@@ -113,13 +222,18 @@ func denied(key watch.Key, message string, verbs ...string) []v1alpha1.DeniedAcc
 	return list
 }
 
-// syncing says whether a stream among the sources may still deliver its first
-// list soon.
-func (s *sources) syncing() bool {
+// syncing says whether a stream among the sources may still deliver its first list
+// soon; and, if none, how long to wait because one was refused so short a while ago
+// that a review may not have confirmed it.
+func (s *sources) syncing(now time.Time) (syncing bool, doubtful time.Duration) {
 	for _, view := range s.views {
-		if status := view.Status(); !status.Synced && !status.State.Final() {
-			return true
+		switch status := view.Status(); {
+		case status.Synced:
+		case !status.State.Final():
+			return true, 0
+		case status.State == watch.Forbidden:
+			doubtful = max(doubtful, confirmGrace-now.Sub(status.Since))
 		}
 	}
-	return false
+	return false, doubtful
 }

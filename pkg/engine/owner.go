@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"maps"
 	"math/rand/v2"
 	"time"
 
@@ -14,16 +15,28 @@ import (
 // ownerState is what the engine remembers of one owner between passes. All of
 // it can be lost without harm: a restart costs at most a few repeated requests.
 // It belongs to the worker that has the owner's key; the queue gives a key to
-// one worker at a time.
+// one worker at a time; but for fare, which mu of the operator guards, and uid.
 type ownerState struct {
 	subscriber ownerSubscriber
+	uid        types.UID // of the owner as of the last pass; set under mu of the operator
+	letGo      types.UID // of an owner that went when its mark was taken away: the cache may still show it
+	fare       fare
 	sources    *sources
-	failures   int       // passes in a row that found the cache behind
-	syncing    time.Time // since when a stream has not delivered its first list; zero if all have
+	// wants are the places that the last plan wanted, beyond those that are known for
+	// sure.
+	wants []plan.Want
+	// claim is random text for the record of an owner that has none.
+	claim string
+	// said is what was logged last to stand in the way.
+	said     *plan.Problem
+	failures int       // passes in a row that found the cache behind
+	syncing  time.Time // since when a stream has not delivered its first list; zero if all have
 	// settled are digests of differences, by uid of the child, that the API server
 	// normalises away: see plan.Snapshot.Settled.
 	settled map[types.UID]string
 	status  settledStatus
+	contest contest
+	lost    time.Time // since when rights are missing for the owner; zero: none are. For metrics.
 	// refused are writes that the API server refused, by the key of the problem.
 	refused map[string]refusal
 }
@@ -33,30 +46,35 @@ type ownerState struct {
 type refusal struct {
 	what     string // which write: equal for equal writes
 	problem  plan.Problem
-	failures int // in a row, of this write
+	rights   *rights // as of then: others, and the write is tried again at once
+	failures int     // in a row, of this write
+	atLeast  time.Duration
 	until    time.Time
 }
 
-// refuse notes that a write was refused, and says whether that is news.
-func (s *ownerState) refuse(key, what string, problem plan.Problem, now time.Time) (news bool) {
-	failures := 0
+// refuse notes that a write was refused, and says whether that is news. Writes that
+// nobody has tried again for a while are not wanted any more.
+func (s *ownerState) refuse(key string, r refusal, now time.Time) (news bool) {
+	maps.DeleteFunc(s.refused, func(_ string, r refusal) bool { return now.Sub(r.until) > retryMax })
 	before, ok := s.refused[key]
-	if ok && before.what == what {
-		failures = before.failures + 1
+	if ok && before.what == r.what {
+		r.failures = before.failures + 1
 	}
-	s.refused[key] = refusal{what: what, problem: problem, failures: failures, until: now.Add(backoff(failures))}
-	return !ok || before.problem.Message != problem.Message
+	r.until = now.Add(max(r.atLeast, backoff(r.failures)))
+	s.refused[key] = r
+	return !ok || before.problem.Message != r.problem.Message
 }
 
 // refusedStill returns the problem of a write that was refused a short while ago.
-func (s *ownerState) refusedStill(key, what string, now time.Time) (plan.Problem, bool) {
+func (s *ownerState) refusedStill(key, what string, rights *rights, now time.Time) (plan.Problem, bool) {
 	r, ok := s.refused[key]
-	return r.problem, ok && r.what == what && now.Before(r.until)
+	return r.problem, ok && r.what == what && r.rights == rights && now.Before(r.until)
 }
 
-// settledStatus remembers a status that the API server did not keep as it was
-// written (a schema without some of its fields), so that it is not written again
-// at each pass. Both are as of the last write; empty: none.
+// settledStatus remembers what the owner's status was to be and what the API server kept of
+// it, which may be less (a schema without some of its fields): so that it is not written again
+// at each pass, and that it is seen when somebody else overwrites it. Both are as of the last
+// write, or the last pass since that found nothing to write; nil: there was none.
 type settledStatus struct {
 	wanted, kept map[string]any
 }
@@ -76,7 +94,8 @@ type ownerSubscriber struct {
 var _ watch.Subscriber = ownerSubscriber{}
 
 // Changed implements watch.Subscriber.
-func (s ownerSubscriber) Changed(watch.Event) {
+func (s ownerSubscriber) Changed(event watch.Event) {
+	s.operator.suspect(event)
 	s.operator.engine.enqueue(Key{Policy: s.operator.id, Namespace: s.name.Namespace, Name: s.name.Name})
 }
 
@@ -84,26 +103,82 @@ func (op *operator) subscriber(name types.NamespacedName) ownerSubscriber {
 	return ownerSubscriber{operator: op, name: name}
 }
 
-// state returns what is remembered of an owner; made if there is nothing yet.
-func (op *operator) state(name types.NamespacedName) *ownerState {
+// state returns what is remembered of an owner, with that uid, that was read from a view;
+// made if there is nothing yet. False: the view was given up in between, and who did so did
+// not know of this owner.
+func (op *operator) state(name types.NamespacedName, uid types.UID, from watch.View) (*ownerState, bool) {
 	op.mu.Lock()
 	defer op.mu.Unlock()
 	state, ok := op.owners[name]
-	if !ok {
-		state = &ownerState{subscriber: op.subscriber(name), settled: map[types.UID]string{}, refused: map[string]refusal{}}
-		op.owners[name] = state
+	if !ok && op.views[op.streamOfLocked(name.Namespace)] != from {
+		return nil, false
 	}
-	return state
+	if ok {
+		if state.uid != uid { // another owner of that name
+			state.status, state.contest = settledStatus{}, contest{}
+		}
+		state.uid = uid
+		return state, true
+	}
+	state = newOwnerState(op.subscriber(name))
+	state.uid = uid
+	op.owners[name] = state
+	op.busy[name.Namespace]++
+	return state, true
 }
 
-// forget gives back all that an owner needed.
+func newOwnerState(subscriber ownerSubscriber) *ownerState {
+	return &ownerState{subscriber: subscriber, settled: map[types.UID]string{}, refused: map[string]refusal{}}
+}
+
+// forget gives back all that an owner needed. It is called on the owner's turn, or
+// when there are no turns any more.
 func (op *operator) forget(name types.NamespacedName) {
 	op.mu.Lock()
 	_, known := op.owners[name]
+	_, inherited := op.inherited[name]
 	delete(op.owners, name)
+	delete(op.stuck, name)
+	if !op.halted { // else it is looked at when the policy works again
+		delete(op.inherited, name)
+	}
+	op.quarantine.forget(name)
+	looking := op.isLookedForLocked(name)
+	if _, gone := op.departed[name]; gone || !op.isSeenLocked(name.Namespace) {
+		delete(op.unmatched, name)
+	}
+	last := false
+	if known {
+		op.busy[name.Namespace]--
+		last = op.busy[name.Namespace] == 0
+	}
+	if last {
+		delete(op.busy, name.Namespace)
+		delete(op.swept, name.Namespace)
+	}
 	op.mu.Unlock()
+	if looking {
+		op.stopLookingFor(name)
+	}
+	op.stopFinding(name)
+	op.partAll(name)
 	if known {
 		op.engine.options.Streams.Keep(op.subscriber(name), nil)
+		op.use(name, nil)
+	}
+	if last {
+		op.leave(name.Namespace)
+	}
+	if last || inherited {
+		op.left(name.Namespace)
+	}
+}
+
+// left has the policy look again at where it watches, if a namespace that it no longer
+// wants has only been watched for the sake of owners that were there.
+func (op *operator) left(namespace string) {
+	if !op.inScope(namespace) {
+		op.engine.enqueue(Key{Policy: op.id})
 	}
 }
 

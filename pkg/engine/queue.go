@@ -16,7 +16,7 @@ type Key struct {
 }
 
 // turns is a workqueue.Queue that lets policies take turns: first in, first out
-// within a policy, round robin between policies. A policy with many owners does
+// within a policy, the policy itself before its owners, round robin between policies. A policy with many owners does
 // not delay the others. Like every workqueue.Queue it is used under the lock of
 // the queue around it.
 type turns struct {
@@ -30,7 +30,8 @@ var _ workqueue.Queue[Key] = (*turns)(nil)
 // Touch does nothing: a key that is added again keeps its place.
 func (t *turns) Touch(Key) {}
 
-// Push adds a key at the end of its policy's line.
+// Push adds a key at the end of its policy's line; the policy itself goes first, for
+// it decides whether the others are worked on at all.
 func (t *turns) Push(key Key) {
 	if t.waiting == nil {
 		t.waiting = map[string][]Key{}
@@ -39,7 +40,12 @@ func (t *turns) Push(key Key) {
 	if !ok {
 		t.order = append(t.order, key.Policy)
 	}
-	t.waiting[key.Policy] = append(line, key)
+	if key.Name == "" {
+		line = append([]Key{key}, line...)
+	} else {
+		line = append(line, key)
+	}
+	t.waiting[key.Policy] = line
 	t.length++
 }
 

@@ -1,134 +1,138 @@
 package engine
 
 import (
-	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
-	"github.com/ambit-dev/ambit/pkg/internal/cel"
 	"github.com/ambit-dev/ambit/pkg/plan"
-	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/pkg/watch"
 )
 
 // sources are the streams that an owner's plan is made from. They depend on the
-// owner's content, on how its namespace's watches are laid out, and on which
-// kinds are known, and on nothing else.
+// owner's content, on the places that its plan wants, on how its namespace's watches
+// are laid out, on what is permitted there, and on which kinds are known, and on
+// nothing else.
 type sources struct {
 	uid             types.UID
 	resourceVersion string
 	shared          bool
-	complete        bool // every kind is known
+	complete        bool        // every kind is known
+	wants           []plan.Want // that they were laid out for
+	spaces          *spaces     // as of the layout; nil unless a watch looks in all namespaces
+	inside          *[]string   // the same, for a scope with a selector
+	seeks           bool        // a watch looks in all namespaces
+	records         bool        // the owner may come to need a record of its children
 
-	needs    []watch.Need
-	views    []watch.View
-	kinds    map[schema.GroupVersionKind]slot // of children
-	children map[string]slot                  // by child id
-	watches  map[string]slot                  // by watch id
+	home      placed            // the owner's own place
+	elsewhere map[string]placed // others
+
+	needs      []watch.Need // those of children first
+	views      []watch.View // as needs
+	watching   int          // the first need that is one of a watch
+	namespaced map[schema.GroupVersionKind]bool
+	children   map[plan.At]slot
+	watches    map[string]slot                  // by watch id
+	kinds      map[schema.GroupVersionKind]kind // that were looked up, as they were found
 }
 
-// slot says where the input of one child or watch comes from: a need, or
-// nowhere for a reason.
+func newSources() *sources {
+	return &sources{
+		complete:   true,
+		namespaced: map[schema.GroupVersionKind]bool{}, children: map[plan.At]slot{}, watches: map[string]slot{}, kinds: map[schema.GroupVersionKind]kind{},
+	}
+}
+
+// placed is a place, and what may be done there.
+type placed struct {
+	// answer is the place's: another pointer, other rights.
+	answer *rights
+	// own is what of it concerns this owner.
+	own *rights
+}
+
+// slot says where the input of a place or watch comes from: needs, or nowhere for a
+// reason.
 type slot struct {
-	need    int
+	from, to int // of the needs
+	// wide: the needs show other namespaces as well. For a watch, namespace is then the
+	// one that is meant.
+	wide      bool
+	namespace string
+	// scoped: of what the needs show only what is not excluded from the scope.
+	scoped bool
+	// lenient: what may not be watched is left out.
+	lenient bool
 	problem *plan.Problem
 }
 
+// at returns a place of the sources.
+func (s *sources) at(namespace string) placed {
+	if found, ok := s.elsewhere[namespace]; ok {
+		return found
+	}
+	return s.home
+}
+
+// standing are all rights that are missing and concern the owner.
+func (s *sources) standing() []plan.Problem {
+	list := s.home.own.standing(nil)
+	for _, place := range sortedKeys(s.elsewhere) {
+		list = s.elsewhere[place].own.standing(list)
+	}
+	return list
+}
+
 // holds says whether the sources of an earlier pass are still right.
-func (s *sources) holds(owner *unstructured.Unstructured, shared bool) bool {
-	return s != nil && s.complete && s.shared == shared && s.uid == owner.GetUID() && s.resourceVersion == owner.GetResourceVersion()
-}
-
-// sources plans the streams for an owner. It makes no request.
-func (op *operator) sources(ctx context.Context, owner *unstructured.Unstructured, shared bool) *sources {
-	s := &sources{
-		uid: owner.GetUID(), resourceVersion: owner.GetResourceVersion(), shared: shared, complete: true,
-		kinds: map[schema.GroupVersionKind]slot{}, children: map[string]slot{}, watches: map[string]slot{},
+func (p *pass) holds(s *sources, shared bool, home *rights) bool {
+	if s == nil || !s.complete || s.shared != shared || s.home.answer != home {
+		return false
 	}
-	for _, child := range op.program.Children {
-		if _, ok := s.kinds[child.GVK]; !ok {
-			s.kinds[child.GVK] = op.childSource(s, owner, child.GVK)
-		}
-		s.children[child.ID] = s.kinds[child.GVK]
+	if p.owner != nil && (s.uid != p.owner.GetUID() || s.resourceVersion != p.owner.GetResourceVersion()) {
+		return false
 	}
-	scope := plan.Bind(ctx, op.program, owner)
-	for _, w := range op.program.Watches {
-		s.watches[w.ID] = op.watchSource(ctx, s, owner, w, scope)
+	if s.seeks && (s.spaces != p.spaces.Load() || s.inside != p.inside.Load()) {
+		return false
 	}
-	return s
-}
-
-// childSource needs the stream of all children that the policy has of a kind in
-// the owner's namespace, and of it this owner's.
-func (op *operator) childSource(s *sources, owner *unstructured.Unstructured, gvk schema.GroupVersionKind) slot {
-	found, problem := op.resource(s, gvk)
-	if problem != nil {
-		return slot{problem: problem}
-	}
-	p := op.kept.children[gvk]
-	return s.add(watch.Need{
-		Key:    watch.Key{GVR: found.resource, Namespace: owner.GetNamespace(), LabelSelector: op.kept.ours, Form: p.form},
-		Fields: p.fields, IndexLabel: v1alpha1.LabelOwnerUID, IndexValue: string(owner.GetUID()),
-	})
-}
-
-// watchSource needs a stream for exactly this owner while few owners are in the
-// namespace, else the one that all of them share, and of it what is indexed
-// under this owner's value.
-func (op *operator) watchSource(ctx context.Context, s *sources, owner *unstructured.Unstructured, w *policy.Watch, scope cel.Activation) slot {
-	found, problem := op.resource(s, w.GVK)
-	if problem != nil {
-		return slot{problem: problem}
-	}
-	p := op.kept.watches[w.ID]
-	need := watch.Need{
-		Key:    watch.Key{GVR: found.resource, Namespace: owner.GetNamespace(), FieldSelector: w.FieldSelector, Form: p.form},
-		Fields: p.fields, Kind: w.GVK.Kind,
-	}
-	exact, err := w.Selector.For(ctx, scope)
-	if err != nil {
-		return slot{problem: &plan.Problem{Reason: v1alpha1.ReasonExpressionFailed, Terminal: true,
-			Message: fmt.Sprintf("selector of watch %q: %v", w.ID, err)}}
-	}
-	need.Key.LabelSelector = exact.String()
-	if s.shared && w.Selector.OwnerSpecific() {
-		need.Key.LabelSelector = w.Selector.Relaxed()
-		if key, value, err := w.Selector.Index(ctx, scope); err == nil {
-			need.IndexLabel, need.IndexValue = key, value
+	for gvk, as := range s.kinds {
+		if found, ok, _ := p.engine.kinds.lookup(gvk); !ok || found != as {
+			return false
 		}
 	}
-	return s.add(need)
+	for place, known := range s.elsewhere {
+		if r, wait := p.rightsAt(place); wait > 0 || r != known.answer {
+			return false
+		}
+	}
+	return slices.EqualFunc(s.wants, p.state.wants, isSameWant)
 }
 
-func (s *sources) add(need watch.Need) slot {
-	s.needs = append(s.needs, need)
-	return slot{need: len(s.needs) - 1}
+func isSameWant(a, b plan.Want) bool {
+	return a.At == b.At && a.GVK == b.GVK && (a.Names == nil) == (b.Names == nil) && slices.Equal(a.Names, b.Names)
 }
 
-// resource finds the resource of a kind that lives in namespaces.
-func (op *operator) resource(s *sources, gvk schema.GroupVersionKind) (kind, *plan.Problem) {
+// kindOf finds the resource of a kind.
+func (op *operator) kindOf(gvk schema.GroupVersionKind) (kind, *plan.Problem) {
 	found, ok, err := op.engine.kinds.lookup(gvk)
+	var other *otherVersion
 	switch {
+	case ok:
+		return found, nil
 	case meta.IsNoMatchError(err):
-		s.complete = false
-		return kind{}, &plan.Problem{Reason: v1alpha1.ReasonKindMissing, Terminal: true,
+		return kind{}, &plan.Problem{Reason: v1alpha1.ReasonKindMissing, Terminal: true, Gone: true,
 			Message: fmt.Sprintf("the API server does not serve kind %s in %s", gvk.Kind, gvk.GroupVersion())}
+	case errors.As(err, &other):
+		return other.kind, &plan.Problem{Reason: v1alpha1.ReasonInvalid, Terminal: true,
+			Message: other.Error() + ": the policy has to name that version"}
 	case err != nil:
-		s.complete = false
 		return kind{}, &plan.Problem{Reason: v1alpha1.ReasonUnavailable,
 			Message: fmt.Sprintf("looking up kind %s in %s: %v", gvk.Kind, gvk.GroupVersion(), err)}
-	case !ok:
-		s.complete = false
-		return kind{}, &plan.Problem{Reason: v1alpha1.ReasonSyncing,
-			Message: fmt.Sprintf("looking up kind %s in %s", gvk.Kind, gvk.GroupVersion())}
-	case !found.namespaced:
-		return kind{}, &plan.Problem{Reason: v1alpha1.ReasonNotSupported, Terminal: true,
-			Message: fmt.Sprintf("kind %s is cluster-scoped: such children and watches are not implemented yet", gvk.Kind)}
 	}
-	return found, nil
+	return kind{}, &plan.Problem{Reason: v1alpha1.ReasonSyncing,
+		Message: fmt.Sprintf("looking up kind %s in %s", gvk.Kind, gvk.GroupVersion())}
 }

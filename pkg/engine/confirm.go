@@ -1,0 +1,145 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/internal/apply"
+	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/watch"
+)
+
+// confirm reads the objects of the entries that a mark drops, each at most once in a
+// pass: streams do not show those that have lost their labels, nor one whose create was
+// accepted while its answer was lost. gone: there are none, and the mark may be written.
+// did: something was learnt that the next plan has to know.
+func (p *pass) confirm(ctx context.Context, mark plan.Mark) (gone, did bool, err error) {
+	record := mark.Drops(p.program, p.owner)
+	gone = true
+	for _, e := range record.Entries {
+		there, known := p.confirmed[e.ObjectKey()]
+		if known {
+			gone = gone && !there
+			continue
+		}
+		there, ok, err := p.seek(ctx, mark, record, e)
+		if err != nil || !ok {
+			return false, true, err
+		}
+		gone, did = gone && !there, did || there
+	}
+	return gone, did, nil
+}
+
+// seek reads the object of one entry. ok is false if that could not be done now; a
+// problem of the owner's metadata then says why.
+func (p *pass) seek(ctx context.Context, mark plan.Mark, record plan.Inventory, e plan.Entry) (there, ok bool, err error) {
+	p.seekKind(e.GVK)
+	found, served := p.engine.kinds.anyVersion(e.GVK)
+	if !served {
+		_, problem := p.kindOf(e.GVK)
+		if problem != nil && !problem.Gone {
+			p.problems[plan.KeyOwner] = *problem
+		}
+		return false, problem != nil && problem.Gone, nil
+	}
+	at := p.state.sources.at(e.Namespace)
+	if p.held(plan.KeyOwner, func() string { return markText(mark) }, at, at.own.lacks(found.resource.GroupResource(), "", "get")) {
+		return false, false, nil
+	}
+	client, err := p.engine.options.Clients(p.identity)
+	if err != nil {
+		return false, false, err
+	}
+	applier := apply.Applier{Client: client, Manager: p.manager, Identity: p.user()}
+	outcome := applier.Find(ctx, record, e, apply.Target{Resource: found.resource, OwnerUID: p.ownerUID(), Lives: p.lives})
+	if outcome.Problem != nil && !p.isMissing(found, *outcome.Problem) {
+		p.unconfirmed(ctx, mark, e, found, *outcome.Problem)
+		return false, false, nil
+	}
+	if outcome.Object != nil {
+		shared, known := p.isSharedEntry(record, e, outcome.Object)
+		if !known {
+			p.stale = true // owners are out of sight: it is looked at again
+			return false, false, nil
+		}
+		there = !shared
+	}
+	if there {
+		p.met = append(p.met, met{kind: e.GVK, object: outcome.Object, hidden: true})
+		ctrllog.FromContext(ctx).Info("found by the record, though no stream shows it", "kind", e.GVK.Kind, "namespace", e.Namespace, "object", e.Name)
+	}
+	p.confirmed[e.ObjectKey()] = there
+	return there, true, nil
+}
+
+// unconfirmed lets the next plan know that the mark cannot be written.
+func (p *pass) unconfirmed(ctx context.Context, mark plan.Mark, e plan.Entry, found kind, problem plan.Problem) {
+	a := access.Access{Verb: "get", Group: found.resource.Group, Resource: found.resource.Resource, Name: e.Name}
+	level := 1
+	if p.refuse(plan.KeyOwner, markText(mark), e.Namespace, a, problem) && ctx.Err() == nil {
+		level = 0
+	}
+	ctrllog.FromContext(ctx).V(level).Info("whether an object of the record is gone cannot be seen", "reason", problem.Reason, "message", problem.Message)
+}
+
+// isMissing says whether the kind is not served, which its streams know as well: then
+// the plan knows it too.
+func (p *pass) isMissing(k kind, problem plan.Problem) bool {
+	s := p.state.sources
+	for i, need := range s.needs[:s.watching] {
+		if problem.Reason == v1alpha1.ReasonKindMissing && need.Key.GVR == k.resource && s.views[i].State() == watch.Missing {
+			return true
+		}
+	}
+	return false
+}
+
+// isSharedEntry says whether the record of another owner has the entry, too, and no
+// label of the object says whose it is: whoever copies an owner copies its record. That is
+// not known while owners that may be watched are not seen, nor when the stream was closed
+// that showed this one.
+func (p *pass) isSharedEntry(record plan.Inventory, e plan.Entry, obj *unstructured.Unstructured) (shared, known bool) {
+	if obj.GetLabels()[v1alpha1.LabelOwnerUID] == string(p.owner.GetUID()) {
+		return false, true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	home := p.streamOfLocked(p.owner.GetNamespace())
+	_, known = p.views[home]
+	for namespace, view := range p.views {
+		owners, status := view.Read()
+		if slices.ContainsFunc(owners, func(o *unstructured.Unstructured) bool {
+			return o.GetUID() != p.owner.GetUID() && hasEntry(o.GetAnnotations()[v1alpha1.AnnotationChildren], record.Claim, e)
+		}) {
+			return true, true
+		}
+		known = known && (status.Synced || status.State.Final() && namespace != home)
+	}
+	return false, known
+}
+
+// hasEntry says whether a record, as text, has an entry of a record with that claim, too. It
+// has lost the entry's uid if its owner does not see the object either, and is about to make
+// it: then it has the name.
+func hasEntry(text, claim string, e plan.Entry) bool {
+	if strings.Contains(text, cmp.Or(string(e.UID), claim)) {
+		return true
+	}
+	name, _ := json.Marshal(e.Namespace + "/" + e.Name + "/") // a string
+	if !strings.Contains(text, string(name[1:len(name)-1])) {
+		return false
+	}
+	record, err := plan.ParseInventory(text)
+	return err == nil && slices.ContainsFunc(record.Entries, func(other plan.Entry) bool {
+		return other.UID == "" && other.ObjectKey() == e.ObjectKey()
+	})
+}

@@ -1,0 +1,163 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// use is something of a policy that an owner makes use of in a place that is not the
+// owner's own, or that was not known to be before it was looked at. It is comparable.
+type use struct {
+	// part is the id of a child, watch or ensured object; empty for what is left of a
+	// child that the policy no longer has.
+	part string
+	// kind is that of what is left; it has only to be found and removed. released: only
+	// our fields in it are.
+	kind     schema.GroupVersionKind
+	released bool
+	// optional: it is of use to list and watch there, and nothing is missing where that
+	// is denied.
+	optional bool
+}
+
+func compareUses(a, b use) int {
+	return cmp.Or(
+		cmp.Compare(a.part, b.part), compareKinds(a.kind, b.kind),
+		cmp.Compare(strconv.FormatBool(a.released), strconv.FormatBool(b.released)),
+		cmp.Compare(strconv.FormatBool(a.optional), strconv.FormatBool(b.optional)),
+	)
+}
+
+// usesAt are what one owner makes use of, by place: sorted, each once.
+type usesAt map[string][]use
+
+// add notes a use of a place.
+func (u usesAt) add(place string, what use) {
+	if i, ok := slices.BinarySearchFunc(u[place], what, compareUses); !ok {
+		u[place] = slices.Insert(u[place], i, what)
+	}
+}
+
+// has says whether a part, or one of several, is made use of in a place.
+func (u usesAt) has(place string, parts []string) bool {
+	return slices.ContainsFunc(u[place], func(w use) bool { return w.part != "" && !w.optional && slices.Contains(parts, w.part) })
+}
+
+// uses are those of all owners of a policy. Owners that have none are not in it. Not
+// safe for concurrent use.
+type uses struct {
+	owners map[types.NamespacedName]usesAt
+	places map[string]map[use]int // by how many owners
+}
+
+func newUses() uses {
+	return uses{owners: map[types.NamespacedName]usesAt{}, places: map[string]map[use]int{}}
+}
+
+// set notes what an owner makes use of from now on; nil: nothing. It returns the
+// places in which that makes a difference.
+func (u *uses) set(owner types.NamespacedName, next usesAt) (changed []string) {
+	before := u.owners[owner]
+	for place, list := range before {
+		for _, what := range list {
+			if _, still := slices.BinarySearchFunc(next[place], what, compareUses); !still && u.count(place, what, -1) == 0 {
+				changed = append(changed, place)
+			}
+		}
+	}
+	for place, list := range next {
+		for _, what := range list {
+			if _, had := slices.BinarySearchFunc(before[place], what, compareUses); !had && u.count(place, what, 1) == 1 {
+				changed = append(changed, place)
+			}
+		}
+	}
+	if len(next) == 0 {
+		delete(u.owners, owner)
+	} else {
+		u.owners[owner] = next
+	}
+	slices.Sort(changed)
+	return slices.Compact(changed)
+}
+
+// count adds to the number of owners with a use, and returns it.
+func (u *uses) count(place string, what use, more int) int {
+	counts := u.places[place]
+	if counts == nil {
+		counts = map[use]int{}
+		u.places[place] = counts
+	}
+	counts[what] += more
+	left := counts[what]
+	if left == 0 {
+		delete(counts, what)
+	}
+	if len(counts) == 0 {
+		delete(u.places, place)
+	}
+	return left
+}
+
+// at returns what is made use of in a place, sorted.
+func (u *uses) at(place string) []use {
+	if len(u.places[place]) == 0 {
+		return nil
+	}
+	list := make([]use, 0, len(u.places[place]))
+	for what := range u.places[place] {
+		list = append(list, what)
+	}
+	slices.SortFunc(list, compareUses)
+	return list
+}
+
+// spread says in how many places a part is made use of, optional uses aside.
+func (u *uses) spread(part string) int {
+	n := 0
+	for _, counts := range u.places {
+		if counts[use{part: part}] > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// use notes what an owner makes use of from now on, and asks about the places.
+func (op *operator) use(owner types.NamespacedName, next usesAt) {
+	op.mu.Lock()
+	if len(next) == 0 && len(op.uses.owners[owner]) == 0 {
+		op.mu.Unlock()
+		return
+	}
+	changed := op.uses.set(owner, next)
+	op.mu.Unlock()
+	for _, place := range changed {
+		op.askAgain(place)
+	}
+}
+
+// askAgain declares anew what is asked about a place because of its uses, and takes the
+// answer in: that less is asked is no news to anybody, nor is what is known already, and
+// what others lack there is reported all the same.
+func (op *operator) askAgain(place string) {
+	op.asking.Lock()
+	defer op.asking.Unlock()
+	defer op.answer(place)
+	op.mu.Lock()
+	before, asked := op.asked[place]
+	used := len(op.uses.places[place]) > 0
+	op.mu.Unlock()
+	switch {
+	case asked && (used || before.extent > asUsed):
+		op.putLocked(place, before.extent)
+	case used:
+		op.putLocked(place, asUsed)
+	default:
+		op.dropLocked(place)
+	}
+}
