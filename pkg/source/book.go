@@ -1,0 +1,257 @@
+package source
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/ambit-dev/ambit/pkg/internal/schemas"
+	"github.com/ambit-dev/ambit/pkg/policy"
+)
+
+// absence is how long a policy must be gone from complete readings before it is taken
+// for deleted: files are replaced, and objects made anew, in less.
+const absence = 5 * time.Second
+
+// mostKinds is of how many kinds that a policy names schemas are asked for: one that names
+// more has more children and watches than a policy may have.
+const mostKinds = 100
+
+// entryKey is one policy of a text. Those without a name, and the second of one name,
+// are told apart by nth. It is comparable.
+type entryKey struct {
+	origin Origin
+	name   string
+	nth    int
+}
+
+// entry is what is known of one policy.
+type entry struct {
+	key   entryKey
+	claim claim
+	// fresh is its document until settle has seen it, named the kinds that this names.
+	fresh *policy.Document
+	named []schema.GroupVersionKind
+	now   compiled
+	// good is the last version that compiled; nil if there was none.
+	good *policy.Program
+	// illegible is why the text cannot be read as a whole now; nil if it can.
+	illegible error
+	// absent is since when it is gone from complete readings; zero: it is there.
+	absent time.Time
+
+	uid                            types.UID
+	generation                     int64
+	deleting, guarded, unguardable bool
+	// owned: it was seen to have owners, by this Ambit or by one before as its status
+	// says.
+	owned bool
+
+	// running and retiring: the last decision has it among the programs to run, or to
+	// clean up after. ran: some decision had, so that it is to be cleaned up after when it is
+	// deleted, whoever has its owners by then. done: there is nothing to clean up any more.
+	running, retiring, ran, done bool
+	// abandoned is why there is nothing to clean up any more although not all of it was:
+	// nobody can. Empty unless done.
+	abandoned string
+	verdict   verdict
+}
+
+// verdict is what the last decision says of an entry.
+type verdict struct {
+	state           State
+	reason, message string
+	program         *policy.Program // what is run or retired; nil for nothing
+}
+
+// book is all that is known of policies: pure, and not safe for concurrent use. It is
+// told what the shelves hold (read, settle), and decides (decide).
+type book struct {
+	own     string            // Ambit's own namespace
+	digests map[Origin]string // of the texts that entries are made of
+	entries map[entryKey]*entry
+}
+
+func newBook(own string) *book {
+	return &book{own: own, digests: map[Origin]string{}, entries: map[entryKey]*entry{}}
+}
+
+// read takes in what the shelves hold. The order of the texts is irrelevant. It costs as
+// much as there are texts and entries, for it is done for each event.
+func (b *book) read(s snapshot, now time.Time) {
+	seen := make(map[Origin]*text, len(s.texts))
+	for i := range s.texts {
+		t := &s.texts[i]
+		seen[t.origin] = t
+		if b.digests[t.origin] != t.digest {
+			b.digests[t.origin] = t.digest
+			b.open(*t, now)
+		}
+	}
+	maps.DeleteFunc(b.digests, func(o Origin, _ string) bool { return seen[o] == nil })
+	for key, e := range b.entries {
+		t := seen[key.origin]
+		switch {
+		case t != nil:
+			e.take(t)
+		case !s.covers(key.origin):
+			e.absent = time.Time{}
+		case e.absent.IsZero():
+			e.absent = now
+		}
+	}
+}
+
+// take takes in what is known of the object that a text stands in.
+func (e *entry) take(t *text) {
+	if e.uid != t.uid { // another object of that name
+		e.done, e.abandoned, e.owned = false, "", false
+	}
+	e.owned = e.owned || t.owned
+	e.claim.created, e.uid, e.generation = t.created, t.uid, t.generation
+	e.deleting, e.guarded, e.unguardable = t.deleting, t.guarded, t.unguardable
+}
+
+// open makes entries of a text that is new. Those that it does not have any more are
+// absent. Of a text that is not legible as a whole all stays as it was; if nothing was
+// known of it, what is legible is taken.
+func (b *book) open(t text, now time.Time) {
+	documents, illegible := parse(t)
+	if illegible != nil && b.keep(t.origin, illegible) {
+		return
+	}
+	found := map[entryKey]bool{}
+	for _, d := range documents {
+		key := entryKey{origin: t.origin, name: d.name}
+		for found[key] {
+			key.nth++
+		}
+		found[key] = true
+		e := b.entry(key)
+		e.claim.index, e.fresh, e.illegible, e.absent, e.done, e.abandoned = d.index, d.document, nil, time.Time{}, false, ""
+		asked := &schemas.Asked{}
+		e.now = compileDocument(d.document, t.origin, b.own, typed(asked))
+		e.named = asked.Kinds()
+		e.named = e.named[:min(len(e.named), mostKinds)]
+	}
+	if illegible != nil && !b.keep(t.origin, illegible) {
+		e := b.entry(nameless(t.origin))
+		e.illegible, e.absent, e.done, e.abandoned = illegible, time.Time{}, false, ""
+		found[e.key] = true
+	}
+	for key, e := range b.entries {
+		if key.origin == t.origin && !found[key] && e.absent.IsZero() {
+			e.absent = now
+		}
+	}
+}
+
+// nameless is the entry that says why a text cannot be read of which nothing is known.
+func nameless(o Origin) entryKey {
+	if o.Kind == CustomResource {
+		return entryKey{origin: o, name: o.Name}
+	}
+	return entryKey{origin: o}
+}
+
+// keep notes why a text cannot be read with all that is known of it: false, if that is
+// nothing.
+func (b *book) keep(o Origin, err error) bool {
+	known := false
+	for k, e := range b.entries {
+		if k.origin == o && k.name != "" {
+			known = true
+			e.illegible, e.absent = err, time.Time{}
+		}
+	}
+	return known
+}
+
+// entry returns the entry of a key, a new one if there is none.
+func (b *book) entry(key entryKey) *entry {
+	e, ok := b.entries[key]
+	if !ok {
+		home := key.origin.Kind == File || key.origin.Namespace == b.own
+		e = &entry{key: key, claim: claim{origin: key.origin, home: home}}
+		b.entries[key] = e
+	}
+	return e
+}
+
+// fresh returns the kinds that those policies name which settle has not seen, whether they
+// compile or not, some more than once, and whether there is anything that it has not.
+func (b *book) fresh() (kinds []schema.GroupVersionKind, any bool) {
+	for _, e := range b.sorted() {
+		if e.fresh == nil {
+			continue
+		}
+		any = true
+		kinds = append(kinds, e.named...)
+	}
+	return kinds, any
+}
+
+// settle takes what is new for what it is; with compile, if not nil, it is compiled
+// again first: what has mistakes too, so that all of them are known at once.
+func (b *book) settle(compile compileFunc) {
+	for _, e := range b.entries {
+		if e.fresh == nil {
+			continue
+		}
+		if compile != nil {
+			e.now = compileDocument(e.fresh, e.key.origin, b.own, compile)
+		}
+		e.fresh, e.named = nil, nil
+		if e.now.program != nil {
+			e.good = e.now.program
+		}
+	}
+}
+
+// finished notes that the engine has cleaned up after a policy, or why it never will.
+func (b *book) finished(id, abandoned string) {
+	for _, e := range b.entries {
+		if e.retiring && idOf(e.verdict.program) == id {
+			e.done, e.abandoned, e.ran = true, abandoned, false
+		}
+	}
+}
+
+// hasOwners notes that a policy that is cleaned up after has owners.
+func (b *book) hasOwners(id string) {
+	for _, e := range b.entries {
+		if e.retiring && idOf(e.verdict.program) == id {
+			e.owned = true
+		}
+	}
+}
+
+// mayLetGo says whether a policy that cannot look for owners may be taken for one that
+// has none: a custom resource, which nobody could delete otherwise, that was never seen
+// to have any.
+func (b *book) mayLetGo(id string) bool {
+	for _, e := range b.entries {
+		if e.retiring && idOf(e.verdict.program) == id {
+			return e.key.origin.Kind == CustomResource && !e.owned
+		}
+	}
+	return false
+}
+
+// sorted returns all entries by priority.
+func (b *book) sorted() []*entry {
+	all := make([]*entry, 0, len(b.entries))
+	for _, e := range b.entries {
+		all = append(all, e)
+	}
+	slices.SortFunc(all, func(x, y *entry) int {
+		if c := compareClaims(x.claim, y.claim); c != 0 {
+			return c
+		}
+		return compareKeys(x.key, y.key)
+	})
+	return all
+}

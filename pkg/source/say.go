@@ -1,0 +1,148 @@
+package source
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+)
+
+// said is what is to be said of a document now, wherever.
+type said struct {
+	valid condition
+	// permitted is without a status where nothing is run.
+	permitted condition
+	ready     condition
+	// stalled: somebody has to act; it has the reason and the message of ready.
+	stalled bool
+	owners  int
+	denied  []v1alpha1.DeniedAccess
+}
+
+// condition is a condition without its times.
+type condition struct{ status, reason, message string }
+
+const (
+	isTrue  = "True"
+	isFalse = "False"
+)
+
+// say says how a document fares. r is what the engine reports of what is run because of
+// it, nil for nothing; left is how many owners are left to clean up.
+func say(d document, r *Report, left int) said {
+	s := said{valid: condition{isTrue, v1alpha1.ReasonValid, ""}}
+	if d.state == Invalid {
+		s.valid = condition{isFalse, v1alpha1.ReasonInvalid, d.message}
+	}
+	if r != nil && d.id != "" {
+		working, cleaning := divide(d.program, r.Denied)
+		s.owners, s.denied = r.owners(), slices.Concat(working, cleaning)
+		s.permitted = permitted(working, cleaning)
+	}
+	s.ready, s.stalled = ready(d, r, left)
+	return s
+}
+
+// permitted says what is missing for the work, and to clean up outside of the scope.
+func permitted(working, cleaning []v1alpha1.DeniedAccess) condition {
+	var lines []string
+	if len(working) > 0 {
+		lines = append(lines, deniedText(working))
+	}
+	if len(cleaning) > 0 {
+		lines = append(lines, cleaningText(cleaning))
+	}
+	if len(lines) == 0 {
+		return condition{isTrue, v1alpha1.ReasonPermitted, ""}
+	}
+	return condition{isFalse, v1alpha1.ReasonForbidden, shortened(strings.Join(lines, "; "), mostMessage)}
+}
+
+// mostNamed is how many denied accesses a message names.
+const mostNamed = 3
+
+// deniedText names what is denied, the first of it at least.
+func deniedText(denied []v1alpha1.DeniedAccess) string {
+	var lines []string
+	for _, a := range denied {
+		if len(lines) == mostNamed {
+			break
+		}
+		message := a.Message
+		if message == "" {
+			message = fmt.Sprintf("cannot %s %s in namespace %q", a.Verb, a.Resource, a.Namespace)
+		}
+		if len(lines) == 0 || lines[len(lines)-1] != message {
+			lines = append(lines, message)
+		}
+	}
+	if more := len(denied) - mostNamed; more > 0 {
+		lines = append(lines, fmt.Sprintf("%d accesses are denied in all", len(denied)))
+	}
+	return shortened(strings.Join(lines, "; "), mostMessage)
+}
+
+// ready says whether the owners of a document are being served, and whether somebody
+// has to act. What is wrong with the document comes before what the engine says.
+func ready(d document, r *Report, left int) (c condition, stalled bool) {
+	switch {
+	case d.deleting || d.retiring:
+		return deleting(d, r, left)
+	case d.state == Superseded:
+		return condition{isFalse, d.reason, d.message}, true
+	case d.state == Invalid:
+		return condition{isFalse, v1alpha1.ReasonInvalid, instead(d)}, true
+	case d.held || r == nil:
+		return condition{isFalse, v1alpha1.ReasonStarting, "the policy is about to be run"}, false
+	case d.program != nil && d.program.Suspend:
+		return condition{isTrue, v1alpha1.ReasonSuspended, "no work is done while spec.suspend is true"}, false
+	case r.Halt != nil:
+		return condition{isFalse, r.Halt.Reason, r.Halt.Message}, r.Halt.Reason != v1alpha1.ReasonQuarantined
+	case r.Nowhere && len(r.Denied) == 0:
+		return condition{isFalse, v1alpha1.ReasonForbidden, "owners may not be watched in any namespace of the policy's scope"}, true
+	case (r.Nowhere || !r.Serving) && len(r.Denied) > 0:
+		return condition{isFalse, v1alpha1.ReasonForbidden, deniedText(r.Denied)}, true
+	case !r.Serving:
+		return condition{isFalse, v1alpha1.ReasonSyncing, "the first lists of owners are not in yet"}, false
+	}
+	return condition{isTrue, v1alpha1.ReasonServing, ""}, false
+}
+
+func deleting(d document, r *Report, left int) (condition, bool) {
+	c := condition{isFalse, v1alpha1.ReasonDeleting, "the policy was deleted, and all is cleaned up"}
+	switch {
+	case d.abandoned != "":
+		c.message = "the policy was deleted, and nobody can clean up after it: " + d.abandoned + "; `ambit leftovers` shows what it may have left"
+		return c, true
+	case d.done:
+	case r != nil && r.Halt != nil:
+		c.message = "the policy was deleted, and cannot clean up: " + r.Halt.Message
+		return c, true
+	case r != nil && len(toRemove(r.Denied)) > 0:
+		c.message = "the policy was deleted, and cannot clean up: " + deniedText(toRemove(r.Denied))
+		return c, true
+	case left > 0:
+		c.message = fmt.Sprintf("the policy was deleted, and is cleaning up: %d left", left)
+	default: // nothing is counted yet
+		c.message = "the policy was deleted, and is cleaning up"
+	}
+	return c, false
+}
+
+// toRemove is what of denied accesses keeps from cleaning up, which creates nothing.
+func toRemove(denied []v1alpha1.DeniedAccess) []v1alpha1.DeniedAccess {
+	return slices.DeleteFunc(slices.Clone(denied), func(a v1alpha1.DeniedAccess) bool { return a.Verb == "create" })
+}
+
+// instead says what is run in place of a version that does not compile. What is wrong
+// with it says the condition Valid.
+func instead(d document) string {
+	switch {
+	case d.program == nil:
+		return "the policy does not compile, and nothing is run"
+	case d.program.Broken != nil:
+		return "the policy does not compile: it only cleans up after owners that are deleted"
+	}
+	return "the policy does not compile as it is now: the last version that did is run"
+}
