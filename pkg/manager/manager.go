@@ -1,90 +1,85 @@
-// Package manager assembles Ambit from its parts and runs it: clients, streams
-// and the engine, for policies that are compiled already.
+// Package manager assembles Ambit from its parts and runs it, on controller-runtime's
+// manager: leader election, probes, metrics, and the order of starting and stopping are
+// that one's; clients, streams, reviews of permissions and the engine are made here. The
+// cache of controller-runtime is not used: objects come from package watch.
 //
 // It decides nothing about policies, permissions or objects.
+//
+// # Order
+//
+//  1. Probes, metrics and profiles are served, and the API server is asked who we are.
+//  2. Leadership is waited for, if it is elected.
+//  3. Streams, reviews and the engine start.
+//  4. At a stop the engine ends first, then what it uses, then the servers; leadership is
+//     given up last, when nothing is written any more. When leadership is lost, all of that is cut off
+//     at once.
 package manager
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"sync"
-	"time"
-
-	"github.com/go-logr/logr"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
-
-	"github.com/ambit-dev/ambit/pkg/engine"
-	"github.com/ambit-dev/ambit/pkg/policy"
-	"github.com/ambit-dev/ambit/pkg/watch"
+	"slices"
 )
 
-// Options are the inputs of Run.
-type Options struct {
-	// Config says how to reach the API server, and as whom. Its QPS and Burst are
-	// used as they are: set QPS to -1 for no limit on this side. Required.
-	Config *rest.Config
-	// Programs are the policies to run; policy.Together says which can.
-	Programs []*policy.Program
-	// Namespaces limits all policies to these namespaces. Empty: no limit.
-	Namespaces []string
-	// Concurrency is how many owners are worked on at once. 0 means 10.
-	Concurrency int
-	// Logger is for people. The zero Logger writes nothing.
-	Logger logr.Logger
+// Run runs the policies until ctx ends, and returns when all that it started
+// has ended: nil after a clean stop, an error if it could not start or has lost its
+// leadership.
+func Run(ctx context.Context, o Options) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	p, err := newProcess(o)
+	if err != nil {
+		return err
+	}
+	defer p.own.http.CloseIdleConnections()
+	if o.Metrics != nil {
+		if err := o.Metrics.Register(p.collector); err != nil {
+			return fmt.Errorf("registering metrics: %w", err)
+		}
+		defer o.Metrics.Unregister(p.collector)
+	}
+	return p.run(ctx)
 }
 
-// discoveryTimeout bounds a discovery request, which knows no context: it is how
-// long a stop may take while the API server does not answer.
-const discoveryTimeout = 10 * time.Second
-
-// Run runs the policies until ctx ends, and returns when all that it started
-// has ended: nil after a clean stop, an error if it could not start.
-func Run(ctx context.Context, o Options) error {
-	c, err := connect(ctx, o.Config)
+// run starts controller-runtime's manager, and waits until it and all jobs have ended.
+func (p *process) run(ctx context.Context) error {
+	base, cut := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cut(nil)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	greeting := &job{run: p.greet, stop: stop, early: true}
+	work := &job{run: p.work, stop: stop}
+	m, err := p.newManager(base, cut)
 	if err != nil {
 		return err
 	}
-	defer c.http.CloseIdleConnections()
-	streams := watch.New(watch.Options{
-		Clients: func(string) (dynamic.Interface, metadata.Interface, error) { return c.objects, c.metadata, nil },
-		Logger:  o.Logger.WithName("watch"),
-	})
-	discovery := *c.http
-	discovery.Timeout = discoveryTimeout
-	mapper, err := apiutil.NewDynamicRESTMapper(c.config, &discovery)
-	if err != nil {
-		return fmt.Errorf("preparing discovery: %w", err)
+	if err := errors.Join(m.Add(greeting), m.Add(work)); err != nil {
+		return fmt.Errorf("adding the parts: %w", err)
 	}
-	e, err := engine.New(engine.Options{
-		Programs: o.Programs, Streams: streams, Client: c.objects, Mapper: mapper, Identity: c.user,
-		Namespaces: o.Namespaces, Concurrency: o.Concurrency, Logger: o.Logger.WithName("engine"),
-	})
-	if err != nil {
-		return err
+	p.recorder = m.GetEventRecorder("ambit")
+	err = m.Start(ctx)
+	p.readiness.stopped()
+	cut(nil) // if leadership was lost, the jobs may not have been told yet
+	err = errors.Join(greeting.wait(), work.wait(), err)
+	if lost := context.Cause(base); errors.Is(lost, errLeaseLost) {
+		err = errors.Join(lost, err)
 	}
-	o.Logger.Info("running", "policies", len(o.Programs), "identity", c.user)
-	err = runAll(ctx, streams, e)
-	o.Logger.Info("stopped")
+	m.GetHTTPClient().CloseIdleConnections()
+	p.log.Info("stopped")
 	return err
 }
 
-// runAll stops the engine first, then the streams that it uses.
-func runAll(ctx context.Context, streams *watch.Streams, e *engine.Engine) error {
-	streamsCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	var (
-		background sync.WaitGroup
-		streamsErr error
-	)
-	background.Go(func() { streamsErr = streams.Start(streamsCtx) })
-	err := e.Start(ctx)
-	stop()
-	background.Wait()
-	if err != nil {
-		return fmt.Errorf("running the engine: %w", err)
+// checkImpersonation refuses to be somebody else as somebody else: the API server
+// would ask what the credentials may do, not what the impersonated user may.
+// identity.impersonate does so for policies that are not known yet.
+func checkImpersonation(o Options) error {
+	for _, program := range slices.Concat(o.Programs, o.Retire) {
+		if user := o.Config.Impersonate.UserName; user != "" && program.ServiceAccount != "" {
+			return fmt.Errorf("policy %q acts as ServiceAccount %q, which cannot be done while impersonating %q: use the credentials of that user",
+				program.Name, program.ServiceAccount, user)
+		}
 	}
-	return streamsErr
+	return nil
 }

@@ -1,0 +1,92 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// errLeaseLost ends a process whose Lease another has.
+var errLeaseLost = errors.New("leader election lost")
+
+// errLeaseOver refuses a write: it is not known whether another holds the Lease by now.
+var errLeaseOver = errors.New("the Lease was not renewed in time: nothing is written until it is")
+
+// lease is the Lease that replicas hold in turn, and sees to it that no two of them write.
+// client-go tries to get a Lease back for leaseDeadline, which is right for one that cannot
+// be read; that another has it ends this process at once. And a process that stood still
+// for longer than the Lease holds, as one on a machine that is moved, must not go on with
+// what it was about to write before it has looked.
+//
+// Get, Create and Update are for one goroutine at a time, isOver is for any.
+type lease struct {
+	resourcelock.Interface
+	lost    context.CancelCauseFunc // called with errLeaseLost
+	now     func() time.Time
+	held    bool
+	renewed atomic.Pointer[time.Time] // when the last renewal was sent that came through; nil: none was
+}
+
+var _ resourcelock.Interface = (*lease)(nil)
+
+// Get implements resourcelock.Interface.
+func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := l.Interface.Get(ctx)
+	if err == nil && l.held && record.HolderIdentity != "" && record.HolderIdentity != l.Identity() {
+		l.lost(fmt.Errorf("%w: Lease %s is held by %q", errLeaseLost, l.Describe(), record.HolderIdentity))
+	}
+	return record, raw, err
+}
+
+// Create implements resourcelock.Interface.
+func (l *lease) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.renew(record, func() error { return l.Interface.Create(ctx, record) })
+}
+
+// Update implements resourcelock.Interface.
+func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.renew(record, func() error { return l.Interface.Update(ctx, record) })
+}
+
+// renew sends a record. One without a holder gives the Lease back.
+func (l *lease) renew(record resourcelock.LeaderElectionRecord, send func() error) error {
+	sent := l.now().Round(0) // by the wall: a clock that counts from the start may stand still with the machine
+	if err := send(); err != nil {
+		return err
+	}
+	if l.held = record.HolderIdentity == l.Identity(); l.held {
+		l.renewed.Store(&sent)
+	}
+	return nil
+}
+
+// guarded sends nothing while another may hold the Lease. It is for writes.
+type guarded struct {
+	http.RoundTripper
+	lease *lease
+}
+
+// RoundTrip implements http.RoundTripper.
+func (g guarded) RoundTrip(request *http.Request) (*http.Response, error) {
+	err := g.lease.isOver()
+	if err == nil {
+		return g.RoundTripper.RoundTrip(request)
+	}
+	if request.Body != nil {
+		request.Body.Close()
+	}
+	return nil, err
+}
+
+// isOver returns errLeaseOver if another may hold the Lease by now.
+func (l *lease) isOver() error {
+	if at := l.renewed.Load(); at != nil && l.now().Round(0).Sub(*at) >= leaseDuration {
+		return errLeaseOver
+	}
+	return nil
+}

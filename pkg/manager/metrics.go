@@ -1,0 +1,172 @@
+package manager
+
+import (
+	"strings"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ambit-dev/ambit/pkg/engine"
+	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/source"
+	"github.com/ambit-dev/ambit/pkg/watch"
+)
+
+// collector makes metrics of what the parts say of themselves, when it is asked, and
+// passes on what meters have counted. Safe for concurrent use.
+type collector struct {
+	meters    *meters
+	readiness *readiness
+	kinds     []source.Kind // where policies come from
+	programs  []*policy.Program
+	parts     atomic.Pointer[parts] // nil while this process does not lead
+	desc      descriptions
+}
+
+// descriptions of metrics; every one has its place in list.
+type descriptions struct {
+	denied, halted, owners, watches, objects, bytes, probes, reopens, policies, info, leader *prometheus.Desc
+}
+
+var _ prometheus.Collector = (*collector)(nil)
+
+func newCollector(m *meters, r *readiness, o Options) *collector {
+	return &collector{meters: m, readiness: r, kinds: o.Sources.kinds(), programs: o.Programs, desc: describe()}
+}
+
+// observe has metrics made of these parts; nil: there are none.
+func (c *collector) observe(made *parts) { c.parts.Store(made) }
+
+func describe() descriptions {
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc(name, help, labels, nil)
+	}
+	return descriptions{
+		denied: desc("ambit_denied",
+			"1 for each access that a policy needs now and is denied. An empty namespace means all namespaces; "+
+				"more than 100 namespaces of a policy are counted together, as namespace (more).",
+			"policy", "verb", "resource", "namespace"),
+		halted: desc("ambit_policy_halted",
+			"1 for each policy that cannot do its work as a whole, such as one whose ServiceAccount does not exist.", "policy", "reason"),
+		owners: desc("ambit_owners",
+			"How many owners a policy works on, by state: ready, progressing, or stalled, which means that somebody has to act.", "policy", "state"),
+		watches:  desc("ambit_watches", "How many streams from the API server are needed now, by resource and state.", "resource", "state"),
+		objects:  desc("ambit_watched_objects", "How many objects are cached, by resource.", "resource"),
+		bytes:    desc("ambit_watched_bytes", "About how many bytes the cached objects take, by resource, estimated from a few of them.", "resource"),
+		probes:   desc("ambit_access_probes_total", "How many access reviews were asked for."),
+		reopens:  desc("ambit_watch_reopens_total", "How many watches were opened again where they were, without a list."),
+		policies: desc("ambit_policies", "How many policies there are, by source and state: valid, invalid, or superseded by another of the same name or owners.", "source", "state"),
+		info:     desc("ambit_policy_info", "1 for each policy that is run, with the kind of its owners and whom it acts as; an empty identity is Ambit's own.", "policy", "owner", "identity"),
+		leader:   desc("ambit_leader", "1 while this replica works, 0 while it waits for another one."),
+	}
+}
+
+func (d descriptions) list() []*prometheus.Desc {
+	return []*prometheus.Desc{d.denied, d.halted, d.owners, d.watches, d.objects, d.bytes, d.probes, d.reopens, d.policies, d.info, d.leader}
+}
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range c.desc.list() {
+		out <- d
+	}
+	c.meters.Describe(out)
+}
+
+// gauges is where metrics go.
+type gauges chan<- prometheus.Metric
+
+func (g gauges) set(d *prometheus.Desc, value int, labels ...string) {
+	g <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value), labels...)
+}
+
+// Collect implements prometheus.Collector.
+func (c *collector) Collect(out chan<- prometheus.Metric) {
+	leader := 0
+	if c.readiness.isLeading() {
+		leader = 1
+	}
+	gauges(out).set(c.desc.leader, leader)
+	if made := c.parts.Load(); made != nil {
+		c.collectEngine(out, made.engine)
+		c.meters.retain(made.policies())
+		c.collectStreams(out, made.streams)
+		c.collectPolicies(out, made)
+		out <- prometheus.MustNewConstMetric(c.desc.probes, prometheus.CounterValue, float64(made.reviewer.Probes()))
+		out <- prometheus.MustNewConstMetric(c.desc.reopens, prometheus.CounterValue, float64(made.streams.Reopened()))
+	}
+	c.meters.Collect(out)
+}
+
+func (c *collector) collectEngine(out gauges, e *engine.Engine) {
+	for d, n := range denials(e.Denied()) {
+		out.set(c.desc.denied, n, d.policy, d.verb, d.resource, d.namespace)
+	}
+	for _, h := range e.Halted() {
+		out.set(c.desc.halted, 1, h.Policy, h.Reason)
+	}
+	for _, o := range e.Owners() {
+		out.set(c.desc.owners, o.Ready, o.Policy, "ready")
+		out.set(c.desc.owners, o.Progressing, o.Policy, "progressing")
+		out.set(c.desc.owners, o.Stalled, o.Policy, "stalled")
+	}
+}
+
+func (c *collector) collectStreams(out gauges, streams *watch.Streams) {
+	type group struct{ resource, state string }
+	watches, objects, bytes := map[group]int{}, map[string]int{}, map[string]int{}
+	for _, s := range streams.States() {
+		resource := s.Key.GVR.GroupResource().String()
+		watches[group{resource, string(s.State)}]++
+		objects[resource] += s.Objects
+		bytes[resource] += s.Bytes
+	}
+	for g, n := range watches {
+		out.set(c.desc.watches, n, g.resource, g.state)
+	}
+	for resource, n := range objects {
+		out.set(c.desc.objects, n, resource)
+		out.set(c.desc.bytes, bytes[resource], resource)
+	}
+}
+
+// collectPolicies says which policies there are, and which are run.
+func (c *collector) collectPolicies(out gauges, made *parts) {
+	for _, program := range made.engine.Programs() {
+		id := strings.TrimPrefix(program.Namespace+"/"+program.Name, "/")
+		out.set(c.desc.info, 1, id, program.Owner.GVK.GroupKind().String(), program.Identity())
+	}
+	for group, n := range c.documents(made) {
+		out.set(c.desc.policies, n, string(group.kind), string(group.state))
+	}
+}
+
+// documents is a number of policies, by where they come from and how they are.
+type documents struct {
+	kind  source.Kind
+	state source.State
+}
+
+// documents counts the policies that there are.
+func (c *collector) documents(made *parts) map[documents]int {
+	counts := map[documents]int{}
+	for _, kind := range c.kinds {
+		for _, state := range []source.State{source.Valid, source.Invalid, source.Superseded} {
+			counts[documents{kind, state}] = 0
+		}
+	}
+	if made.source != nil {
+		for _, p := range made.source.Policies() {
+			counts[documents{p.Origin.Kind, p.State}]++
+		}
+		return counts
+	}
+	for _, program := range c.programs {
+		state := source.Valid
+		if program.Broken != nil {
+			state = source.Invalid
+		}
+		counts[documents{source.File, state}]++
+	}
+	return counts
+}

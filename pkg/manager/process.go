@@ -1,0 +1,228 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/engine"
+	"github.com/ambit-dev/ambit/pkg/source"
+	"github.com/ambit-dev/ambit/pkg/watch"
+)
+
+// discoveryTimeout bounds a discovery request, which knows no context: it is how
+// long a stop may take while the API server does not answer.
+const discoveryTimeout = 10 * time.Second
+
+// Wait before a stream that was refused is tried again unasked. A grant is noticed
+// by reviews and has the stream tried at once; this is for what they do not show.
+const (
+	retryMin = 4 * time.Second
+	retryMax = 30 * time.Second
+)
+
+// process is one run. Its fields do not change once its parts work, but for user.
+type process struct {
+	options   Options
+	log       logr.Logger
+	clients   *clients
+	own       *identity
+	readiness *readiness
+	meters    *meters
+	collector *collector
+	recorder  source.Recorder
+	lease     *lease // nil where there is no Lease
+	pace      pace
+	greeted   chan struct{} // closed when user is known
+	user      string        // who we are
+}
+
+func newProcess(o Options) (*process, error) {
+	clients := newClients(o.Config)
+	own, err := clients.as("")
+	if err != nil {
+		return nil, err
+	}
+	p := &process{
+		options: o, log: o.logger(), clients: clients, own: own, greeted: make(chan struct{}),
+		readiness: newReadiness(o.Election), meters: newMeters(), pace: pace{tidy: tidyTime, idle: idleTime},
+	}
+	p.collector = newCollector(p.meters, p.readiness, o)
+	return p, nil
+}
+
+// greet asks the API server who we are.
+func (p *process) greet(ctx context.Context) error {
+	user, err := whoAmI(ctx, p.own)
+	if err != nil {
+		return err
+	}
+	p.user = user
+	p.readiness.reached()
+	close(p.greeted)
+	return nil
+}
+
+// parts are what works while this process leads.
+type parts struct {
+	streams  *watch.Streams
+	reviewer *access.Reviewer
+	engine   *engine.Engine
+	source   *source.Source // nil: there is none
+}
+
+// work is done while this process leads.
+func (p *process) work(ctx context.Context) error {
+	select {
+	case <-p.greeted:
+	case <-ctx.Done():
+		return nil
+	}
+	hold, err := p.lead(ctx)
+	if err != nil || ctx.Err() != nil {
+		return err
+	}
+	made, err := p.assemble()
+	if err != nil {
+		return err
+	}
+	p.collector.observe(made)
+	defer p.collector.observe(nil)
+	p.readiness.leads(made)
+	p.sayRunning()
+	used := []func(context.Context) error{made.streams.Start, made.reviewer.Start, hold, p.tidying(made)}
+	if p.options.While != nil {
+		ctx, used = beside(ctx, used, func(ctx context.Context) { p.options.While(ctx, made.engine) })
+	}
+	return made.run(ctx, used...)
+}
+
+// sayRunning logs that this process works. How many policies there are is not known yet
+// where they come from sources.
+func (p *process) sayRunning() {
+	log := p.log.WithValues("identity", p.user)
+	if p.options.Sources == nil {
+		log = log.WithValues("policies", len(p.options.Programs))
+	}
+	log.Info("running")
+}
+
+// assemble makes the parts. It starts nothing.
+func (p *process) assemble() (*parts, error) {
+	o := p.options
+	made := &parts{
+		streams: watch.New(watch.Options{
+			Clients: p.clients.streams, Retry: watch.Exponential(retryMin, retryMax), Logger: p.log.WithName("watch"),
+		}),
+		reviewer: access.New(access.Options{Reviews: p.clients.reviews, Logger: p.log.WithName("access")}),
+	}
+	discovery := p.discovery()
+	mapper, err := apiutil.NewDynamicRESTMapper(p.own.config, discovery)
+	if err != nil {
+		return nil, fmt.Errorf("preparing discovery: %w", err)
+	}
+	kinds, err := newServed(p.own.config, discovery)
+	if err != nil {
+		return nil, fmt.Errorf("preparing discovery: %w", err)
+	}
+	made.engine, err = engine.New(engine.Options{
+		Programs: o.Programs, Retire: o.Retire, Streams: made.streams, Access: made.reviewer, Clients: p.writer, Mapper: mapper, Served: kinds.find, Identity: p.user,
+		Namespaces: o.Namespaces, Concurrency: o.Concurrency, Meter: p.meters, Tracer: o.Tracer, Logger: p.log.WithName("engine"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	made.source, err = p.newSource(made)
+	return made, err
+}
+
+// writer is what the engine writes with as an identity. It asks for it before each write.
+func (p *process) writer(user string) (dynamic.Interface, error) {
+	if p.lease != nil {
+		if err := p.lease.isOver(); err != nil {
+			return nil, err
+		}
+	}
+	return p.clients.writer(user)
+}
+
+// policyWriter is what the sources write with on policies.
+func (p *process) policyWriter() (dynamic.Interface, error) {
+	if p.lease == nil {
+		return p.own.objects, nil
+	}
+	return dynamic.NewForConfigAndClient(p.own.config, p.own.over(func(t http.RoundTripper) http.RoundTripper { return guarded{t, p.lease} }))
+}
+
+// discovery is the client of discovery requests.
+func (p *process) discovery() *http.Client {
+	client := *p.own.http
+	client.Timeout = discoveryTimeout
+	return &client
+}
+
+// beside adds a part that ends the whole when it ends, by ending the context, and
+// that ends when the context or the other parts do.
+func beside(ctx context.Context, used []func(context.Context) error, part func(context.Context)) (context.Context, []func(context.Context) error) {
+	ctx, stop := context.WithCancel(ctx)
+	return ctx, append(used, func(used context.Context) error {
+		defer stop()
+		defer context.AfterFunc(used, stop)()
+		part(ctx)
+		return nil
+	})
+}
+
+// run runs the engine with the sources of its policies, and what they use, and stops the
+// engine and the sources first. When a part fails the rest stops.
+func (made *parts) run(ctx context.Context, used ...func(context.Context) error) error {
+	ctx, fail := context.WithCancel(ctx)
+	defer fail()
+	usedCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	var background sync.WaitGroup
+	errs := make([]error, len(used), len(used)+1)
+	for i, start := range used {
+		background.Go(func() {
+			if errs[i] = start(usedCtx); errs[i] != nil {
+				fail()
+			}
+		})
+	}
+	err := made.serve(ctx)
+	stop()
+	background.Wait()
+	return errors.Join(append(errs, err)...)
+}
+
+// serve runs the engine, and beside it the sources of its policies.
+func (made *parts) serve(ctx context.Context) error {
+	ctx, fail := context.WithCancel(ctx)
+	defer fail()
+	var reading sync.WaitGroup
+	var unread error
+	if made.source != nil {
+		reading.Go(func() {
+			defer fail() // before ctx ends it does not return, unless it failed
+			unread = made.source.Start(ctx)
+		})
+	}
+	err := made.engine.Start(ctx)
+	fail()
+	reading.Wait()
+	if err != nil {
+		err = fmt.Errorf("running the engine: %w", err)
+	}
+	if unread != nil {
+		unread = fmt.Errorf("reading policies: %w", unread)
+	}
+	return errors.Join(err, unread)
+}
