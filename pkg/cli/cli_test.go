@@ -20,7 +20,7 @@ import (
 // TestMain lets scripts run `ambit` and `kubectl-ambit`: this test binary, under
 // these names.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"ambit": ambit, "kubectl-ambit": ambit})
+	testscript.Main(controlled{m}, map[string]func(){"ambit": ambit, "kubectl-ambit": ambit})
 }
 
 // update writes the golden files in the scripts anew.

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/spf13/pflag"
+
+	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
 // stdinName is the file name that means stdin, and stdinShown is what it is
@@ -73,8 +75,7 @@ func expand(name string) ([]string, error) {
 	}
 	var paths []string
 	for _, entry := range entries {
-		extension := filepath.Ext(entry.Name())
-		if !entry.IsDir() && (extension == ".yaml" || extension == ".yml") {
+		if !entry.IsDir() && policy.IsFileName(entry.Name()) {
 			paths = append(paths, filepath.Join(name, entry.Name()))
 		}
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"testing"
@@ -90,6 +91,58 @@ func TestDecodeObjects(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" || (err != nil) != tc.fails {
 				t.Errorf("%s decodeObjects: error %v, want one: %t; -want +got\n%s", tc.reason, err, tc.fails, diff)
+			}
+		})
+	}
+}
+
+func TestJoinUnique(t *testing.T) {
+	cases := map[string]struct {
+		reason   string
+		failures []error
+		want     string
+	}{
+		"None":    {"No error is none.", []error{nil, nil}, ""},
+		"Same":    {"The same trouble is said once.", []error{errors.New("refused"), nil, errors.New("refused")}, "refused"},
+		"Several": {"All errors are said, in order.", []error{errors.New("refused"), errors.New("timeout")}, "refused\ntimeout"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			if err := joinUnique(tc.failures); err != nil {
+				got = err.Error()
+			}
+			if got != tc.want {
+				t.Errorf("%s got %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestAccessTable(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		entries []accessEntry
+		want    string
+	}{
+		"Groups": {"Resources of the same name show their groups, others do not.", []accessEntry{
+			{Namespace: "a", Group: "apps", Resource: "things"}, {Namespace: "a", Resource: "things", Missing: []string{"get", "list"}},
+			{Namespace: "a", Group: "example.com", Resource: "others", Subresource: "status"},
+		}, "NAMESPACE   THINGS.APPS   THINGS        OTHERS/STATUS\na           ok            no get,list   ok\n"},
+		"Places": {"What is needed in one place only leaves a gap in the others.", []accessEntry{
+			{Resource: "nodes"}, {Namespace: "a", Resource: "pods"},
+		}, "NAMESPACE   NODES    PODS\n<all>       ok       <none>\na           <none>   ok\n"},
+		"Named": {"An object by its name.", []accessEntry{{Namespace: "a", Resource: "serviceaccounts", Name: "robot"}},
+			"NAMESPACE   SERVICEACCOUNTS[robot]\na           ok\n"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			if err := (&accessTable{policy: "p", user: "u", entries: tc.entries}).print(&out); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff("Policy p as u\n"+tc.want, out.String()); diff != "" {
+				t.Errorf("%s -want +got\n%s", tc.reason, diff)
 			}
 		})
 	}

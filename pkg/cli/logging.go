@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
+	"go.uber.org/zap/zapcore"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
 
@@ -34,9 +35,18 @@ func (l *logging) addFlags(flags *pflag.FlagSet) {
 		f.DefValue = value
 		f.Usage = strings.TrimSuffix(f.Usage, " Defaults to 'epoch'.")
 	}
+	level := flags.Lookup("zap-log-level")
+	level.Usage += ". More than 5 is as 5: the content of objects is never logged"
 }
 
-// logger returns the logger that the flags describe; it writes to w.
+// mostVerbose is V(5). From V(8) on client-go logs what it sends and receives: Secrets too.
+const mostVerbose = zapcore.Level(-5)
+
+// logger returns the logger that the flags describe; it writes to w. It is never more
+// verbose than mostVerbose.
 func (l *logging) logger(w io.Writer) logr.Logger {
+	if level := l.options.Level; level != nil && level.Enabled(mostVerbose-1) {
+		l.options.Level = mostVerbose
+	}
 	return zap.New(zap.UseFlagOptions(&l.options), zap.WriteTo(w))
 }

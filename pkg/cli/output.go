@@ -62,3 +62,21 @@ func printData(w io.Writer, format string, v any) error {
 	_, err = w.Write(data)
 	return err
 }
+
+// printObjects writes objects so that kubectl can apply them: as YAML documents,
+// or with format json as one v1 List.
+func printObjects(w io.Writer, format string, objects []any) error {
+	if format == "json" {
+		items := append([]any{}, objects...)
+		return printData(w, format, map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
+	}
+	for i, object := range objects {
+		if i > 0 {
+			fmt.Fprintln(w, "---")
+		}
+		if err := printData(w, format, object); err != nil {
+			return err
+		}
+	}
+	return nil
+}

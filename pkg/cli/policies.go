@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,6 +15,8 @@ import (
 type loaded struct {
 	// programs are the policies without mistakes, in the order of the files.
 	programs []*policy.Program
+	// broken are what can be salvaged of the others: they can clean up.
+	broken []*policy.Program
 	// findings are all mistakes, in the order of the files, by position.
 	findings policy.Errors
 }
@@ -21,43 +24,87 @@ type loaded struct {
 // load parses and compiles every policy in the files. That files hold no policy
 // at all is a usage error; mistakes in them are findings.
 func load(names []string, stdin io.Reader) (loaded, error) {
-	if len(names) == 0 {
-		return loaded{}, usageErrorf("no policy was given: use -f FILE or -f FOLDER")
-	}
-	files, err := readFiles(names, stdin)
+	sources, err := readPolicies(names, stdin)
 	if err != nil {
 		return loaded{}, err
 	}
-	l := loaded{}
-	places := map[string]string{}
-	for _, f := range files {
-		l.add(f, places)
-	}
-	if len(l.programs) == 0 && len(l.findings) == 0 {
-		return loaded{}, usageErrorf("no ReconcilePolicy in %s", strings.Join(names, ", "))
-	}
-	return l, nil
+	return compile(sources, nil), nil
 }
 
-// add compiles the policies of one file. places says by name where a policy
-// stands. Names must differ, whatever the namespace: children are found and
-// fields are managed by the name.
-func (l *loaded) add(f file, places map[string]string) {
-	documents, err := policy.Parse(f.name, f.data)
-	l.report(f, err)
-	for _, document := range documents {
-		program, err := policy.Compile(document)
-		if err != nil {
-			l.report(f, err)
-			continue
-		}
-		if first, taken := places[program.Name]; taken {
-			l.findings = append(l.findings, duplicate(f, program, first))
-			continue
-		}
-		places[program.Name] = program.Place("")
-		l.programs = append(l.programs, program)
+// source is one file, parsed.
+type source struct {
+	file      file
+	documents []*policy.Document
+	// err is the mistakes of what is no document; nil for none.
+	err error
+}
+
+// readPolicies parses the files. That they hold no policy at all is a usage error.
+func readPolicies(names []string, stdin io.Reader) ([]source, error) {
+	if len(names) == 0 {
+		return nil, usageErrorf("no policy was given: use -f FILE or -f FOLDER")
 	}
+	files, err := readFiles(names, stdin)
+	if err != nil {
+		return nil, err
+	}
+	var sources []source
+	some := false
+	for _, f := range files {
+		documents, err := policy.Parse(f.name, f.data)
+		some = some || err != nil || len(documents) > 0
+		sources = append(sources, source{file: f, documents: documents, err: err})
+	}
+	if !some {
+		return nil, usageErrorf("no ReconcilePolicy in %s", joined(names))
+	}
+	return sources, nil
+}
+
+// compile compiles every policy in the sources. The fields of kinds that schemas
+// knows are checked; nil: of none.
+func compile(sources []source, schemas policy.Schemas) loaded {
+	l := loaded{}
+	places := map[string]string{}
+	for _, from := range sources {
+		l.report(from.file, from.err)
+		for _, document := range from.documents {
+			l.add(from.file, document, schemas, places)
+		}
+	}
+	return l
+}
+
+// add compiles one policy of a file. places says by name where a policy stands.
+// Names must differ, whatever the namespace: children are found and fields are
+// managed by the name.
+func (l *loaded) add(f file, document *policy.Document, schemas policy.Schemas, places map[string]string) {
+	program, err := policy.CompileWith(document, schemas)
+	if err != nil {
+		l.report(f, err)
+		l.salvage(document, places)
+		return
+	}
+	if first, taken := places[program.Name]; taken {
+		l.findings = append(l.findings, duplicate(f, program, first))
+		return
+	}
+	places[program.Name] = program.Place("")
+	l.programs = append(l.programs, program)
+}
+
+// salvage keeps of a policy with mistakes what can clean up, if it can be told
+// whose owners they are and no other policy has the name.
+func (l *loaded) salvage(document *policy.Document, places map[string]string) {
+	program, err := policy.Salvage(document)
+	if err != nil {
+		return // the mistakes are reported already
+	}
+	if _, taken := places[program.Name]; taken {
+		return
+	}
+	places[program.Name] = program.Place("")
+	l.broken = append(l.broken, program)
 }
 
 // duplicate is the mistake of a policy whose name another one has, which stands
@@ -97,11 +144,42 @@ func loadValid(names []string, stdin io.Reader, errOut io.Writer) ([]*policy.Pro
 	if err != nil {
 		return nil, err
 	}
+	return l.valid(errOut)
+}
+
+// valid returns the policies, or prints the mistakes and returns an error.
+func (l loaded) valid(errOut io.Writer) ([]*policy.Program, error) {
 	if len(l.findings) == 0 {
 		return l.programs, nil
 	}
 	printFindings(errOut, l.findings)
-	return nil, &exitError{code: exitFindings, err: errors.New(plural(len(l.findings), "mistake") + " in the policies")}
+	return nil, l.mistakes()
+}
+
+// runnable is valid for commands that can go on with policies that have mistakes:
+// these are printed to errOut. The broken policies that can clean up come last; one
+// that could not run beside the others is left out, and errOut told of it.
+func (l loaded) runnable(errOut io.Writer) ([]*policy.Program, error) {
+	printFindings(errOut, l.findings)
+	programs := l.programs
+	for _, broken := range l.broken {
+		with := append(slices.Clone(programs), broken)
+		if err := policy.Together(with); policy.Together(programs) == nil && err != nil {
+			fmt.Fprintf(errOut, "policy %q has mistakes, and nothing is cleaned up for it: %v\n", broken.Name, err)
+			continue
+		}
+		fmt.Fprintf(errOut, "policy %q has mistakes: it only cleans up after owners that are deleted\n", broken.Name)
+		programs = with
+	}
+	if len(programs) == 0 {
+		return nil, l.mistakes()
+	}
+	return programs, nil
+}
+
+// mistakes is the error of a command that can do nothing with what was found.
+func (l loaded) mistakes() error {
+	return &exitError{code: exitFindings, err: errors.New(plural(len(l.findings), "mistake") + " in the policies")}
 }
 
 // printFindings writes each mistake with its line and a caret.
@@ -110,6 +188,9 @@ func printFindings(w io.Writer, findings policy.Errors) {
 		fmt.Fprintln(w, finding.Error())
 	}
 }
+
+// joined is a list of names in words.
+func joined(names []string) string { return strings.Join(names, ", ") }
 
 // plural returns `1 mistake`, `2 mistakes`.
 func plural(n int, noun string) string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,6 +25,8 @@ type renderOptions struct {
 	Owner string
 	// Observed are files and folders with what is in the cluster.
 	Observed []string
+	// CRDs are the values of --crds.
+	CRDs []string
 	// Namespace is that of the owner if its file does not say.
 	Namespace string
 	// Output is yaml, json or plan.
@@ -42,10 +45,15 @@ status, as in one pass of ` + "`ambit run`" + `. Opens no socket.
 the objects that the policy watches, as kubectl prints them. So that such files
 can be short:
 
-  - an object without a namespace is in the owner's;
+  - an object without a namespace is in the owner's, if its kind has namespaces;
   - an object of the kind of a child that has neither metadata.uid nor
-    metadata.ownerReferences counts as made by Ambit for this owner;
+    metadata.ownerReferences counts as made by Ambit for this owner, and the owner
+    as having the record of it (annotation ` + v1alpha1.AnnotationChildren + `), where one is needed;
+  - an object that fields were merged into has them in metadata.managedFields;
   - an owner without metadata.uid gets the uid ` + placeholderUID + `.
+
+Which kinds have namespaces is known of Kubernetes' own; of others --crds says it,
+else they are taken to have them. Expressions are checked as by ` + "`ambit validate --crds`" + `.
 
 Times are left out of the conditions. Exit code 1 when the owner would be Stalled.`,
 		Example: example(`
@@ -65,6 +73,7 @@ ambit render -f policies/memcached.yaml --owner owner.yaml -o plan`),
 	addFilesFlag(flags, &o.Files)
 	flags.StringVar(&o.Owner, "owner", "", "File with the owner; - is stdin")
 	flags.StringArrayVar(&o.Observed, "observed", nil, "File or folder with what is in the cluster; may be given several times")
+	flags.StringArrayVar(&o.CRDs, "crds", nil, crdsUsage)
 	flags.StringVarP(&o.Namespace, "namespace", "n", "", "Namespace of the owner, where its file does not say")
 	addOutputFlag(flags, &o.Output, "yaml", "json", "plan")
 	return cmd
@@ -72,11 +81,22 @@ ambit render -f policies/memcached.yaml --owner owner.yaml -o plan`),
 
 // Run prints the children and the owner's status.
 func (o *renderOptions) Run(ctx context.Context) error {
-	programs, err := loadValid(o.Files, o.In, o.ErrOut)
+	sources, err := readPolicies(o.Files, o.In)
 	if err != nil {
 		return err
 	}
-	owner, err := o.owner()
+	known, err := readDefinitions(o.CRDs, o.In)
+	if err != nil {
+		return err
+	}
+	programs, err := compile(sources, known.schemas).valid(o.ErrOut)
+	if err != nil {
+		return err
+	}
+	if o.Owner == "" {
+		return usageErrorf("no owner was given: use --owner FILE")
+	}
+	owner, err := readOwner(o.Owner, o.Namespace, o.In)
 	if err != nil {
 		return err
 	}
@@ -84,28 +104,24 @@ func (o *renderOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if why := unserved(ctx, program, owner); why != "" {
-		fmt.Fprintf(o.ErrOut, "policy %q leaves this owner alone: %s\n", program.Name, why)
-		return nil
-	}
-	observed, err := o.observed()
+	observed, err := readObserved(o.Observed, o.In)
 	if err != nil {
 		return err
 	}
-	view := observe(program, owner, observed)
-	planned := plan.Make(ctx, program, view)
-	if err := o.print(rendering{program: program, snapshot: view, plan: planned}); err != nil {
+	r := pass{program: program, owner: owner, observed: observed, kinds: known.kinds}.run(ctx)
+	if r.alone != "" {
+		fmt.Fprintf(o.ErrOut, "policy %q leaves this owner alone: %s\n", program.Name, r.alone)
+		return nil
+	}
+	if err := o.print(r); err != nil {
 		return err
 	}
-	return stalled(planned)
+	return stalled(r.plan)
 }
 
-// owner reads the one owner, made complete.
-func (o *renderOptions) owner() (*unstructured.Unstructured, error) {
-	if o.Owner == "" {
-		return nil, usageErrorf("no owner was given: use --owner FILE")
-	}
-	f, err := readFile(o.Owner, o.In)
+// readOwner reads the one owner in a file, made complete.
+func readOwner(path, namespace string, stdin io.Reader) (*unstructured.Unstructured, error) {
+	f, err := readFile(path, stdin)
 	if err != nil {
 		return nil, err
 	}
@@ -116,11 +132,12 @@ func (o *renderOptions) owner() (*unstructured.Unstructured, error) {
 	if len(objects) != 1 {
 		return nil, usageErrorf("%s holds %s, must be one: the owner", f.name, plural(len(objects), "object"))
 	}
-	return completeOwner(objects[0], o.Namespace), nil
+	return completeOwner(objects[0], namespace), nil
 }
 
-func (o *renderOptions) observed() ([]*unstructured.Unstructured, error) {
-	files, err := readFiles(o.Observed, o.In)
+// readObserved reads what is in the cluster.
+func readObserved(names []string, stdin io.Reader) ([]*unstructured.Unstructured, error) {
+	files, err := readFiles(names, stdin)
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ a missing right. Results go to stdout, everything else to stderr.`,
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
-	root.AddCommand(newRun(streams), newValidate(streams), newRender(streams), newVersion(streams))
+	root.AddCommand(newRun(streams), newValidate(streams), newRender(streams), newTest(streams), newRBAC(streams), newAccess(streams), newCleanup(streams), newLeftovers(streams), newVersion(streams))
 	return root
 }
 

@@ -1,44 +1,55 @@
 package cli
 
 import (
+	"bytes"
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/util/validation"
+	"go.opentelemetry.io/otel"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/ambit-dev/ambit/pkg/internal/schemas"
 	"github.com/ambit-dev/ambit/pkg/internal/version"
 	"github.com/ambit-dev/ambit/pkg/manager"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
-
-// watchNamespaceVar is the environment variable that operators by convention
-// take their namespaces from.
-const watchNamespaceVar = "WATCH_NAMESPACE"
-
-// defaultServer is what kubectl's flags fall back to where nothing names a
-// server. An operator that went on with it would only say that nobody answers.
-const defaultServer = "http://localhost:8080"
 
 // runOptions are the flags of `ambit run`.
 type runOptions struct {
 	genericiooptions.IOStreams
 	// Files are the values of -f.
 	Files []string
+	// PoliciesFrom are the sources beside Files: crd, configmap.
+	PoliciesFrom []string
+	// AllowInvalid: policies with mistakes do not keep the others from running.
+	AllowInvalid bool
+	// Namespace is the own one.
+	Namespace string
 	// Namespaces to work in; empty: all.
 	Namespaces []string
 	// Concurrency is how many owners are worked on at once, 1 or more.
 	Concurrency int
+	// Election is how one of several replicas is chosen: off, lease or life.
+	Election string
+	// ElectionNamespace is where replicas meet; empty: in Namespace.
+	ElectionNamespace string
+	// Probes and Pprof are where those are served; "0" for nowhere.
+	Probes, Pprof string
+	// Metrics is how metrics are served.
+	Metrics manager.MetricsServer
+	// MetricsSecure is the opposite of Metrics.Insecure.
+	MetricsSecure bool
 	// QPS is the limit of requests a second on the client's side; -1: none.
 	QPS float32
 	// Burst is how many requests may exceed QPS for a moment.
@@ -52,13 +63,38 @@ type runOptions struct {
 func newRun(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &runOptions{IOStreams: streams, Cluster: clusterFlags(), Logging: newLogging()}
 	cmd := &cobra.Command{
-		Use:   "run -f FILE|FOLDER",
+		Use:   "run -f FILE|FOLDER ... [--policies-from crd,configmap]",
 		Short: "Be the operator that the policies describe",
 		Long: `Run policies until SIGTERM or SIGINT. The API server is the one of the kubeconfig,
 or without one that of the cluster that ambit runs in.
 
 Requests are not limited on the client's side unless --qps says so: the API
-server's priority and fairness does that.`,
+server's priority and fairness does that.
+
+Files and folders given by -f are read again when they change. With --policies-from
+policies are taken from the cluster as well: crd means ReconcilePolicy objects,
+configmap the keys ending in .yaml of ConfigMaps with the label ambit.dev/policy=true.
+They are read in all namespaces where that is permitted, else in Ambit's own and in
+those of --namespaces. In other namespaces than Ambit's own a policy acts as a
+ServiceAccount of its namespace. A new version of a policy that does not compile leaves
+the one before it running; one that is deleted is cleaned up after.
+
+At the start expressions are checked for fields that no object of the kind has,
+against the schemas that the API server publishes, as by ` + "`ambit validate --crds`" + `;
+kinds whose schema is not to be had are not checked.
+
+With -f only, policies in files that do not compile are refused at the start. With
+--allow-invalid, and with --policies-from, they are not: their mistakes
+are printed, the others run, and of the broken ones the deletion of owners is
+finished, from what the owners say themselves: objects that no garbage collection
+would remove, and the finalizer. Nothing is made or changed for them.
+
+Of several replicas with --leader-elect one works. With lease another one takes over
+when it stops, or 17 seconds after it was killed at the latest; with life, which needs
+$POD_NAME, when its Pod is gone.
+
+Traces are sent by OTLP over HTTP if $OTEL_EXPORTER_OTLP_ENDPOINT is set, as the other
+environment variables of OpenTelemetry say.`,
 		Example: example(`
 # With the current context of the kubeconfig
 ambit run -f policies/memcached.yaml
@@ -66,8 +102,17 @@ ambit run -f policies/memcached.yaml
 # In two namespaces, with rights in these only
 ambit run -f policies --namespaces team-a,team-b
 
+# All that compile, whatever the rest
+ambit run -f policies --allow-invalid
+
+# Policies that are applied to the cluster
+ambit run --policies-from crd,configmap
+
 # As another account, to see what it may do
-ambit run -f policies --as system:serviceaccount:ambit-system:ambit`),
+ambit run -f policies --as system:serviceaccount:ambit-system:ambit
+
+# In a cluster, beside other replicas
+ambit run -f policies --leader-elect=lease --health-probe-bind-address :8081 --metrics-bind-address :8443`),
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.Run(cmd.Context()) },
 	}
@@ -75,104 +120,155 @@ ambit run -f policies --as system:serviceaccount:ambit-system:ambit`),
 	return cmd
 }
 
-func (o *runOptions) addFlags(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	addFilesFlag(flags, &o.Files)
-	flags.StringSliceVar(&o.Namespaces, "namespaces", namesIn(os.Getenv(watchNamespaceVar)),
-		"Namespaces to work in, separated by commas; empty: all (default: $"+watchNamespaceVar+")")
-	flags.IntVar(&o.Concurrency, "concurrency", 10, "How many owners are worked on at once")
-	flags.Float32Var(&o.QPS, "qps", -1, "Limit of requests a second on the client's side; -1: none")
-	flags.IntVar(&o.Burst, "burst", 0, "How many requests may exceed --qps for a moment; 0: as many as --qps")
-	o.Cluster.AddFlags(flags)
-	o.Logging.addFlags(flags)
-}
-
 // Run is the operator until ctx ends.
 func (o *runOptions) Run(ctx context.Context) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	programs, err := loadValid(o.Files, o.In, o.ErrOut)
+	stdin, err := o.input()
+	if err != nil {
+		return err
+	}
+	files, err := o.readFiles(stdin)
+	if err != nil {
+		return err
+	}
+	asked := &schemas.Asked{}
+	untyped := compile(files, asked)
+	config, err := o.config()
+	if err != nil || untyped.isRefusedTogether() {
+		return cmp.Or(o.choose(untyped), clusterError(err))
+	}
+	logger := o.Logging.logger(o.ErrOut)
+	useLogger(logger)
+	read := newSchemas(config, logger)
+	if err := o.choose(compile(files, read.atStart(ctx, asked.Kinds()))); err != nil {
+		return err
+	}
+	logger.Info("starting", "version", version.String(), "sources", o.sourceNames(), "namespaces", o.Namespaces, "server", config.Host)
+	return o.manage(ctx, config, manager.Sources{
+		Files: o.Files, In: bytes.NewReader(stdin), Namespace: o.Namespace, Schemas: read.of,
+		CustomResources: slices.Contains(o.PoliciesFrom, fromCRD), ConfigMaps: slices.Contains(o.PoliciesFrom, fromConfigMap),
+	}, logger)
+}
+
+// input reads stdin, if it is one of the files: it can be read once only.
+func (o *runOptions) input() ([]byte, error) {
+	if !slices.Contains(o.Files, "-") {
+		return nil, nil
+	}
+	data, err := io.ReadAll(o.In)
+	if err != nil {
+		return nil, fmt.Errorf("reading the policies on stdin: %w", err)
+	}
+	return data, nil
+}
+
+// readFiles parses the files, which must have a policy. Where there are other sources
+// nothing is refused at the start: what is wrong with files is said as for the others.
+func (o *runOptions) readFiles(stdin []byte) ([]source, error) {
+	if len(o.PoliciesFrom) > 0 {
+		return nil, nil
+	}
+	return readPolicies(o.Files, bytes.NewReader(stdin))
+}
+
+// manage runs what the sources say, and sends traces of it if that is wanted.
+func (o *runOptions) manage(ctx context.Context, config *rest.Config, sources manager.Sources, logger logr.Logger) error {
+	traces, err := manager.StartTraces(ctx, os.Getenv, version.String())
+	if err != nil {
+		return usageErrorf("%v", err)
+	}
+	err = manager.Run(ctx, manager.Options{
+		Config:        config,
+		Sources:       &sources,
+		Namespaces:    o.Namespaces,
+		Concurrency:   o.Concurrency,
+		Election:      o.election(),
+		ProbeAddress:  o.Probes,
+		PprofAddress:  o.Pprof,
+		Metrics:       metrics.Registry,
+		MetricsServer: o.metricsServer(),
+		Tracer:        traces.Tracer,
+		Logger:        logger,
+	})
+	if unsent := traces.Stop(context.WithoutCancel(ctx)); unsent != nil {
+		logger.Error(unsent, "the last traces are lost") // which is no reason for a stop to have failed
+	}
+	return clusterError(err)
+}
+
+// choose returns why the policies are not to be run; nil if they are. Mistakes are printed.
+func (o *runOptions) choose(l loaded) error {
+	choose := l.valid
+	if o.AllowInvalid && len(o.PoliciesFrom) == 0 {
+		choose = l.runnable
+	}
+	programs, err := choose(o.ErrOut)
 	if err != nil {
 		return err
 	}
 	if err := policy.Together(programs); err != nil {
 		return &exitError{code: exitFindings, err: err}
 	}
-	config, err := o.config()
-	if err != nil {
-		return clusterError(err)
-	}
-	logger := o.Logging.logger(o.ErrOut)
-	useLogger(logger)
-	logger.Info("starting", "version", version.String(), "policies", len(programs), "namespaces", o.Namespaces, "server", config.Host)
-	return clusterError(manager.Run(ctx, manager.Options{
-		Config:      config,
-		Programs:    programs,
-		Namespaces:  o.Namespaces,
-		Concurrency: o.Concurrency,
-		Logger:      logger,
-	}))
-}
-
-// check returns the first mistake in the flags.
-func (o *runOptions) check() error {
-	o.Namespaces = namesIn(strings.Join(o.Namespaces, ","))
-	for _, name := range o.Namespaces {
-		if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
-			return usageErrorf("--namespaces: %q is not the name of a namespace: %s", name, problems[0])
-		}
-	}
-	if o.Concurrency < 1 {
-		return usageErrorf("--concurrency is %d, must be 1 or more", o.Concurrency)
-	}
-	if o.QPS == 0 || o.Burst < 0 {
-		return usageErrorf("--qps must not be 0 (-1: no limit) and --burst must not be negative")
-	}
 	return nil
 }
 
-// config returns how to reach the API server.
-func (o *runOptions) config() (*rest.Config, error) {
-	config, err := o.Cluster.ToRESTConfig()
-	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
-	}
-	if config.Host == defaultServer && *o.Cluster.APIServer == "" {
-		return nil, errors.New("there is no kubeconfig, and no cluster around this process: use --kubeconfig or --server")
-	}
-	config.QPS, config.Burst = o.QPS, o.Burst
-	if o.Burst == 0 && o.QPS > 0 {
-		config.Burst = max(1, int(o.QPS))
-	}
-	config.UserAgent = "ambit/" + version.String()
-	return config, nil
-}
-
-// clusterFlags returns kubectl's flags for reaching a cluster, those that make
-// sense for a program that runs on: no timeout for its streams, no cache folder,
-// no default namespace.
-func clusterFlags() *genericclioptions.ConfigFlags {
-	flags := genericclioptions.NewConfigFlags(false)
-	flags.Namespace, flags.Timeout, flags.CacheDir, flags.DisableCompression = nil, nil, nil, nil
-	return flags
+// isRefusedTogether says whether there are no mistakes, and the policies are refused all
+// the same: then no schema changes that.
+func (l loaded) isRefusedTogether() bool {
+	return len(l.findings) == 0 && policy.Together(l.programs) != nil
 }
 
 // useLogger makes the logger that of the libraries too.
 func useLogger(logger logr.Logger) {
 	ctrl.SetLogger(logger)
 	klog.SetLogger(logger)
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { logger.WithName("traces").Error(err, "traces cannot be sent") }))
 }
 
-// namesIn splits a list at its commas; blanks are nothing, names come once,
-// sorted.
-func namesIn(list string) []string {
-	var names []string
-	for _, name := range strings.Split(list, ",") {
-		if name = strings.TrimSpace(name); name != "" {
-			names = append(names, name)
-		}
+// sourceNames are where policies come from, for the log.
+func (o *runOptions) sourceNames() []string {
+	return append(slices.Clone(o.Files), o.PoliciesFrom...)
+}
+
+// electionModes are the values of --leader-elect.
+func electionModes() []string {
+	return []string{manager.ElectionOff, manager.ElectionLease, manager.ElectionLife}
+}
+
+// election says how one of several replicas is chosen.
+func (o *runOptions) election() manager.Election {
+	e := manager.Election{Mode: o.Election, Namespace: o.ElectionNamespace, Pod: os.Getenv(podNameVar), PodUID: os.Getenv(podUIDVar)}
+	if e.Namespace == "" {
+		e.Namespace = o.Namespace
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return e
+}
+
+// checkElection returns the first mistake in the flags of leader election.
+func (o *runOptions) checkElection() error {
+	switch {
+	case !slices.Contains(electionModes(), o.Election):
+		return usageErrorf("--leader-elect is %q, must be %s", o.Election, alternatives(electionModes()))
+	case o.Election == manager.ElectionLife && os.Getenv(podNameVar) == "":
+		return usageErrorf("--leader-elect=life needs the name of the Pod in $%s", podNameVar)
+	case o.Election == manager.ElectionLife && o.ElectionNamespace != "" && o.ElectionNamespace != o.Namespace:
+		return usageErrorf("--leader-elect=life works in the Pod's own namespace: --leader-election-namespace is %q, --namespace is %q",
+			o.ElectionNamespace, o.Namespace)
+	}
+	return nil
+}
+
+// metricsServer says how metrics are served.
+func (o *runOptions) metricsServer() manager.MetricsServer {
+	served := o.Metrics
+	served.Insecure = !o.MetricsSecure
+	return served
+}
+
+// alternatives is a list in words: `a, b or c`.
+func alternatives(list []string) string {
+	last := len(list) - 1
+	return fmt.Sprintf("%s or %s", joined(list[:last]), list[last])
 }

@@ -14,6 +14,8 @@ type validateOptions struct {
 	genericiooptions.IOStreams
 	// Files are the values of -f.
 	Files []string
+	// CRDs are the values of --crds.
+	CRDs []string
 	// Output is "", json or yaml.
 	Output string
 }
@@ -29,13 +31,20 @@ type finding struct {
 func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &validateOptions{IOStreams: streams}
 	cmd := &cobra.Command{
-		Use:   "validate -f FILE|FOLDER",
+		Use:   "validate -f FILE|FOLDER [--crds FILE|FOLDER]",
 		Short: "Find every mistake in policies, without a cluster",
 		Long: `Compile policies and print every mistake as file:line:column, with the line and a
-caret, to stdout. Exit code 1 when there is any. Opens no socket.`,
+caret, to stdout. Exit code 1 when there is any. Opens no socket.
+
+With the CustomResourceDefinitions of your kinds in --crds, expressions are also
+checked for fields that no object of the kind has: ` + "`owner.spec.sise`" + ` is then a
+mistake that suggests ` + "`size`" + `. Kinds that are not in it are not checked that way.`,
 		Example: example(`
 # One policy
 ambit validate -f policies/memcached.yaml
+
+# Also the fields of the kind
+ambit validate -f policies/memcached.yaml --crds examples/memcached/crd.yaml
 
 # All policies of a folder, for a program
 ambit validate -f policies -o json
@@ -46,13 +55,14 @@ kustomize build . | ambit validate -f -`),
 		RunE: func(*cobra.Command, []string) error { return o.Run() },
 	}
 	addFilesFlag(cmd.Flags(), &o.Files)
+	cmd.Flags().StringArrayVar(&o.CRDs, "crds", nil, crdsUsage)
 	addOutputFlag(cmd.Flags(), &o.Output, "json", "yaml")
 	return cmd
 }
 
 // Run prints the mistakes.
 func (o *validateOptions) Run() error {
-	l, err := load(o.Files, o.In)
+	l, err := o.load()
 	if err != nil {
 		return err
 	}
@@ -65,6 +75,18 @@ func (o *validateOptions) Run() error {
 	}
 	fmt.Fprintf(o.ErrOut, "%s, no mistakes\n", plural(len(l.programs), "policy"))
 	return nil
+}
+
+func (o *validateOptions) load() (loaded, error) {
+	sources, err := readPolicies(o.Files, o.In)
+	if err != nil {
+		return loaded{}, err
+	}
+	known, err := readDefinitions(o.CRDs, o.In)
+	if err != nil {
+		return loaded{}, err
+	}
+	return compile(sources, known.schemas), nil
 }
 
 func (o *validateOptions) print(findings policy.Errors) error {

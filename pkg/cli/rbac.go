@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/ambit-dev/ambit/pkg/internal/rbac"
+)
+
+// rbacOptions are the flags of `ambit rbac`.
+type rbacOptions struct {
+	rightsOptions
+	// CRDs are files and folders with CustomResourceDefinitions.
+	CRDs []string
+	// OwnersEverywhere: owners cluster-wide, the rest by namespace.
+	OwnersEverywhere bool
+	// Missing: only what is not granted yet.
+	Missing bool
+	// Output is yaml or json.
+	Output string
+}
+
+func newRBAC(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &rbacOptions{rightsOptions: newRights(streams), Output: "yaml"}
+	cmd := &cobra.Command{
+		Use:   "rbac -f POLICY",
+		Short: "Print the least rights that policies need, for kubectl apply",
+		Long: `Print the ServiceAccount, and Roles with RoleBindings that grant exactly what the
+policies need: one of each in every namespace of --namespaces or of the policy's
+scope, and nothing cluster-wide; without either a ClusterRole. Rights are for the
+account that Ambit runs as. If a policy names a serviceAccountName they are for
+that one, and Ambit's own account may impersonate it.
+
+A policy whose metadata.namespace is another one than Ambit's own (that of its account,
+or --own-namespace) is taken as applied to the cluster: it acts as a ServiceAccount of
+its namespace, the one that it names or default, and without a scope serves owners of
+that namespace only. stderr says so. For a file that ` + "`ambit run -f`" + ` runs, and which
+so acts as Ambit, say its namespace by --own-namespace.
+
+What has no namespace takes a ClusterRole in any case. For a child or a watch in a
+namespace that the policy names there is a Role in that one; where only owners say
+the namespace, rights are for those of --namespaces, or else for all. Nobody may hand
+out rights that they do not have: a policy that makes Roles needs what these grant.
+What of that only owners say, or takes a wildcard, is not printed, but told on stderr
+and in comments of the YAML.
+
+Without --missing no socket is opened, unless a flag such as --context names a
+cluster to ask for the resources behind kinds. Offline they come from the
+CustomResourceDefinitions of --crds and from what is known of Kubernetes' own
+kinds; for others the usual plural is taken, with a warning.
+
+--missing asks the cluster, by access reviews, and prints only what is not granted
+yet: in the namespaces given, or else in those where there are owners. Without
+namespaces it also prints the right to list and watch owners cluster-wide, unless
+that is granted, or to list and watch namespaces is, which does as well. A right
+that is granted cluster-wide is granted in each namespace. What a Role or binding
+of the same name holds already stays in it. A user's rights by membership in a
+group are not seen: only the groups of ServiceAccounts are known.`,
+		Example: example(`
+# A Role and a RoleBinding in each of two namespaces
+ambit rbac -f policies/memcached.yaml --crds examples/memcached --namespaces team-a,team-b | kubectl apply -f -
+
+# Owners may be anywhere, children only in these namespaces
+ambit rbac -f policies/memcached.yaml --crds examples/memcached --namespaces team-a --owners-everywhere
+
+# Rights, and the right to see at once when they change
+ambit rbac -f policies/memcached.yaml --crds examples/memcached --namespaces team-a --watch-rbac
+
+# Grant what is missing wherever there are owners
+ambit rbac -f policies/memcached.yaml --missing | kubectl apply -f -`),
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.Run(cmd.Context()) },
+	}
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+func (o *rbacOptions) addFlags(flags *pflag.FlagSet) {
+	o.rightsOptions.addFlags(flags, defaultAccount)
+	flags.StringArrayVar(&o.CRDs, "crds", nil, "File or folder with CustomResourceDefinitions; may be given several times")
+	flags.BoolVar(&o.OwnersEverywhere, "owners-everywhere", false,
+		"Grant the rights on owners and their status cluster-wide, the others by namespace")
+	flags.BoolVar(&o.WatchRBAC, "watch-rbac", false,
+		"Also let Ambit watch Roles and bindings cluster-wide: it then follows changes of rights at once, not within seconds")
+	flags.BoolVar(&o.Missing, "missing", false, "Print only what is not granted yet, as the cluster says")
+	addOutputFlag(flags, &o.Output, "yaml", "json")
+}
+
+// Run prints the objects.
+func (o *rbacOptions) Run(ctx context.Context) error {
+	subject, err := o.check()
+	if err != nil {
+		return err
+	}
+	if subject == (rbac.Subject{}) {
+		return usageErrorf("--service-account and --user are empty: one must say who gets the rights")
+	}
+	programs, err := o.load(subject)
+	if err != nil {
+		return err
+	}
+	kinds, err := newKindFinder(o.CRDs, o.In, o.warn)
+	if err != nil {
+		return err
+	}
+	base := rbac.Request{Own: subject, Kind: kinds.kind, OwnersEverywhere: o.OwnersEverywhere}
+	if o.Missing {
+		return o.runMissing(ctx, programs, kinds, base)
+	}
+	if o.namesCluster() {
+		c, err := connect(o.Cluster)
+		if err != nil {
+			return err
+		}
+		kinds.mapper = c.mapper
+	}
+	if err := kinds.findAll(programs); err != nil {
+		return err
+	}
+	grants, remarks, err := o.needed(ctx, programs, base, o.everywhere)
+	if err != nil {
+		return err
+	}
+	o.comment(remarks)
+	return printObjects(o.Out, o.Output, slices.Concat(accounts(slices.DeleteFunc(rbac.Accounts(grants), comesWithNamespace)), objects(grants)))
+}
+
+// comment writes sentences at the head of YAML, so that they are kept with it.
+func (o *rbacOptions) comment(sentences []string) {
+	if o.Output != "yaml" {
+		return
+	}
+	for _, sentence := range sentences {
+		fmt.Fprintf(o.Out, "# %s\n", sentence)
+	}
+}
+
+// everywhere is where a policy works that no namespace limits.
+func (o *rbacOptions) everywhere(_ context.Context, request *rbac.Request) error {
+	if o.OwnersEverywhere && request.Kind(request.Program.Owner.GVK).Namespaced {
+		return usageErrorf("policy %q: --owners-everywhere wants --namespaces, or spec.scope.namespaces: the rest is granted there", request.Program.Name)
+	}
+	request.Namespaces = []string{rbac.Everywhere}
+	return nil
+}
+
+// objects are the Roles and bindings of the grants.
+func objects(grants []rbac.Grant) []any {
+	var all []any
+	for _, g := range grants {
+		all = append(all, grantObjects(g, rbac.Present{})...)
+	}
+	return all
+}
+
+func grantObjects(g rbac.Grant, present rbac.Present) []any {
+	var all []any
+	for _, object := range g.Objects(present) {
+		all = append(all, object)
+	}
+	return all
+}
+
+// comesWithNamespace says whether Kubernetes makes a ServiceAccount in each namespace.
+func comesWithNamespace(subject rbac.Subject) bool { return subject.Name == "default" }
+
+// accounts are the ServiceAccounts that the subjects are.
+func accounts(subjects []rbac.Subject) []any {
+	var all []any
+	for _, subject := range subjects {
+		all = append(all, subject.Account())
+	}
+	return all
+}

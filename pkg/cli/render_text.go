@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan"
+)
+
+// planText is what `ambit test` compares of the plan: all but the status, which
+// has a file of its own.
+func (r rendering) planText() string {
+	if r.alone != "" {
+		return "left alone: " + r.alone + "\n"
+	}
+	shown := *r.plan
+	if shown.Conditions != nil {
+		shown.Blockers = nil // they are in the conditions
+	}
+	shown.Status, shown.Conditions = nil, nil
+	return r.text(&shown)
+}
+
+// text is a plan in the order in which it would be carried out: what is made for the
+// policy, what is written to the owner's metadata, then the plan for its children.
+func (r rendering) text(p *plan.Plan) string {
+	var b strings.Builder
+	if ensured := r.ensuredText(); ensured != "" {
+		fmt.Fprintf(&b, "for the policy:\n%s", indented(ensured))
+	}
+	if r.mark != nil {
+		b.WriteString("metadata of the owner:\n")
+		writeMark(&b, *r.mark, r.bare)
+	}
+	rest := p.String()
+	if b.Len() > 0 && rest == (&plan.Plan{}).String() {
+		rest = ""
+	}
+	b.WriteString(rest)
+	if p.Done {
+		b.WriteString("done: nothing of the policy is left\n")
+	}
+	return b.String()
+}
+
+// ensuredText is the plan for the policy's own objects: the actions, and what keeps
+// others from being made; "" if there is nothing to do.
+func (r rendering) ensuredText() string {
+	if r.ensured == nil {
+		return ""
+	}
+	p := *r.ensured
+	p.Children, p.Status, p.Conditions = nil, nil, nil
+	p.Blockers = slices.DeleteFunc(slices.Clone(p.Blockers), func(b plan.Problem) bool { return b.Reason == v1alpha1.ReasonProgressing })
+	if len(p.Actions) == 0 && len(p.Blockers) == 0 {
+		return ""
+	}
+	return p.String()
+}
+
+// writeMark writes what the metadata of the owner before is made to say.
+func writeMark(b *strings.Builder, mark plan.Mark, before *unstructured.Unstructured) {
+	switch {
+	case mark.Finalizer:
+		fmt.Fprintf(b, "  finalizer %s\n", v1alpha1.FinalizerCleanup)
+	case slices.Contains(before.GetFinalizers(), v1alpha1.FinalizerCleanup):
+		fmt.Fprintf(b, "  no finalizer %s\n", v1alpha1.FinalizerCleanup)
+	}
+	inventory, err := plan.ParseInventory(mark.Children)
+	switch {
+	case err != nil:
+		fmt.Fprintf(b, "  annotation %s: %v\n", v1alpha1.AnnotationChildren, err)
+	case len(inventory.Entries) > 0:
+		fmt.Fprintf(b, "  annotation %s:\n", v1alpha1.AnnotationChildren)
+	case inventory.Policy == "" && before.GetAnnotations()[v1alpha1.AnnotationChildren] != "":
+		fmt.Fprintf(b, "  no annotation %s\n", v1alpha1.AnnotationChildren)
+	}
+	for _, e := range inventory.Entries {
+		fmt.Fprintf(b, "    %s\n", entryText(e))
+	}
+}
+
+// entryText is as in `Role team-a/admin (child role, about to be made)`.
+func entryText(e plan.Entry) string {
+	name := strings.TrimPrefix(e.Namespace+"/"+e.Name, "/")
+	about := "recorded"
+	switch {
+	case e.Name == "":
+		return fmt.Sprintf("%ss in %s (child %s)", e.GVK.Kind, e.Namespace, e.Child)
+	case e.Merged:
+		about = "fields in it"
+	case e.UID == "":
+		about = "about to be made"
+	}
+	if e.Orphan {
+		about += ", left behind"
+	}
+	return fmt.Sprintf("%s %s (child %s, %s)", e.GVK.Kind, name, e.Child, about)
+}
+
+func indented(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString("  " + line)
+	}
+	return b.String()
+}

@@ -1,0 +1,187 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/rest"
+
+	"github.com/ambit-dev/ambit/pkg/internal/version"
+	"github.com/ambit-dev/ambit/pkg/manager"
+)
+
+// Environment variables that a Pod's manifest sets: watchNamespaceVar is the one that
+// operators by convention take their namespaces from, the others say where the process
+// runs.
+const (
+	watchNamespaceVar = "WATCH_NAMESPACE"
+	podNamespaceVar   = "POD_NAMESPACE"
+	podNameVar        = "POD_NAME"
+	podUIDVar         = "POD_UID"
+)
+
+// The values of --policies-from.
+const (
+	fromCRD       = "crd"
+	fromConfigMap = "configmap"
+)
+
+// accountNamespaceFile is where a Pod finds the namespace of its ServiceAccount.
+const accountNamespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+// defaultNamespace is Ambit's own where nothing says so.
+const defaultNamespace = "ambit-system"
+
+// defaultServer is what kubectl's flags fall back to where nothing names a
+// server. An operator that went on with it would only say that nobody answers.
+const defaultServer = "http://localhost:8080"
+
+func (o *runOptions) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	addFilesFlag(flags, &o.Files)
+	flags.StringSliceVar(&o.PoliciesFrom, "policies-from", nil,
+		"Where policies come from beside -f, separated by commas: crd (ReconcilePolicy objects), configmap (ConfigMaps with the label ambit.dev/policy=true)")
+	flags.BoolVar(&o.AllowInvalid, "allow-invalid", false, "Run the policies without mistakes; those with mistakes only clean up after owners that are deleted")
+	flags.StringVarP(&o.Namespace, "namespace", "n", ownNamespace(os.Getenv, os.ReadFile),
+		"Ambit's own namespace (default: $"+podNamespaceVar+", that of the Pod's ServiceAccount, or "+defaultNamespace+")")
+	flags.StringSliceVar(&o.Namespaces, "namespaces", namesIn(os.Getenv(watchNamespaceVar)),
+		"Namespaces to work in, separated by commas; empty: all (default: $"+watchNamespaceVar+")")
+	flags.IntVar(&o.Concurrency, "concurrency", 10, "How many owners are worked on at once")
+	flags.Float32Var(&o.QPS, "qps", -1, "Limit of requests a second on the client's side; -1: none")
+	flags.IntVar(&o.Burst, "burst", 0, "How many requests may exceed --qps for a moment; 0: as many as --qps")
+	o.addElectionFlags(flags)
+	o.addServerFlags(flags)
+	o.Cluster.AddFlags(flags)
+	o.Logging.addFlags(flags)
+}
+
+func (o *runOptions) addElectionFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.Election, "leader-elect", manager.ElectionOff,
+		"Which of several replicas works. off: this one; lease: the one that holds Lease ambit; life: the one whose Pod owns ConfigMap ambit-leader")
+	flags.StringVar(&o.ElectionNamespace, "leader-election-namespace", "", "Namespace of the Lease (default: --namespace)")
+}
+
+func (o *runOptions) addServerFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.Probes, "health-probe-bind-address", "0", "Address to serve /healthz and /readyz on, such as :8081; 0: nowhere")
+	flags.StringVar(&o.Metrics.Address, "metrics-bind-address", "0", "Address to serve /metrics on, such as :8443; 0: nowhere")
+	flags.BoolVar(&o.MetricsSecure, "metrics-secure", true,
+		"Serve metrics by HTTPS, to those who may get /metrics: this asks the API server with TokenReviews and SubjectAccessReviews. false: by HTTP and to anybody")
+	flags.StringVar(&o.Metrics.Certificates, "metrics-cert-path", "", "Folder with tls.crt and tls.key for metrics (default: a certificate is made at the start)")
+	flags.BoolVar(&o.Metrics.HTTP2, "enable-http2", false, "Allow HTTP/2 for metrics")
+	flags.StringVar(&o.Pprof, "pprof-bind-address", "0", "Address to serve profiles on by HTTP, to anybody, such as localhost:6060; 0: nowhere")
+}
+
+// check returns the first mistake in the flags.
+func (o *runOptions) check() error {
+	var err error
+	if o.Namespaces, err = checkNamespaces(o.Namespaces); err != nil {
+		return err
+	}
+	if err := checkNamespace("--namespace", o.Namespace); err != nil {
+		return err
+	}
+	if o.ElectionNamespace != "" {
+		if err := checkNamespace("--leader-election-namespace", o.ElectionNamespace); err != nil {
+			return err
+		}
+	}
+	for _, from := range o.PoliciesFrom {
+		if from != fromCRD && from != fromConfigMap {
+			return usageErrorf("--policies-from: there is no %q, only %s and %s", from, fromCRD, fromConfigMap)
+		}
+	}
+	if o.Concurrency < 1 {
+		return usageErrorf("--concurrency is %d, must be 1 or more", o.Concurrency)
+	}
+	if o.QPS == 0 || o.Burst < 0 {
+		return usageErrorf("--qps must not be 0 (-1: no limit) and --burst must not be negative")
+	}
+	return o.checkElection()
+}
+
+// ownNamespace is Ambit's own namespace as its surroundings say.
+func ownNamespace(getenv func(string) string, readFile func(string) ([]byte, error)) string {
+	if namespace := getenv(podNamespaceVar); namespace != "" {
+		return namespace
+	}
+	if data, err := readFile(accountNamespaceFile); err == nil { // else this is no Pod
+		if namespace := strings.TrimSpace(string(data)); namespace != "" {
+			return namespace
+		}
+	}
+	return defaultNamespace
+}
+
+// checkNamespaces returns the values of --namespaces, sorted, each once; or the
+// usage error about the first that is not the name of a namespace.
+func checkNamespaces(values []string) ([]string, error) {
+	names := namesIn(strings.Join(values, ","))
+	for _, name := range names {
+		if err := checkNamespace("--namespaces", name); err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
+}
+
+func checkNamespace(flag, name string) error {
+	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
+		return usageErrorf("%s: %q is not the name of a namespace: %s", flag, name, problems[0])
+	}
+	return nil
+}
+
+// namesIn splits a list at its commas; blanks are nothing, names come once,
+// sorted.
+func namesIn(list string) []string {
+	var names []string
+	for _, name := range strings.Split(list, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// config returns how to reach the API server.
+func (o *runOptions) config() (*rest.Config, error) {
+	config, err := clusterConfig(o.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS, config.Burst = o.QPS, o.Burst
+	if o.Burst == 0 && o.QPS > 0 {
+		config.Burst = max(1, int(o.QPS))
+	}
+	return config, nil
+}
+
+// clusterConfig returns how the flags say to reach the API server.
+func clusterConfig(flags *genericclioptions.ConfigFlags) (*rest.Config, error) {
+	config, err := flags.ToRESTConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	if config.Host == defaultServer && *flags.APIServer == "" {
+		return nil, errors.New("there is no kubeconfig, and no cluster around this process: use --kubeconfig or --server")
+	}
+	config.UserAgent = "ambit/" + version.String()
+	return config, nil
+}
+
+// clusterFlags returns kubectl's flags for reaching a cluster, those that make
+// sense for a program that runs on: no timeout for its streams, no cache folder,
+// no default namespace.
+func clusterFlags() *genericclioptions.ConfigFlags {
+	flags := genericclioptions.NewConfigFlags(false)
+	flags.Namespace, flags.Timeout, flags.CacheDir, flags.DisableCompression = nil, nil, nil, nil
+	return flags
+}
