@@ -12,17 +12,36 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 # stamp but the version (git may also refuse a folder that another user owns).
 GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false \
 	-ldflags '-s -w -X github.com/ambit-dev/ambit/pkg/internal/version.version=$(VERSION)'
+OUTPUT ?= bin/ambit
 TOOL := go tool -modfile=$(CURDIR)/hack/tools/go.mod
+
+# The image that is built and deployed, by what it is built, and the overlay of
+# manifests/ that is deployed: cluster, namespaced or demo.
+IMG ?= ambit:latest
+CONTAINER_TOOL ?= docker
+OVERLAY ?= cluster
+KUBECTL ?= bin/kubectl
+# What `make run` is told.
+RUN_FLAGS ?= --policies-from=crd,configmap
+# What a release has binaries for.
+PLATFORMS ?= linux/amd64 linux/arm64
 
 # Test binaries at once. Each package with a control plane takes about a core and
 # 0.5 GiB.
 TEST_PARALLEL ?= 2
 TEST_TIMEOUT ?= 15m
+# The stories look on for minutes. They come after all else, and the one that
+# measures latencies and memory comes last, alone and without the race detector.
+# TestHostileLatency, which measures what hostile policies cost others, is part of
+# `make bench`.
+STORIES_TIMEOUT ?= 60m
 # The race detector needs a C compiler; a machine without one runs without it.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 # More for the comparison with other operators, such as
 # BENCH_FLAGS='-owners 2000 -rounds 1'.
 BENCH_FLAGS ?=
+# More for the latencies of rights, such as RIGHTS_FLAGS='-cycles 400'.
+RIGHTS_FLAGS ?=
 
 .PHONY: help
 help: ## List the targets.
@@ -30,7 +49,11 @@ help: ## List the targets.
 
 .PHONY: build
 build: ## Build bin/ambit.
-	$(GO_BUILD) -o bin/ambit ./cmd/ambit
+	$(GO_BUILD) -o $(OUTPUT) ./cmd/ambit
+
+.PHONY: run
+run: build ## Run Ambit here, against the cluster of the kubeconfig, with the policies in it (RUN_FLAGS).
+	bin/ambit run $(RUN_FLAGS)
 
 .PHONY: controlplane
 controlplane: ## Build what is missing of etcd, Kubernetes and KWOK into bin/ (cold: 5 to 10 minutes).
@@ -41,41 +64,105 @@ controlplane: ## Build what is missing of etcd, Kubernetes and KWOK into bin/ (c
 demo: build controlplane ## Run the Memcached operator on a real control plane and narrate it.
 	go run -buildvcs=false ./test/demo
 
+# kubectl and Helm as they are pinned, whatever else is installed.
+DEPLOY_PINS := hack/deploy/go.mod hack/deploy/go.sum
+DEPLOY_BUILD := CGO_ENABLED=0 go build -C hack/deploy -trimpath -buildvcs=false -ldflags '-s -w'
+bin/kubectl: $(DEPLOY_PINS) hack/deploy/kubectl/main.go
+	$(DEPLOY_BUILD) -o ../../bin/kubectl ./kubectl
+bin/helm: $(DEPLOY_PINS)
+	$(DEPLOY_BUILD) -o ../../bin/helm helm.sh/helm/v4/cmd/helm
+
 .PHONY: test
-test: controlplane ## Run all tests, with the race detector where there is a C compiler.
-	go test $(RACE) -timeout $(TEST_TIMEOUT) -p $(TEST_PARALLEL) ./...
+test: controlplane bin/kubectl bin/helm ## Run all tests, with the race detector where there is a C compiler.
+	go test $(RACE) -timeout $(TEST_TIMEOUT) -p $(TEST_PARALLEL) $$(go list ./... | grep -v '/test/stories$$')
+	go test $(RACE) -timeout $(STORIES_TIMEOUT) -skip '^(TestFlaps|TestHostileLatency)$$' ./test/stories
+	go test -timeout $(STORIES_TIMEOUT) -run '^TestFlaps$$' ./test/stories
 	cd test/controlplane && go test -timeout $(TEST_TIMEOUT) ./...
 
 .PHONY: lint
-lint: ## Run gofmt, go vet, staticcheck and the import-direction test.
+lint: ## Run gofmt, go vet, staticcheck, the import-direction test, and vulncheck.
 	@unformatted=$$(gofmt -l -s .); \
 	if [ -n "$$unformatted" ]; then printf 'not gofmt -s formatted:\n%s\n' "$$unformatted"; exit 1; fi
 	go vet ./...
 	$(TOOL) staticcheck ./...
 	cd test/controlplane && go vet . && $(TOOL) staticcheck .
 	go test -count=1 ./test/imports
+	hack/vulncheck.sh
 
 .PHONY: generate
-generate: ## Regenerate the CRD and the deepcopy functions from pkg/api.
+generate: ## Regenerate the CRD, the deepcopy functions and docs/policy.md from pkg/api.
 	$(TOOL) controller-gen object paths=./pkg/api/... crd output:crd:dir=manifests/crd
+	go run -buildvcs=false ./hack/crd manifests/crd/ambit.dev_reconcilepolicies.yaml
+	go run -buildvcs=false ./hack/docs
 
-# What `generate` writes.
-GENERATED := manifests/crd ':(glob)pkg/api/**/zz_generated.*.go'
+.PHONY: manifests
+manifests: generate bin/kubectl ## Remake what is copied or built from manifests/: install.yaml, the demo, the chart's files, the OLM bundle.
+	cp examples/memcached/crd.yaml manifests/demo/crd.yaml
+	cp policies/memcached.yaml manifests/demo/policy.yaml
+	bin/kubectl kustomize manifests/cluster -o manifests/install.yaml
+	mkdir -p charts/ambit/files
+	cp manifests/crd/ambit.dev_reconcilepolicies.yaml charts/ambit/files/crd.yaml
+	cp manifests/monitoring/alerts.yaml manifests/monitoring/dashboard.json charts/ambit/files/
+	go run -buildvcs=false ./hack/bundle manifests/install.yaml bundle
+
+.PHONY: bundle
+bundle: manifests ## Remake the OLM bundle in bundle/, and look whether it is whole.
+	go test -count=1 -run '^TestBundle' ./test/install
+
+# What `generate` and `manifests` write.
+GENERATED := manifests/crd docs/policy.md ':(glob)pkg/api/**/zz_generated.*.go' \
+	manifests/install.yaml manifests/demo charts/ambit/files bundle
 
 .PHONY: verify
-verify: generate ## Fail if generated files or go.mod are not what the sources say.
+verify: manifests ## Fail if generated files or go.mod are not what the sources say.
 	git diff --exit-code -- $(GENERATED)
 	@untracked=$$(git ls-files --others --exclude-standard -- $(GENERATED)); \
 	if [ -n "$$untracked" ]; then printf 'generated, but not committed:\n%s\n' "$$untracked"; exit 1; fi
 	go mod tidy -diff
 	cd test/controlplane && go mod tidy -diff
+	cd hack/deploy && go mod tidy -diff
+
+.PHONY: install
+install: bin/kubectl ## Install the kind ReconcilePolicy in the cluster of the kubeconfig.
+	$(KUBECTL) apply --server-side -k manifests/crd
+
+.PHONY: uninstall
+uninstall: bin/kubectl ## Remove the kind ReconcilePolicy, and with it all policies that are custom resources.
+	$(KUBECTL) delete --ignore-not-found -k manifests/crd
+
+.PHONY: deploy
+deploy: bin/kubectl ## Deploy Ambit with the image IMG, as manifests/OVERLAY says.
+	$(KUBECTL) kustomize manifests/$(OVERLAY) | sed 's|image: ambit:latest|image: $(IMG)|' | $(KUBECTL) apply --server-side -f -
+
+.PHONY: undeploy
+undeploy: bin/kubectl ## Remove what deploy made: look at `ambit leftovers` first.
+	$(KUBECTL) kustomize manifests/$(OVERLAY) | $(KUBECTL) delete --ignore-not-found -f -
+
+.PHONY: docker-build
+docker-build: ## Build the image IMG with CONTAINER_TOOL.
+	$(CONTAINER_TOOL) build --build-arg VERSION=$(VERSION) --tag $(IMG) .
+
+.PHONY: reproducible
+reproducible: ## Build twice, in two folders, and fail if the bytes differ.
+	hack/reproducible.sh $(VERSION)
+
+.PHONY: release
+release: bin/kubectl bin/helm ## Make dist/ for VERSION and PLATFORMS: binaries, SBOMs, install.yaml, the chart, checksums.
+	hack/release.sh $(VERSION) $(IMG) $(PLATFORMS)
+
+.PHONY: vulncheck
+vulncheck: ## Look for known vulnerabilities, where their database can be reached (or is in GOVULNDB).
+	hack/vulncheck.sh
 
 .PHONY: bench
-bench: build controlplane ## Run the Go benchmarks, then Ambit beside a bare client and a hand-written operator.
+bench: build controlplane ## Run the Go benchmarks, Ambit beside other operators, how fast it follows rights, and what a large tenant costs.
 	go test -run '^$$' -bench . -benchmem ./pkg/...
 	$(GO_BUILD) -o bin/bench-bare ./test/bench/bare
 	$(GO_BUILD) -o bin/bench-handwritten ./test/bench/handwritten
 	go run -buildvcs=false ./test/bench $(BENCH_FLAGS)
+	go run -buildvcs=false ./test/rights $(RIGHTS_FLAGS)
+	go run -buildvcs=false ./test/tenants $(TENANTS_FLAGS)
+	go test -count=1 -timeout $(STORIES_TIMEOUT) -run '^TestHostileLatency$$' -v ./test/stories
 
 .PHONY: clean
 clean: ## Delete bin/, the built servers too.

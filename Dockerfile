@@ -1,0 +1,26 @@
+# Any builder that knows several stages will do. The build needs Go
+# modules and nothing else from the network. Both images can be named otherwise:
+#
+#   docker build --build-arg BUILD_IMAGE=... --build-arg BASE_IMAGE=... .
+#
+# The binary is static and needs nothing beside it, so that the base is empty. With one
+# of the distroless images for static binaries there are certificates of authorities too,
+# which it takes to send traces by HTTPS to a collector with a public one.
+ARG BUILD_IMAGE=golang:1.26
+ARG BASE_IMAGE=scratch
+
+FROM ${BUILD_IMAGE} AS build
+ARG VERSION=devel
+ARG TARGETOS
+ARG TARGETARCH
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN go mod download
+COPY cmd cmd
+COPY pkg pkg
+RUN CGO_ENABLED=0 GOOS=${TARGETOS:-linux} GOARCH=${TARGETARCH} go build -trimpath -buildvcs=false -ldflags "-s -w -X github.com/ambit-dev/ambit/pkg/internal/version.version=${VERSION}" -o /ambit ./cmd/ambit
+
+FROM ${BASE_IMAGE}
+COPY --from=build /ambit /ambit
+USER 65532:65532
+ENTRYPOINT ["/ambit"]
