@@ -27,6 +27,7 @@ type counted struct {
 func (r requests) now() cluster.Mark { return r.log.Mark() }
 
 // Requests are quiet when there was none for quietFor, looked at every pollEvery.
+// Watches do not count: some sides reopen theirs all the time.
 const (
 	quietFor  = 2 * time.Second
 	pollEvery = 200 * time.Millisecond
@@ -42,11 +43,12 @@ func (r requests) quiet(ctx context.Context, user string, since cluster.Mark, le
 		if err != nil {
 			return counted{}, fmt.Errorf("reading the requests of %q: %w", user, err)
 		}
-		if len(all) != seen {
-			seen, last = len(all), time.Now()
+		c := count(all)
+		if n := c.writes + c.reads; n != seen {
+			seen, last = n, time.Now()
 		}
 		if seen >= least && time.Since(last) >= quietFor {
-			return count(all), nil
+			return c, nil
 		}
 		select {
 		case <-poll.C:

@@ -1,9 +1,9 @@
 package main
 
 import (
-	"math"
-	"slices"
 	"time"
+
+	"github.com/ambit-dev/ambit/test/bench/quantile"
 )
 
 // metric is something that is measured of a side in each turn; the text is how
@@ -43,17 +43,7 @@ type sample map[metric]float64
 
 // median returns the middle of the values; NaN if there is none. It does not
 // change them.
-func median(values []float64) float64 { return quantile(values, 0.5) }
-
-// quantile returns the value that the share q of all values does not exceed; NaN
-// if there is none. It does not change them.
-func quantile(values []float64, q float64) float64 {
-	if len(values) == 0 {
-		return math.NaN()
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	return sorted[max(0, int(math.Ceil(q*float64(len(sorted))))-1)]
-}
+func median(values []float64) float64 { return quantile.Of(values, 0.5) }
 
 // milliseconds returns durations in ms.
 func milliseconds(durations []time.Duration) []float64 {

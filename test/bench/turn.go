@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ambit-dev/ambit/test/bench/program"
+	"github.com/ambit-dev/ambit/test/bench/quantile"
 	"github.com/ambit-dev/ambit/test/cluster"
 )
 
@@ -16,7 +18,7 @@ type turn struct {
 	// owners are those that the side has to serve.
 	owners []key
 	// process is the side at work, began where its requests begin in the log.
-	process *process
+	process *program.Process
 	began   cluster.Mark
 	// got is what has been measured so far.
 	got sample
@@ -37,7 +39,7 @@ func (t *turn) run(ctx context.Context) (err error) {
 	if err := t.start(); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, t.process.stop()) }()
+	defer func() { err = errors.Join(err, t.process.Stop()) }()
 	if err := t.within(ctx, t.converge, t.touch); err != nil {
 		return err
 	}
@@ -52,7 +54,7 @@ func (t *turn) run(ctx context.Context) (err error) {
 // start starts the side's process.
 func (t *turn) start() (err error) {
 	t.began = t.requests.now()
-	t.process, err = start(append(t.side.command, "--kubeconfig", t.kubeconfigs[t.side.name]))
+	t.process, err = program.Start(append(t.side.command, "--kubeconfig", t.kubeconfigs[t.side.name]))
 	return err
 }
 
@@ -60,7 +62,7 @@ func (t *turn) start() (err error) {
 // takes too long.
 func (t *turn) within(ctx context.Context, steps ...func(context.Context) error) error {
 	for _, step := range steps {
-		ctx, cancel := t.process.during(ctx, t.Timeout)
+		ctx, cancel := t.process.During(ctx, t.Timeout)
 		err := step(ctx)
 		cancel()
 		if err != nil {
@@ -77,12 +79,12 @@ func (t *turn) converge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.got[converge] = at.Sub(t.process.started).Seconds()
-	use, err := readUsage(t.process.cmd.Process.Pid)
+	t.got[converge] = at.Sub(t.process.Started).Seconds()
+	use, err := t.process.Usage()
 	if err != nil {
 		return err
 	}
-	t.got[convergeCPU] = use.cpu.Seconds()
+	t.got[convergeCPU] = use.CPU.Seconds()
 	counted, err := t.requests.quiet(ctx, t.side.user(), t.began, 1)
 	if err != nil {
 		return err
@@ -95,12 +97,12 @@ func (t *turn) converge(ctx context.Context) error {
 
 // memory reads the resident memory of the process.
 func (t *turn) memory() error {
-	use, err := readUsage(t.process.cmd.Process.Pid)
+	use, err := t.process.Usage()
 	if err != nil {
 		return err
 	}
 	const mebibyte = 1 << 20
-	t.got[rss], t.got[peak] = use.rss/mebibyte, use.peak/mebibyte
+	t.got[rss], t.got[peak] = use.RSS/mebibyte, use.Peak/mebibyte
 	return nil
 }
 
@@ -128,7 +130,7 @@ func (t *turn) touch(ctx context.Context) error {
 		}
 		took = append(took, d)
 	}
-	t.got[touchP50], t.got[touchP99] = quantile(milliseconds(took), 0.50), quantile(milliseconds(took), 0.99)
+	t.got[touchP50], t.got[touchP99] = quantile.Of(milliseconds(took), 0.50), quantile.Of(milliseconds(took), 0.99)
 	counted, err := t.requests.quiet(ctx, t.side.user(), began, 0)
 	t.got[touchRequests] = float64(counted.writes+counted.reads) / float64(t.Touches)
 	return err
@@ -152,7 +154,7 @@ func (t *turn) touchOne(ctx context.Context, k key) (time.Duration, error) {
 // restart stops the process, starts it again and counts its requests until it is
 // quiet. Nothing has changed in between.
 func (t *turn) restart(ctx context.Context) error {
-	if err := t.process.stop(); err != nil {
+	if err := t.process.Stop(); err != nil {
 		return err
 	}
 	if err := t.start(); err != nil {

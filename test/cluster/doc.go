@@ -1,8 +1,8 @@
 // Package cluster gives tests a real Kubernetes control plane: etcd,
 // kube-apiserver with RBAC and an audit log, kube-controller-manager,
 // kube-scheduler, and KWOK for nodes and Pods without containers. A start takes
-// about three seconds and half a gigabyte; a package starts one in TestMain
-// (see Main) and gives each test a namespace of its own.
+// about three seconds and half a gigabyte; a package starts one for all its tests
+// (see Main and Lazy) and gives each test a namespace of its own.
 //
 // It runs the program bin/controlplane, which `make controlplane` builds, and
 // knows nothing of Ambit.

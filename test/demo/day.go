@@ -45,7 +45,7 @@ func (d *demo) untilServed(ctx context.Context, namespace string, size int64, be
 	what = fmt.Sprintf("Memcached %s/%s is Ready and names %d nodes", namespace, ownerName, size)
 	err = until(ctx, d.owners(namespace), what, func(s seen) bool {
 		owner := s[ownerName]
-		return isObserved(owner) && isTrue(owner, "Ready") && len(nodes(owner)) == int(size)
+		return isObserved(owner) && conditionIs(owner, "Ready", "True") && len(nodes(owner)) == int(size)
 	})
 	if err != nil {
 		return err
@@ -72,6 +72,7 @@ func (d *demo) showStatus(ctx context.Context, namespace string) error {
 	}
 	d.command("kubectl describe memcached %s -n %s", ownerName, namespace)
 	d.show("nodes: " + strings.Join(nodes(owner), ", "))
+	d.show("state: " + text(owner, "status", "state", "status") + ": " + text(owner, "status", "state", "message"))
 	d.show(conditionsTable(owner))
 	return nil
 }
@@ -136,17 +137,17 @@ func (d *demo) resize(ctx context.Context, namespace string, size int64) error {
 
 func (d *demo) deleteOwners(ctx context.Context) error {
 	began := time.Now()
-	for _, namespace := range []string{namespaceOne, namespaceTwo} {
+	for _, namespace := range namespaces() {
 		d.command("kubectl delete memcached %s -n %s", ownerName, namespace)
 		if err := d.owners(namespace).Delete(ctx, ownerName, metav1.DeleteOptions{}); err != nil {
 			return fmt.Errorf("deleting the Memcached: %w", err)
 		}
 	}
-	if err := d.untilStreams(ctx, "memcacheds allowed-one, memcacheds allowed-two"); err != nil {
+	if err := d.untilStreams(ctx); err != nil {
 		return err
 	}
 	d.say("Ambit has closed its watches of Deployments and Pods: nobody needs them (%s).", seconds(time.Since(began)))
-	for _, namespace := range []string{namespaceOne, namespaceTwo} {
+	for _, namespace := range namespaces() {
 		none := func(s seen) bool { return len(s) == 0 }
 		if err := until(ctx, d.deployments(namespace), "no Deployment is left in "+namespace, none); err != nil {
 			return err
@@ -154,8 +155,8 @@ func (d *demo) deleteOwners(ctx context.Context) error {
 		if err := until(ctx, d.pods(namespace), "no Pod is left in "+namespace, none); err != nil {
 			return err
 		}
-		d.say("Kubernetes has collected what they owned: no Deployment and no Pod is left in %s (%s).", namespace, seconds(time.Since(began)))
 	}
+	d.say("Kubernetes has collected what they owned: no Deployment and no Pod is left (%s).", seconds(time.Since(began)))
 	return nil
 }
 
@@ -173,12 +174,12 @@ func isObserved(object *unstructured.Unstructured) bool {
 	return object != nil && number(object, "status", "observedGeneration") == object.GetGeneration()
 }
 
-// isTrue says whether an object has a condition of that type with status True.
-func isTrue(object *unstructured.Unstructured, kind string) bool {
+// conditionIs says whether an object has a condition of that type and status.
+func conditionIs(object *unstructured.Unstructured, kind, status string) bool {
 	conditions, _, err := unstructured.NestedSlice(object.Object, "status", "conditions")
 	for _, c := range conditions {
 		if condition, ok := c.(map[string]any); ok && condition["type"] == kind {
-			return err == nil && condition["status"] == "True"
+			return err == nil && condition["status"] == status
 		}
 	}
 	return false

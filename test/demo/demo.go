@@ -20,13 +20,15 @@ const (
 	policyFile   = "policies/memcached.yaml"
 	exampleFiles = "examples/memcached/"
 
-	namespaceOne = "allowed-one"
-	namespaceTwo = "allowed-two"
-	ownerName    = "cache"
+	namespaceOne    = "allowed-one"
+	namespaceTwo    = "allowed-two"
+	namespaceDenied = "denied"
+	ownerName       = "cache"
 
 	accountNamespace = "ambit-system"
 	accountName      = "ambit"
 	accountUser      = "system:serviceaccount:" + accountNamespace + ":" + accountName
+	bindingName      = "ambit-memcached"
 
 	// stopPatience is how long Ambit may take to end after SIGTERM.
 	stopPatience = 10 * time.Second
@@ -39,6 +41,10 @@ type demo struct {
 	objects dynamic.Interface
 	typed   kubernetes.Interface
 	ambit   *ambitProcess
+	// adminConfig is the administrator's kubeconfig.
+	adminConfig string
+	// rules are what `ambit rbac` printed last.
+	rules string
 	// folder is for files that are gone after the demo.
 	folder string
 	// fail ends the step that is under way.
@@ -55,16 +61,23 @@ type step struct {
 func steps() []step {
 	return []step{
 		{"Start a control plane (etcd, kube-apiserver, kube-controller-manager, kube-scheduler, KWOK) with the kind Memcached", (*demo).startControlPlane},
-		{"Make two namespaces, and give Ambit its rights in them", (*demo).install},
+		{"Make three namespaces, and give Ambit its rights in two of them", (*demo).install},
 		{"Run bin/ambit as " + accountUser, (*demo).runAmbit},
 		{"Create a Memcached of size 2 in " + namespaceOne + " and one of size 3 in " + namespaceTwo, (*demo).createOwners},
 		{"Scale a Deployment by hand", (*demo).scaleByHand},
 		{"Delete a Deployment by hand", (*demo).deleteByHand},
-		{"Change the size of both Memcacheds", (*demo).resizeOwners},
-		{"Delete both Memcacheds", (*demo).deleteOwners},
+		{"Create a Memcached in " + namespaceDenied + ", where Ambit may do nothing", (*demo).createDenied},
+		{"Meanwhile change the size of the others", (*demo).resizeOwners},
+		{"Grant what is missing", (*demo).grantMissing},
+		{"Take it away again", (*demo).revoke},
+		{"Grant it again", (*demo).grantMissing},
+		{"Delete all Memcacheds", (*demo).deleteOwners},
 		{"Stop Ambit", (*demo).stopAmbit},
 	}
 }
+
+// namespaces are those that get a Memcached.
+func namespaces() []string { return []string{namespaceOne, namespaceTwo, namespaceDenied} }
 
 // errAmbitEnded ends the step that is under way when Ambit does.
 var errAmbitEnded = errors.New("ambit has ended by itself")
@@ -94,7 +107,7 @@ func (d *demo) confess(ctx context.Context) {
 		return
 	}
 	fmt.Fprintln(d.out, "\nWhat the Memcacheds say:")
-	for _, namespace := range []string{namespaceOne, namespaceTwo} {
+	for _, namespace := range namespaces() {
 		if err := d.showStatus(ctx, namespace); err != nil {
 			d.say("%v", err)
 		}

@@ -1,7 +1,9 @@
 // Command demo shows Ambit at work: it starts a real control plane, runs
 // bin/ambit with policies/memcached.yaml as a ServiceAccount with few rights,
-// plays an ordinary day of an operator, and tells in plain words what it does
-// and sees. Run it with `make demo`, in the root of the repository.
+// plays an ordinary day of an operator, then grants, takes and grants again the
+// rights in one more namespace, and tells in plain words what it does and sees.
+// Run it with `make demo`, in the root of the repository. Where kubectl is
+// installed it applies what `ambit rbac --missing` prints; it is not needed.
 //
 // What should happen is awaited by watching the API server. What does not happen
 // in time ends the demo with exit code 1 and the end of Ambit's log.

@@ -25,6 +25,10 @@ func (d *demo) startControlPlane(ctx context.Context) error {
 	if d.typed, err = kubernetes.NewForConfig(d.control.Admin()); err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
+	d.adminConfig = filepath.Join(d.folder, "admin.kubeconfig")
+	if err := d.control.Kubeconfig(d.control.Admin(), d.adminConfig); err != nil {
+		return err
+	}
 	version, err := d.typed.Discovery().ServerVersion()
 	if err != nil {
 		return fmt.Errorf("asking for the version: %w", err)
@@ -35,7 +39,7 @@ func (d *demo) startControlPlane(ctx context.Context) error {
 }
 
 func (d *demo) install(ctx context.Context) error {
-	for _, name := range []string{namespaceOne, namespaceTwo} {
+	for _, name := range namespaces() {
 		d.command("kubectl create namespace %s", name)
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		if _, err := d.typed.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
@@ -45,7 +49,8 @@ func (d *demo) install(ctx context.Context) error {
 	if err := d.apply(ctx, "rbac.yaml"); err != nil {
 		return err
 	}
-	d.say("ServiceAccount %s/%s has its rights in these two namespaces, and none elsewhere.", accountNamespace, accountName)
+	d.say("ServiceAccount %s/%s may watch Memcacheds and patch their status everywhere.", accountNamespace, accountName)
+	d.say("It may work with Deployments and Pods in %s and %s only. It sees no Role and no RoleBinding.", namespaceOne, namespaceTwo)
 	return nil
 }
 
@@ -68,17 +73,15 @@ func (d *demo) runAmbit(ctx context.Context) error {
 	if err := d.control.Kubeconfig(config, kubeconfig); err != nil {
 		return err
 	}
-	namespaces := namespaceOne + "," + namespaceTwo
-	d.command("ambit run -f %s --namespaces %s", policyFile, namespaces)
-	d.ambit, err = startAmbit(func() { d.fail(errAmbitEnded) },
-		"run", "-f", policyFile, "--namespaces", namespaces, "--kubeconfig", kubeconfig)
+	d.command("ambit run -f %s", policyFile)
+	d.ambit, err = startAmbit(func() { d.fail(errAmbitEnded) }, "run", "-f", policyFile, "--kubeconfig", kubeconfig)
 	if err != nil {
 		return err
 	}
-	if err := d.untilStreams(ctx, "memcacheds allowed-one, memcacheds allowed-two"); err != nil {
+	if err := d.untilStreams(ctx); err != nil {
 		return err
 	}
-	d.say("It watches Memcacheds in both namespaces and nothing else: there is no Memcached yet.")
+	d.say("It watches Memcacheds everywhere and nothing else: there is no Memcached yet.")
 	return nil
 }
 
@@ -90,7 +93,7 @@ func (d *demo) stopAmbit(ctx context.Context) error {
 		return fmt.Errorf("stopping ambit: %w", err)
 	}
 	d.say("It ended with exit code 0.")
-	if err := d.untilStreams(ctx, ""); err != nil {
+	if err := d.untilNoStreams(ctx); err != nil {
 		return err
 	}
 	return d.count()

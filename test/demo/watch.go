@@ -91,3 +91,12 @@ func number(object *unstructured.Unstructured, path ...string) int64 {
 	}
 	return n
 }
+
+// text returns the string at a path of an object; "" if there is none.
+func text(object *unstructured.Unstructured, path ...string) string {
+	s, _, err := unstructured.NestedString(object.Object, path...)
+	if err != nil {
+		return ""
+	}
+	return s
+}

@@ -25,9 +25,10 @@ func layers() []layer {
 		{packages: []string{"pkg/cli"}},
 		{packages: []string{"pkg/manager"}},
 		{packages: []string{"pkg/source", "pkg/engine"}},
-		{packages: []string{"pkg/internal/apply", "pkg/internal/status", "pkg/watch"}},
-		{packages: []string{"pkg/plan"}, pure: true},
+		{packages: []string{"pkg/internal/apply", "pkg/internal/status", "pkg/internal/life", "pkg/watch", "pkg/access"}},
+		{packages: []string{"pkg/plan", "pkg/internal/rbac"}, pure: true},
 		{packages: []string{"pkg/policy"}, pure: true},
+		{packages: []string{"pkg/internal/schemas"}, pure: true},
 		{packages: []string{"pkg/internal/cel", "pkg/internal/graph"}, pure: true},
 		{packages: []string{"pkg/internal/fields"}, pure: true},
 		{packages: []string{"pkg/api/v1alpha1", "pkg/internal/version"}, pure: true},
@@ -103,8 +104,11 @@ func rowOf(own string) int {
 	return slices.IndexFunc(layers(), func(l layer) bool { return slices.Contains(l.packages, own) })
 }
 
-// isTest says whether the package is there for tests, benchmarks and the demo.
-func isTest(own string) bool { return strings.HasPrefix(own, "test/") }
+// isTest says whether the package is there for tests, benchmarks, the demo and
+// `make generate`.
+func isTest(own string) bool {
+	return strings.HasPrefix(own, "test/") || strings.HasPrefix(own, "hack/")
+}
 
 // under returns a predicate: is path the given root, or below it.
 func under(path string) func(root string) bool {

@@ -25,7 +25,7 @@ func TestDeniedIsolates(t *testing.T) {
 
 	w.createOwner(denied, "cache", 1)
 	message := w.condition(denied, "cache", v1alpha1.ConditionPermitted, "False", v1alpha1.ReasonForbidden)
-	for _, part := range []string{"list, watch deployments.apps", `in namespace "` + denied + `"`, "as denied"} {
+	for _, part := range []string{"cannot get, list, watch, create, patch, delete deployments.apps in", "list, watch pods in", `in namespace "` + denied + `"`, "as denied"} {
 		if !strings.Contains(message, part) {
 			t.Errorf("message %q does not say %q", message, part)
 		}

@@ -2,6 +2,7 @@ package stories
 
 import (
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/ambit-dev/ambit/test/cluster"
@@ -11,14 +12,21 @@ import (
 var control *cluster.Cluster
 
 func TestMain(m *testing.M) {
-	os.Exit(cluster.Main(m, cluster.Options{Audit: true, Users: users(), CRDs: []string{"../../examples/memcached/crd.yaml"}}, func(c *cluster.Cluster) { control = c }))
+	os.Exit(cluster.Main(m, cluster.Options{Audit: true, Users: users(), CRDs: append(policyCRDs(), "../../examples/memcached/crd.yaml")}, func(c *cluster.Cluster) { control = c }))
 }
 
 // users are the identities that stories may run as: one each, so that the audit
 // log tells them apart.
 func users() map[string][]string {
 	names := map[string][]string{}
-	for _, name := range []string{"lifecycle", "quiet", "freed", "denied", "missing", "missing-kind", "shared", "graph", "labels", "refused", "goes", "statusless", "restart", "badstatus"} {
+	for _, name := range []string{"lifecycle", "quiet", "freed", "denied", "missing", "missing-kind", "shared", "graph", "labels", "refused", "goes", "statusless", "restart", "badstatus",
+		"scenario", "scenario-blind", "verbs", "verbs-blind", "least", "namespaced", "scope", "wide", "flaps", "probes", "probes-blind", "probes-many", "kinds", "cache", "reasons", "impersonator", "impersonator-two"} {
+		names[name] = nil
+	}
+	for _, name := range engineUsers() {
+		names[name] = nil
+	}
+	for _, name := range slices.Concat(policyUsers(), hostileUsers(), []string{handoverUser}, selectionUsers(), liveUsers(), sourceUsers(), managerUsers(), contestUsers(), []string{canaryUser, upgradeUser}) {
 		names[name] = nil
 	}
 	return names

@@ -115,7 +115,7 @@ func (w *world) run(namespaces []string, programs ...*policy.Program) (stop func
 		}
 		stopped = true
 		cancel()
-		if err := <-done; err != nil {
+		if err := <-done; err != nil && !errors.Is(err, context.Canceled) { // stopped while it started
 			w.t.Errorf("running Ambit: %v", err)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"fmt"
@@ -8,57 +8,56 @@ import (
 	"time"
 )
 
-// usage is what a process uses.
-type usage struct {
-	// rss and peak are its resident memory in bytes, now and at most so far.
-	rss, peak float64
-	// cpu is the processor time it has had.
-	cpu time.Duration
+// Usage is what a process uses.
+type Usage struct {
+	// RSS and Peak are its resident memory in bytes, now and at most so far.
+	RSS, Peak float64
+	// CPU is the processor time it has had.
+	CPU time.Duration
 }
 
 // ticks is how many clock ticks of /proc/PID/stat are a second, on every Linux
 // that Go runs on.
 const ticks = 100
 
-// readUsage returns what the process uses. It needs Linux's /proc; elsewhere it
-// returns an error.
-func readUsage(pid int) (usage, error) {
+// readUsage reads what the process uses.
+func readUsage(pid int) (Usage, error) {
 	dir := fmt.Sprintf("/proc/%d/", pid)
 	status, err := os.ReadFile(dir + "status")
 	if err != nil {
-		return usage{}, fmt.Errorf("reading the memory of process %d: %w", pid, err)
+		return Usage{}, fmt.Errorf("reading the memory of process %d: %w", pid, err)
 	}
 	stat, err := os.ReadFile(dir + "stat")
 	if err != nil {
-		return usage{}, fmt.Errorf("reading the processor time of process %d: %w", pid, err)
+		return Usage{}, fmt.Errorf("reading the processor time of process %d: %w", pid, err)
 	}
 	return parseUsage(string(status), string(stat))
 }
 
 // parseUsage reads the texts of /proc/PID/status and /proc/PID/stat.
-func parseUsage(status, stat string) (usage, error) {
+func parseUsage(status, stat string) (Usage, error) {
 	rss, err := kilobytes(status, "VmRSS:")
 	if err != nil {
-		return usage{}, err
+		return Usage{}, err
 	}
 	peak, err := kilobytes(status, "VmHWM:")
 	if err != nil {
-		return usage{}, err
+		return Usage{}, err
 	}
 	// The second field is the program's name in brackets, which may hold spaces.
 	fields := strings.Fields(stat[strings.LastIndex(stat, ")")+1:])
 	if len(fields) < 13 {
-		return usage{}, fmt.Errorf("reading stat: %d fields after the name", len(fields))
+		return Usage{}, fmt.Errorf("reading stat: %d fields after the name", len(fields))
 	}
 	var cpu time.Duration
 	for _, field := range fields[11:13] {
 		n, err := strconv.ParseInt(field, 10, 64)
 		if err != nil {
-			return usage{}, fmt.Errorf("reading stat: %w", err)
+			return Usage{}, fmt.Errorf("reading stat: %w", err)
 		}
 		cpu += time.Duration(n) * time.Second / ticks
 	}
-	return usage{rss: rss * 1024, peak: peak * 1024, cpu: cpu}, nil
+	return Usage{RSS: rss * 1024, Peak: peak * 1024, CPU: cpu}, nil
 }
 
 // kilobytes returns the number of the line of status that begins with the name.

@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"context"
@@ -13,31 +13,31 @@ import (
 
 func TestProcess(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	p, err := start([]string{"sh", "-c", "echo it broke; exit 3"})
+	p, err := Start([]string{"sh", "-c", "echo it broke; exit 3"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := p.during(t.Context(), time.Minute)
+	ctx, cancel := p.During(t.Context(), time.Minute)
 	defer cancel()
 	<-ctx.Done()
 	if cause := context.Cause(ctx).Error(); !strings.Contains(cause, "exit status 3") || !strings.Contains(cause, "it broke") {
 		t.Errorf("A side that dies says how: %v", cause)
 	}
-	if err := p.stop(); err != nil {
+	if err := p.Stop(); err != nil {
 		t.Errorf("Stopping what has ended is no error: %v", err)
 	}
 }
 
 func TestProcessStops(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	p, err := start([]string{"sleep", "600"})
+	p, err := Start([]string{"sleep", "600"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readUsage(p.cmd.Process.Pid); err != nil && runtime.GOOS == "linux" {
+	if _, err := p.Usage(); err != nil && runtime.GOOS == "linux" {
 		t.Error(err)
 	}
-	if err := p.stop(); err != nil {
+	if err := p.Stop(); err != nil {
 		t.Errorf("SIGTERM ends it: %v", err)
 	}
 }
@@ -49,8 +49,8 @@ func TestParseUsage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := usage{rss: 20 << 20, peak: 40 << 20, cpu: 2 * time.Second}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(usage{})); diff != "" {
+	want := Usage{RSS: 20 << 20, Peak: 40 << 20, CPU: 2 * time.Second}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	for name, texts := range map[string][2]string{

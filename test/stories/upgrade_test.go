@@ -1,0 +1,79 @@
+package stories
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/ambit-dev/ambit/test/cluster"
+)
+
+const upgradeUser = "upgrade"
+
+// upgradedFrom is the commit that the upgrade begins with: the last one without sources,
+// leader election and policies that change while Ambit runs. A shallow clone, or a copy of
+// the files alone, has not got it; there the story is left out.
+const upgradedFrom = "73c45b1c150d587cd030729f2009bf4b5d8301c9"
+
+// TestUpgrade: 500 owners that an older Ambit has served are served by this one: it writes
+// nothing, neither children nor statuses, until there is something to do, and then no more
+// than that.
+func TestUpgrade(t *testing.T) {
+	const spaces, each = 5, 100
+	w := newWorld(t, upgradeUser)
+	older, binary := buildOlder(t, upgradedFrom), buildAmbit(t)
+	var namespaces []string
+	for range spaces {
+		namespaces = append(namespaces, w.namespace(memcachedRights()...))
+	}
+	kill := w.runBinary(older, namespaces)
+	for i, namespace := range namespaces {
+		for j := range each {
+			w.createOwner(namespace, fmt.Sprintf("cache-%d", j), 1)
+		}
+		w.allReady(namespaces, (i+1)*each)
+	}
+	w.settled()
+	kill()
+	w.openStreams(map[string]int{})
+
+	mark := w.control.Audit().Mark()
+	w.runBinary(binary, namespaces)
+	w.openStreams(map[string]int{"memcacheds": spaces, "deployments": spaces, "pods": spaces})
+	w.settledSince(mark)
+	w.noRequests(mark, "after the upgrade", func(r cluster.Request) bool { return r.IsWrite() && !isSelfReview(r) })
+
+	mark = w.control.Audit().Mark()
+	w.resize(namespaces[0], "cache-0", 2)
+	w.deploymentHas(namespaces[0], "cache-0", 2)
+	w.settledSince(mark)
+	w.noRequests(mark, "when one owner has changed", func(r cluster.Request) bool {
+		return r.IsWrite() && !isSelfReview(r) && (r.Namespace != namespaces[0] || r.Name != "cache-0")
+	})
+}
+
+// buildOlder builds the binary of a commit.
+func buildOlder(t *testing.T, commit string) string {
+	t.Helper()
+	folder := t.TempDir()
+	source, binary := filepath.Join(folder, "source"), filepath.Join(folder, "ambit")
+	if out, err := exec.CommandContext(t.Context(), "git", "-C", "../..", "cat-file", "-e", commit+"^{commit}").CombinedOutput(); err != nil {
+		t.Skipf("the commit to upgrade from is not in this clone: %v\n%s", err, out)
+	}
+	archive := filepath.Join(folder, "source.tar")
+	command(t, "../..", "git", "archive", "--format=tar", "--prefix=source/", "-o", archive, commit, "go.mod", "go.sum", "cmd", "pkg")
+	command(t, folder, "tar", "-xf", archive)
+	command(t, source, "go", "build", "-buildvcs=false", "-o", binary, "./cmd/ambit")
+	return binary
+}
+
+// command runs a command in a folder.
+func command(t *testing.T, folder, name string, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir = folder
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s %v: %v\n%s", name, args, err, out)
+	}
+}

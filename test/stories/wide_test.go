@@ -1,0 +1,53 @@
+package stories
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/test/cluster"
+)
+
+// TestAllPermittedIsAskedOnce: where all that a policy needs is permitted
+// cluster-wide, no single namespace is reviewed; when a right is taken away
+// everywhere, each is, and its owner says so. It sees owners cluster-wide and so
+// runs alone.
+func TestAllPermittedIsAskedOnce(t *testing.T) {
+	const spaces = 12
+	w := newWorld(t, "wide")
+	w.alone()
+	w.grantEverywhere("owners", ownerRights()...)
+	w.grantEverywhere("children", childRights()...)
+	var namespaces []string
+	for range spaces {
+		namespaces = append(namespaces, w.namespace())
+	}
+	for _, namespace := range namespaces {
+		w.decided(namespace, true, memcachedRights()...)
+		w.createOwner(namespace, "cache", 1)
+	}
+	mark := w.control.Audit().Mark()
+	w.run(nil, memcached(t))
+	for _, namespace := range namespaces {
+		w.condition(namespace, "cache", v1alpha1.ConditionReady, "True", "")
+	}
+	requests, err := w.control.Audit().Since(mark, w.user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	requests = slices.DeleteFunc(requests, func(r cluster.Request) bool { return !isSelfReview(r) || r.Resource == "selfsubjectreviews" })
+	// One for the policy, one for the right to watch RBAC objects, and once more in
+	// case that they are not asked for together.
+	if len(requests) > 3 {
+		t.Errorf("%d reviews for %d namespaces: want the cluster-wide ones only", len(requests), spaces)
+	}
+	w.revokeEverywhere("children")
+	for _, namespace := range namespaces {
+		message := w.condition(namespace, "cache", v1alpha1.ConditionPermitted, "False", v1alpha1.ReasonForbidden)
+		want := fmt.Sprintf("cannot get, list, watch, create, patch, delete deployments.apps in namespace %q as wide; cannot list, watch pods in namespace %[1]q as wide", namespace)
+		if message != want {
+			t.Errorf("%s says %q, want %q", namespace, message, want)
+		}
+	}
+}
