@@ -91,23 +91,30 @@ func (p *pass) noteContested(what string, err error) {
 	}
 }
 
-// holdsBack says whether a contested write has to wait. Who else writes is logged once.
+// holdsBack says whether a write has to wait because it is contested.
 func (p *pass) holdsBack(ctx context.Context, what string, owners dynamic.ResourceInterface) bool {
-	c, now := &p.state.contest, p.engine.now()
-	wait := c.wait(what, now)
+	if what == "" {
+		return false
+	}
+	p.tellContest(ctx, owners)
+	now := p.engine.now()
+	wait := p.state.contest.wait(what, now)
 	if wait == 0 {
 		return false
 	}
 	p.again = now.Add(wait)
-	if c.writes >= contestTold && !c.told && ctx.Err() == nil {
-		c.told = true
-		p.tellContest(ctx, owners)
-	}
 	return true
 }
 
-// tellContest asks who has written the status, for the cache does not say it.
+// tellContest logs once who else writes the status, when another write is contested: also if
+// it need not wait, for of two who write in turn it may always be the other one who waits. It
+// asks the API server, for the cache does not say it.
 func (p *pass) tellContest(ctx context.Context, owners dynamic.ResourceInterface) {
+	c := &p.state.contest
+	if c.told || c.writes < contestTold || c.isOver(p.engine.now()) || ctx.Err() != nil {
+		return
+	}
+	c.told = true
 	log := ctrllog.FromContext(ctx)
 	managers, err := status.Writers(ctx, owners, p.owner, p.manager)
 	switch {

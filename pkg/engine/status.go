@@ -112,7 +112,7 @@ func (p *pass) writeStatus(ctx context.Context, planned *plan.Plan) error {
 	}
 	objects := client.Resource(found.resource).Namespace(p.owner.GetNamespace())
 	contested := p.contested(old, next)
-	if contested != "" && p.holdsBack(ctx, contested, objects) {
+	if p.holdsBack(ctx, contested, objects) {
 		return nil
 	}
 	writing, end := p.traceWrite(ctx, "patch", resourceText(found.resource.GroupResource(), "status"), p.owner.GetNamespace())

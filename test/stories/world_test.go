@@ -126,9 +126,15 @@ func (w *world) run(namespaces []string, programs ...*policy.Program) (stop func
 // eventually waits until check returns nil.
 func (w *world) eventually(what string, check func(context.Context) error) {
 	w.t.Helper()
+	w.within(patience, what, check)
+}
+
+// within is eventually with a time of its own.
+func (w *world) within(limit time.Duration, what string, check func(context.Context) error) {
+	w.t.Helper()
 	last := errors.New("it was never looked at")
 	// A check that is cut off by the end of the wait does not say what was wrong.
-	err := wait.PollUntilContextTimeout(w.t.Context(), 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(w.t.Context(), 20*time.Millisecond, limit, true, func(ctx context.Context) (bool, error) {
 		if err := check(ctx); ctx.Err() == nil {
 			last = err
 		}
