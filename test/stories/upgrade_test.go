@@ -14,7 +14,7 @@ const upgradeUser = "upgrade"
 // upgradedFrom is the commit that the upgrade begins with: the last one without sources,
 // leader election and policies that change while Ambit runs. A shallow clone, or a copy of
 // the files alone, has not got it; there the story is left out.
-const upgradedFrom = "73c45b1c150d587cd030729f2009bf4b5d8301c9"
+const upgradedFrom = "5cb8618f6164bc9eee6c7c4617fc5a7bb1189b52"
 
 // TestUpgrade: 500 owners that an older Ambit has served are served by this one: it writes
 // nothing, neither children nor statuses, until there is something to do, and then no more
