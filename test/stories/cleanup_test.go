@@ -39,6 +39,7 @@ func TestCleanupBroken(t *testing.T) {
 	p.run()
 	a, b := p.all("a"), p.all("b")
 	p.isReady()
+	p.settled() // nothing of the first run is on its way when the second one is looked at
 	p.stop()
 	mark := p.control.Audit().Mark()
 	p.runInvalid(bytes.Replace(p.text(""), []byte("dependsOn: [far]"), []byte("dependsOn: [nobody]"), 1))
@@ -56,6 +57,7 @@ func TestCleanupBroken(t *testing.T) {
 	p.deleteOwner(p.home, "one")
 	p.isGone()
 	p.leaves(a, b)
+	p.settledSince(mark) // the audit log may be behind
 	var deleted []string
 	for _, r := range p.since(mark, isPruneDeletion) {
 		deleted = append(deleted, r.Resource+" "+r.Name)
@@ -247,9 +249,11 @@ func TestCleanupRetired(t *testing.T) {
 	if err != nil || !slices.Contains(owner.GetFinalizers(), v1alpha1.FinalizerCleanup) {
 		t.Fatalf("the owner has no finalizer: the test is wrong: %v", err)
 	}
-	if _, err := p.typed.CoreV1().ConfigMaps(p.away).Get(t.Context(), "shared", metav1.GetOptions{}); err != nil {
-		t.Fatalf("what the policy ensures: %v", err)
-	}
+	// That is made on the policy's own turn, which may come after the owner's.
+	p.eventually("what the policy ensures is there", func(ctx context.Context) error {
+		_, err := p.typed.CoreV1().ConfigMaps(p.away).Get(ctx, "shared", metav1.GetOptions{})
+		return err
+	})
 	p.stop()
 	ended := make(chan error, 1)
 	p.run(func(o *manager.Options) {
