@@ -3,6 +3,7 @@ package stories
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -77,6 +79,7 @@ func TestIdentitiesOneHalted(t *testing.T) {
 	if err := w.typed.RbacV1().RoleBindings(s.namespace).Delete(t.Context(), "be-two", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	s.mayNotBe(s.two)
 	l := w.launch(w.control.User(w.user), []string{s.namespace}, s.one.policy(t), s.two.policy(t))
 	s.makeSecret("classified-1")
 	s.shows(s.one, "classified-1")
@@ -122,6 +125,22 @@ spec: {size: 1}
 		s.t.Fatal(err)
 	}
 	return id
+}
+
+// mayNotBe waits until the API server, which learns of RBAC objects by watches, does not
+// let Ambit be the account any more.
+func (s *identities) mayNotBe(id identity) {
+	s.t.Helper()
+	s.eventually("Ambit may not be "+id.name, func(ctx context.Context) error {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: s.user, ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: s.namespace, Verb: "impersonate", Resource: "serviceaccounts", Name: id.name},
+		}}
+		answer, err := s.typed.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		if err == nil && answer.Status.Allowed {
+			err = errors.New("it may")
+		}
+		return err
+	})
 }
 
 func secretsRule() rbacv1.PolicyRule {
