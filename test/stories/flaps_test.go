@@ -161,7 +161,7 @@ func newFlaps(t *testing.T, random *rand.Rand) *flaps {
 	f.l = w.launch(config, append([]string{f.still}, f.namespaces...), memcached(t))
 	var group errgroup.Group
 	for _, namespace := range firsts {
-		group.Go(func() error { return f.duringFirstList(t.Context(), namespace, 100*time.Millisecond) })
+		group.Go(func() error { return f.duringFirstList(t.Context(), namespace, 100*time.Millisecond, patience) })
 	}
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
@@ -276,7 +276,7 @@ func (f *flaps) flap(ctx context.Context, one flap, size int64) error {
 		return err
 	}
 	if one.list != "" {
-		if err := f.duringFirstList(ctx, one.namespace, one.away/10); err != nil {
+		if err := f.duringFirstList(ctx, one.namespace, one.away/10, 6*time.Second); err != nil {
 			return err
 		}
 	}
@@ -300,10 +300,11 @@ func (f *flaps) meanwhile(ctx context.Context, one flap, size int64) error {
 }
 
 // duringFirstList takes the rights away and gives them back while the list of an
-// armed gate is held, if there is one within a few seconds.
-func (f *flaps) duringFirstList(ctx context.Context, namespace string, away time.Duration) error {
+// armed gate is held, if there is one within some time: the first lists of the process
+// come for sure, others only where the rights that were taken before were missed.
+func (f *flaps) duringFirstList(ctx context.Context, namespace string, away, patience time.Duration) error {
 	defer f.gates.open(namespace)
-	if !f.gates.held(ctx, namespace, 6*time.Second) {
+	if !f.gates.held(ctx, namespace, patience) {
 		return ctx.Err()
 	}
 	if err := f.w.flapTake(ctx, namespace); err != nil {
