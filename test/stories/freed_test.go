@@ -21,6 +21,7 @@ func TestNothingIsLeft(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	stop := w.run([]string{namespace}, memcached(t))
 	w.openStreams(map[string]int{"memcacheds": 1})
+	w.settled() // so that all has begun that stays
 	baseline := w.goroutines("before there is an owner", 0)
 
 	for i := range owners {
