@@ -23,6 +23,10 @@ import (
 // times longer than any pause that Ambit makes before it looks again.
 const haltedWindow = 10 * time.Second
 
+// tokenPeriod is how long client-go uses a token before it reads the file again: a minute,
+// less ten seconds.
+const tokenPeriod = 50 * time.Second
+
 // TestReasonServiceAccountMissing: the ServiceAccount that a policy names is not
 // there, is made, is deleted while it is in use, and is made again.
 func TestReasonServiceAccountMissing(t *testing.T) {
@@ -100,6 +104,13 @@ func TestReasonUnauthenticated(t *testing.T) {
 	h.doesNothing(2)
 	h.onlyReviews(mark, config.UserAgent, began)
 	h.tokenFile()
+	w.within(tokenPeriod+patience, "the new token is used", func(ctx context.Context) error {
+		config, err := w.typed.CoreV1().ConfigMaps(h.namespace).Get(ctx, "a", metav1.GetOptions{})
+		if err == nil && config.Data["text"] != "size is 2" {
+			err = fmt.Errorf("the child says %q", config.Data["text"])
+		}
+		return err
+	})
 	h.works(2)
 }
 
