@@ -3,7 +3,6 @@ package stories
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -76,10 +75,11 @@ func TestIdentitiesOneHalted(t *testing.T) {
 	s := &identities{world: w, namespace: w.namespace()}
 	s.one, s.two = s.identity("one"), s.identity("two")
 	w.flapAllow(s.namespace, "secrets-one", s.one.user, secretsRule())
+	s.mayBe(s.two, true)
 	if err := w.typed.RbacV1().RoleBindings(s.namespace).Delete(t.Context(), "be-two", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	s.mayNotBe(s.two)
+	s.mayBe(s.two, false)
 	l := w.launch(w.control.User(w.user), []string{s.namespace}, s.one.policy(t), s.two.policy(t))
 	s.makeSecret("classified-1")
 	s.shows(s.one, "classified-1")
@@ -127,17 +127,17 @@ spec: {size: 1}
 	return id
 }
 
-// mayNotBe waits until the API server, which learns of RBAC objects by watches, does not
-// let Ambit be the account any more.
-func (s *identities) mayNotBe(id identity) {
+// mayBe waits until the API server, which learns of RBAC objects by watches, lets Ambit be
+// the account, or does not.
+func (s *identities) mayBe(id identity, allowed bool) {
 	s.t.Helper()
-	s.eventually("Ambit may not be "+id.name, func(ctx context.Context) error {
+	s.eventually(fmt.Sprintf("Ambit may be %s: %t", id.name, allowed), func(ctx context.Context) error {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			User: s.user, ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: s.namespace, Verb: "impersonate", Resource: "serviceaccounts", Name: id.name},
 		}}
 		answer, err := s.typed.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-		if err == nil && answer.Status.Allowed {
-			err = errors.New("it may")
+		if err == nil && answer.Status.Allowed != allowed {
+			err = fmt.Errorf("it may: %t", answer.Status.Allowed)
 		}
 		return err
 	})
