@@ -20,6 +20,7 @@ func TestLiveRevoked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "live-revoked")
 	w.grantEverywhere("triggers", rightsToWatchRBAC())
+	w.decided("", true, rightsToWatchRBAC())
 	rules := append(rightsOn("memcacheds", "memcacheds/status"), rightsTo("", "configmaps"))
 	one, two := w.namespace(rules...), w.namespace(rules...)
 	for _, namespace := range []string{one, two} {
@@ -32,6 +33,7 @@ func TestLiveRevoked(t *testing.T) {
 	}
 	l, edits := w.live([]string{one, two}, versions[0]), 0
 	l.serves("ambit-system/edited", 2)
+	w.streamsIn(two, "memcacheds", "configmaps") // that all is listed does not say that it is watched yet
 	mark := w.control.Audit().Mark()
 	stop, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -135,6 +137,7 @@ func TestLiveEnsure(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "live-ensure")
 	w.grantEverywhere("triggers", rightsToWatchRBAC())
+	w.decided("", true, rightsToWatchRBAC())
 	rules := append(rightsOn("memcacheds", "memcacheds/status"), rightsTo("", "configmaps"))
 	home := w.namespace(rules...)
 	w.decided(home, true, rules...)

@@ -53,6 +53,7 @@ func TestLiveEdits(t *testing.T) {
 	const edits, few, many = 200, 3, 8
 	w := newWorld(t, "live-edits")
 	w.grantEverywhere("triggers", rightsToWatchRBAC())
+	w.decided("", true, rightsToWatchRBAC())
 	one, two := w.namespace(memcachedRights()...), w.namespace(memcachedRights()...)
 	for _, namespace := range []string{one, two} {
 		w.decided(namespace, true, memcachedRights()...)
@@ -118,7 +119,9 @@ func TestLiveEdits(t *testing.T) {
 // asks for no right again either, and opens nothing.
 func TestLiveNarrow(t *testing.T) {
 	w := newWorld(t, "live-narrow")
-	w.grantEverywhere("owners", append(rightsOn("memcacheds", "memcacheds/status"), rightsToWatchRBAC())...)
+	everywhere := append(rightsOn("memcacheds", "memcacheds/status"), rightsToWatchRBAC())
+	w.grantEverywhere("owners", everywhere...)
+	w.decided("", true, everywhere...)
 	one, bare := w.namespace(rightsTo("", "configmaps")), w.namespace()
 	w.decided(one, true, rightsTo("", "configmaps"))
 	l := w.live(nil, livePolicy(t, "narrow", liveChild("ConfigMap", "", liveHome, "0")))
@@ -128,11 +131,11 @@ func TestLiveNarrow(t *testing.T) {
 	w.condition(bare, "b", v1alpha1.ConditionPermitted, "False", v1alpha1.ReasonForbidden)
 	want := []string{"memcacheds *", "configmaps " + one, "roles *", "rolebindings *", "clusterroles *", "clusterrolebindings *"}
 	w.streamsAre(want...)
+	mark := w.settled()
 	before, err := w.owner(t.Context(), bare, "b")
 	if err != nil {
 		t.Fatal(err)
 	}
-	mark := w.settled()
 	const edits = 20
 	for version := 1; version <= edits; version++ {
 		l.set(livePolicy(t, "narrow", liveChild("ConfigMap", "", liveHome, fmt.Sprint(version))))
