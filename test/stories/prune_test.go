@@ -233,15 +233,13 @@ func TestPruneReplaced(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var (
-		once  sync.Once
-		raced error
-	)
+	var once sync.Once
+	raced := make(chan error, 1)
 	near := p.object("b", "near")
 	p.sent = &deletions{}
 	p.sent.hook(func(r *http.Request, _ []byte) error {
 		if r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, near.name) {
-			once.Do(func() { raced = p.replace(context.WithoutCancel(t.Context()), near) })
+			once.Do(func() { raced <- p.replace(context.WithoutCancel(t.Context()), near) })
 		}
 		return nil
 	}, nil)
@@ -258,10 +256,10 @@ func TestPruneReplaced(t *testing.T) {
 		}
 		return err
 	})
-	p.isReady()
-	if raced != nil {
-		t.Fatalf("replacing an object before its deletion: %v", raced)
+	if err := <-raced; err != nil { // near is gone before there is another one
+		t.Fatalf("replacing an object before its deletion: %v", err)
 	}
+	p.isReady()
 	p.settledSince(mark)
 	now, err := p.uids(t.Context(), "b")
 	if err != nil {
