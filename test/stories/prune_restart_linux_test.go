@@ -57,6 +57,14 @@ func TestPruneAPIServerRestarts(t *testing.T) {
 		return err
 	})
 	server.start()
+	p.eventually("the other API server is ready, or is killed again", func(ctx context.Context) error {
+		select {
+		case <-killed:
+			return nil
+		default:
+			return server.isReady(ctx)
+		}
+	})
 	p.eventually("a deletion is carried out", func(context.Context) error {
 		select {
 		case <-killed:
@@ -68,6 +76,7 @@ func TestPruneAPIServerRestarts(t *testing.T) {
 	p.has("a", "while the API server is away", a)
 	p.has("b", "while the API server is away", pruneBut(b, "boxes", "marks"))
 	server.start()
+	server.ready()
 	p.comesTo("b", pruneOnly(b, "left"))
 	p.isReady()
 	p.has("a", "after the API server has started again", a)
@@ -79,6 +88,7 @@ func TestPruneAPIServerRestarts(t *testing.T) {
 	server.kill()
 	p.deleteOwner(p.home, "one")
 	server.start()
+	server.ready()
 	p.isGone()
 	p.leaves(a, b)
 }
@@ -89,8 +99,11 @@ type secondServer struct {
 	w                         *world
 	program, dir, audit, host string
 	args                      []string
-	cmd                       *exec.Cmd
-	exited                    chan struct{}
+
+	mu sync.Mutex
+	// The rest is guarded by mu: a request of Ambit's may kill the server, too.
+	cmd    *exec.Cmd
+	exited chan struct{}
 }
 
 // newSecondServer has the arguments of the API server that runs, but for its port and
@@ -166,6 +179,8 @@ func findServer(t *testing.T, argument string) (pid string, args []string) {
 // program.
 func (s *secondServer) start() {
 	s.w.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.cmd, s.exited = exec.Command(s.program, s.args...), make(chan struct{})
 	s.cmd.Dir = s.dir
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -186,6 +201,8 @@ func (s *secondServer) start() {
 
 // kill ends the server at once, if it runs.
 func (s *secondServer) kill() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.cmd == nil {
 		return
 	}
@@ -195,15 +212,17 @@ func (s *secondServer) kill() {
 
 func (s *secondServer) ready() {
 	s.w.t.Helper()
+	s.w.eventually("the other API server is ready", s.isReady)
+}
+
+func (s *secondServer) isReady(ctx context.Context) error {
 	config := rest.CopyConfig(s.w.control.Admin())
 	config.Host = s.host
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		s.w.t.Fatal(err)
+		return err
 	}
-	s.w.eventually("the other API server is ready", func(ctx context.Context) error {
-		return client.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
-	})
+	return client.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 }
 
 // deletions are what a user has deleted by this server, in the order of its log.
