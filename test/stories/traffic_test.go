@@ -115,7 +115,28 @@ func (t *traffic) check(mark cluster.Mark) {
 		return
 	}
 	t.allReady([]string{t.namespace}, t.made)
-	creates, changes := 0, map[string]int{}
+	// A write may come to the log after its effect.
+	t.eventually("the audit log has a write for each change", func(context.Context) error {
+		creates, changes := t.writes(mark)
+		if creates < t.made || sum(changes) < sum(t.resizes) {
+			return fmt.Errorf("%d Deployments were created for %d owners, and %d changed for %d resizes", creates, t.made, sum(changes), sum(t.resizes))
+		}
+		return nil
+	})
+	creates, changes := t.writes(mark)
+	if diff := cmp.Diff(t.resizes, changes); diff != "" {
+		t.t.Errorf("namespace %s: changes of Deployments (-resizes of owners +writes):\n%s", t.namespace, diff)
+	}
+	if creates != t.made {
+		t.t.Errorf("namespace %s: %d Deployments were created for %d owners", t.namespace, creates, t.made)
+	}
+	t.t.Logf("namespace %s: %d owners, %d resizes, the slowest was served after %s", t.namespace, t.made, sum(t.resizes), t.slowest)
+}
+
+// writes counts the writes of Deployments that were accepted: creates, and changes by name.
+func (t *traffic) writes(mark cluster.Mark) (creates int, changes map[string]int) {
+	t.t.Helper()
+	changes = map[string]int{}
 	for _, r := range t.since(mark, func(r cluster.Request) bool {
 		return r.Namespace == t.namespace && r.Resource == "deployments" && r.IsWrite() && r.Code < 300
 	}) {
@@ -125,13 +146,7 @@ func (t *traffic) check(mark cluster.Mark) {
 		}
 		changes[r.Name]++
 	}
-	if diff := cmp.Diff(t.resizes, changes); diff != "" {
-		t.t.Errorf("namespace %s: changes of Deployments (-resizes of owners +writes):\n%s", t.namespace, diff)
-	}
-	if creates != t.made {
-		t.t.Errorf("namespace %s: %d Deployments were created for %d owners", t.namespace, creates, t.made)
-	}
-	t.t.Logf("namespace %s: %d owners, %d resizes, the slowest was served after %s", t.namespace, t.made, sum(t.resizes), t.slowest)
+	return creates, changes
 }
 
 func sum(counts map[string]int) int {
