@@ -120,6 +120,7 @@ spec:
     - id: made
       template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${owner.metadata.name}"}}
 `)))
+	w.streamsAre("memcacheds " + home) // the engine has begun
 	began := time.Now()
 	w.eventually("an owner is younger than the engine by its timestamp, which has seconds", func(context.Context) error {
 		if past := time.Since(began); past < 2*time.Second {
