@@ -1,6 +1,7 @@
 package stories
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -39,17 +40,18 @@ spec:
 		s.deleteKind(sourceKindGroup, "boxes")
 		s.kindMissing()
 	}
-	events, err := s.typed.EventsV1().Events(s.own).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	told := false
-	for _, e := range events.Items {
-		told = told || e.Reason == v1alpha1.ReasonKindMissing && e.Type == "Warning" && strings.Contains(e.Note, "kind Box in owners.example.com/v1")
-	}
-	if !told {
-		t.Errorf("no Event says that the kind is missing: %v", events.Items)
-	}
+	s.eventually("an Event says that the kind is missing", func(ctx context.Context) error {
+		events, err := s.typed.EventsV1().Events(s.own).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for _, e := range events.Items {
+			if e.Reason == v1alpha1.ReasonKindMissing && e.Type == "Warning" && strings.Contains(e.Note, "kind Box in owners.example.com/v1") {
+				return nil
+			}
+		}
+		return fmt.Errorf("none does: %v", events.Items)
+	})
 	s.removeResource()
 	s.isGone(policies, "memcached")
 }
