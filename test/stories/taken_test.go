@@ -2,6 +2,9 @@ package stories
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -12,6 +15,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/ambit-dev/ambit/test/cluster"
 )
 
 // namespaceRights let Ambit see which namespaces there are.
@@ -111,13 +116,32 @@ func TestOneRefusedReviewLosesNobody(t *testing.T) {
 	w.launch(config, nil, memcached(t))
 	w.streamsIn(namespace, "deployments", "pods")
 
+	mark := w.control.Audit().Mark()
 	refuse.next.Store(true)
-	w.streamsIn(namespace)
+	// They are gone for a second or so: too short to be sure to see it.
+	for _, resource := range []string{"deployments", "pods"} {
+		w.beginsAnew(mark, namespace, resource)
+	}
 	w.streamsIn(namespace, "deployments", "pods")
 	if err := w.typed.AppsV1().Deployments(namespace).Delete(t.Context(), "cache", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	w.deploymentHas(namespace, "cache", 1)
+}
+
+// beginsAnew waits until a stream was opened since mark that brings its list: the one before
+// was given up. One that is only verified goes on where it was.
+func (w *world) beginsAnew(mark cluster.Mark, namespace, resource string) {
+	w.t.Helper()
+	w.eventually(fmt.Sprintf("the stream of %s in %q begins anew", resource, namespace), func(context.Context) error {
+		anew := w.since(mark, func(r cluster.Request) bool {
+			return r.Namespace == namespace && r.Resource == resource && r.IsWatchOpened() && strings.Contains(r.URI, "sendInitialEvents=true")
+		})
+		if len(anew) == 0 {
+			return errors.New("it has not")
+		}
+		return nil
+	})
 }
 
 // refuseReviews answers the next review of a namespace with 401.
