@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -118,7 +119,8 @@ func account(t *testing.T, namespace, name string) {
 		map[string]any{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"name": name, "namespace": namespace}})
 }
 
-// makeStrong lets the account strong do everything, and the default one read the owners.
+// makeStrong lets the account strong do everything, and the default one read the owners,
+// and waits until that one may: what is compared later begins with it.
 func makeStrong(t *testing.T, namespace string) {
 	t.Helper()
 	if err := control.Apply(t.Context(), []byte(strings.ReplaceAll(`
@@ -132,6 +134,11 @@ func makeStrong(t *testing.T, namespace string) {
 `, "NAMESPACE", namespace))); err != nil {
 		t.Fatal(err)
 	}
+	reader, err := control.ServiceAccount(t.Context(), namespace, "default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitRight(t, reader, authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "list", Resource: "configmaps"})
 }
 
 // letImpersonate lets Ambit act as an account, as `ambit rbac` prints it.
