@@ -3,6 +3,7 @@ package watch
 import (
 	"testing"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -52,7 +53,7 @@ func TestRealMerged(t *testing.T) {
 	expect(t, "objects", 1, len(view.List()))
 }
 
-// grantNamed lets watcher list and watch one Namespace.
+// grantNamed lets watcher list and watch one Namespace, as grant does.
 func (w *world) grantNamed(name string) {
 	w.Helper()
 	_, err := w.admin.RbacV1().ClusterRoles().Create(w.Context(), &rbacv1.ClusterRole{
@@ -66,4 +67,5 @@ func (w *world) grantNamed(name string) {
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "watcher"}},
 	}, metav1.CreateOptions{})
 	w.must(err)
+	w.knows("watcher", authorizationv1.ResourceAttributes{Verb: "watch", Resource: "namespaces", Name: name})
 }

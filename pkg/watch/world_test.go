@@ -87,9 +87,13 @@ func (w *world) must(err error) {
 func (w *world) grant(namespace string) {
 	w.Helper()
 	w.bind(namespace, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "watcher"})
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: "watcher", ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "watch", Resource: configMaps.Resource},
-	}}
+	w.knows("watcher", authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "watch", Resource: configMaps.Resource})
+}
+
+// knows waits until the API server knows of a grant.
+func (w *world) knows(user string, granted authorizationv1.ResourceAttributes) {
+	w.Helper()
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &granted}}
 	w.eventually("the grant is known", func() bool {
 		answer, err := w.admin.AuthorizationV1().SubjectAccessReviews().Create(w.Context(), review, metav1.CreateOptions{})
 		w.must(err)
@@ -97,7 +101,7 @@ func (w *world) grant(namespace string) {
 	})
 }
 
-// bind is grant for anybody.
+// bind is grant for anybody, and does not wait.
 func (w *world) bind(namespace string, to rbacv1.Subject) {
 	w.Helper()
 	_, err := w.admin.RbacV1().Roles(namespace).Create(w.Context(), &rbacv1.Role{
