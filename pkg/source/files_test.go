@@ -101,10 +101,10 @@ func TestFiles(t *testing.T) {
 	if s.engine.hash("hidden") != "" {
 		t.Error("a hidden file is read")
 	}
+	gone := time.Now() // or later: it is looked at from the removal on
 	if err := os.Remove(filepath.Join(s.dir, "a.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	gone := time.Now()
 	s.eventually("it is retired", func() bool { return s.engine.retires("cache") })
 	if after := time.Since(gone); after < absence {
 		t.Errorf("it is retired after %s already", after)
