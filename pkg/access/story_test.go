@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,6 +30,9 @@ type world struct {
 	admin    kubernetes.Interface
 	reviews  Reviews // as asker
 	reviewer *Reviewer
+
+	mu   sync.Mutex  // guards what is below
+	sent []time.Time // when the reviewer sent its requests
 }
 
 func newWorld(t *testing.T, config *rest.Config) *world {
@@ -41,6 +45,9 @@ func newWorld(t *testing.T, config *rest.Config) *world {
 	w := &world{T: t, cluster: c, admin: kubernetes.NewForConfigOrDie(c.Admin())}
 	w.reviews = FromClient(authorizationv1client.NewForConfigOrDie(config))
 	w.reviewer = New(Options{Reviews: func(identity string) (Reviews, error) {
+		w.mu.Lock()
+		w.sent = append(w.sent, time.Now())
+		w.mu.Unlock()
 		as := rest.CopyConfig(config)
 		as.Impersonate.UserName = identity
 		client, err := authorizationv1client.NewForConfig(as)
@@ -110,6 +117,37 @@ func (w *world) eventually(what string, within time.Duration, ok func() bool) ti
 		w.Fatalf("%s: not within %v", what, within)
 	}
 	return time.Since(start)
+}
+
+// hinted gives the hint that rights have changed in a namespace, waits until the reviewer
+// has found that out, and returns how long that took: a second at most, if the API server
+// knew of the change before the second probe after the hint. It decides by a cache; where
+// that is later the last probe finds it, so much later.
+func (w *world) hinted(what, namespace string, of authorizationv1.ResourceAttributes, allowed bool, ok func() bool) time.Duration {
+	w.Helper()
+	of.Namespace = namespace
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: "asker", ResourceAttributes: &of}}
+	knows, within, start := false, time.Second+stages()[2]-stages()[1], time.Now()
+	w.reviewer.Suspect(namespace)
+	took := w.eventually(what, within, func() bool {
+		if !knows && !ok() {
+			answer, err := w.admin.AuthorizationV1().SubjectAccessReviews().Create(w.Context(), review, metav1.CreateOptions{})
+			w.must(err)
+			if knows = answer.Status.Allowed == allowed; knows && time.Since(start) < stages()[1] {
+				within = time.Second
+			}
+		}
+		return ok()
+	})
+	if took > within {
+		w.Fatalf("%s: after %v", what, took)
+	}
+	return took
+}
+
+// ofCreate is the access create, of which fullRule gives all.
+func ofCreate() authorizationv1.ResourceAttributes {
+	return authorizationv1.ResourceAttributes{Verb: create.Verb, Group: create.Group, Resource: create.Resource}
 }
 
 func fullRule() rbacv1.PolicyRule {
@@ -207,11 +245,9 @@ func TestRealGrantAndRevoke(t *testing.T) {
 	w.eventually("a grant is found by a probe", 6*time.Second, is(Allowed))
 	for range 10 {
 		w.unbind(namespace)
-		w.reviewer.Suspect(namespace)
-		took := w.eventually("a hint brings a revocation", time.Second, is(Denied))
+		took := w.hinted("a hint brings a revocation", namespace, ofCreate(), false, is(Denied))
 		w.bind(namespace)
-		w.reviewer.Suspect(namespace)
-		t.Logf("revoked in %v, granted in %v", took, w.eventually("and a grant", time.Second, is(Allowed)))
+		t.Logf("revoked in %v, granted in %v", took, w.hinted("and a grant", namespace, ofCreate(), true, is(Allowed)))
 	}
 	w.unbind(namespace)
 	w.reviewer.Refused(at, list)
@@ -252,12 +288,10 @@ func TestRealEverywhere(t *testing.T) {
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "asker"}},
 	}, metav1.CreateOptions{})
 	w.must(err)
-	w.reviewer.Suspect("")
-	w.eventually("granted", time.Second, func() bool { return w.reviewer.Decide(Place{}, create) == Allowed })
+	w.hinted("granted", "", ofCreate(), true, func() bool { return w.reviewer.Decide(Place{}, create) == Allowed })
 	w.must(bindings.Delete(t.Context(), name, metav1.DeleteOptions{}))
 	w.must(roles.Delete(t.Context(), name, metav1.DeleteOptions{}))
-	w.reviewer.Suspect("")
-	w.eventually("revoked", time.Second, func() bool { return w.reviewer.Decide(Place{}, list) == Denied })
+	w.hinted("revoked", "", ofCreate(), false, func() bool { return w.reviewer.Decide(Place{}, list) == Denied })
 }
 
 // TestRealIdentities: an impersonation that is not allowed, and an account that is gone.
@@ -275,8 +309,8 @@ func TestRealIdentities(t *testing.T) {
 		APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, Verbs: []string{"impersonate"}, ResourceNames: []string{"worker"},
 	})
 	w.bind(namespace)
-	w.reviewer.Suspect(namespace)
-	w.eventually("allowed to impersonate", time.Second, func() bool {
+	impersonate := authorizationv1.ResourceAttributes{Verb: "impersonate", Resource: "serviceaccounts", Name: "worker"}
+	w.hinted("allowed to impersonate", namespace, impersonate, true, func() bool {
 		return w.reviewer.State(at).Refusal == nil && w.reviewer.Decide(at, list) == Denied
 	})
 
@@ -291,7 +325,8 @@ func TestRealIdentities(t *testing.T) {
 	})
 }
 
-// TestRealPace reads the ceiling and the pace from the audit log.
+// TestRealPace reads the ceiling and the pace from the audit log. Requests that were held up
+// on their way for longer than window makes room for say nothing of the pace.
 func TestRealPace(t *testing.T) {
 	w := newWorld(t, nil)
 	mark := w.cluster.Audit().Mark()
@@ -303,14 +338,24 @@ func TestRealPace(t *testing.T) {
 	})
 	requests, err := w.cluster.Audit().Since(mark, "asker")
 	w.must(err)
-	var probes []probe
+	var came []time.Time
 	for _, r := range requests {
 		if r.UserAgent == t.Name() {
-			probes = append(probes, probe{at: r.Time.Sub(requests[0].Time)})
+			came = append(came, r.Time)
 		}
 	}
-	if got := most(probes, time.Second); got > 20 || len(probes) < 200 {
-		t.Errorf("%d requests in a second, %d in all", got, len(probes))
+	slices.SortFunc(came, time.Time.Compare)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var probes []probe
+	for i, at := range came {
+		if at.Sub(w.sent[i]) <= window-time.Second {
+			probes = append(probes, probe{at: at.Sub(came[0])})
+		}
+	}
+	t.Logf("%d of %d requests were held up", len(came)-len(probes), len(came))
+	if got := most(probes, time.Second); got > 20 || len(came) < 200 {
+		t.Errorf("%d requests in a second, %d in all", got, len(came))
 	}
 }
 
