@@ -156,7 +156,7 @@ func TestCleanupNoAccount(t *testing.T) {
 func TestCleanupBlind(t *testing.T) {
 	c := newCleaned(t)
 	c.kubeconfig = newStage(t, "").kubeconfig
-	r := c.ambit(c.text, "cleanup", "--timeout", "3s")
+	r := c.ambit(c.text, "cleanup", "--timeout", "10s")
 	if r.Code != 1 || strings.Contains(r.Stderr, "nothing is left") || !strings.Contains(r.Stdout, "cannot list, watch memcacheds") && !strings.Contains(r.Stdout, "cannot list memcacheds") {
 		t.Errorf("exit code %d\n%s%s", r.Code, r.Stdout, r.Stderr)
 	}

@@ -163,7 +163,7 @@ func TestCleanupDenied(t *testing.T) {
 	limited := newStage(t, "", rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch", "patch"}})
 	c.kubeconfig = limited.kubeconfig
 
-	r := c.until(func(r result) bool { return r.Code == 1 }, c.text, "cleanup", "--timeout", "5s")
+	r := c.until(func(r result) bool { return r.Code == 1 }, c.text, "cleanup", "--timeout", "10s")
 	for _, want := range []string{
 		"Memcached " + c.near + "/cache: Forbidden: cannot create, delete configmaps in namespace \"" + c.away + "\"",
 		"ConfigMap " + c.away + "/away: it is still there\n",
