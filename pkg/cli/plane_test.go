@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -101,7 +102,8 @@ func newStage(t *testing.T, clusterRole string, rules ...rbacv1.PolicyRule) *sta
 	return s
 }
 
-// bind gives the caller a ClusterRole.
+// bind gives the caller a ClusterRole, and waits until the API server knows of it: it
+// decides by a cache.
 func (s *stage) bind(clusterRole string) {
 	s.Helper()
 	binding := &rbacv1.ClusterRoleBinding{
@@ -111,6 +113,23 @@ func (s *stage) bind(clusterRole string) {
 	}
 	if _, err := s.typed.RbacV1().ClusterRoleBindings().Create(s.Context(), binding, metav1.CreateOptions{}); err != nil {
 		s.Fatal(err)
+	}
+	role, err := s.typed.RbacV1().ClusterRoles().Get(s.Context(), clusterRole, metav1.GetOptions{})
+	if err != nil {
+		s.Fatal(err)
+	}
+	rule := role.Rules[0]
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: "system:serviceaccount:" + s.home + ":caller", ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: rule.Resources[0],
+		},
+	}}
+	err = wait.PollUntilContextTimeout(s.Context(), 20*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
+		answer, err := s.typed.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		return err == nil && answer.Status.Allowed, err
+	})
+	if err != nil {
+		s.Fatalf("the rights of ClusterRole %s: %v", clusterRole, err)
 	}
 }
 
