@@ -69,6 +69,26 @@ func TestHintOfSeveralChanges(t *testing.T) {
 	})
 }
 
+// TestHintAfterAnother: the second of two changes is hinted at when the first was looked for
+// already, in vain; then the authorizer knows the first, and the second last.
+func TestHintAfterAnother(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		b.server.grant(team, list, watching)
+		b.reviewer.Keep(newListener(), team, all)
+		b.pass(10 * time.Second)
+		b.reviewer.Suspect("team")
+		b.pass(50 * time.Millisecond)
+		b.reviewer.Suspect("team")
+		b.pass(10 * time.Millisecond)
+		b.server.grant(team, all...)
+		b.pass(150 * time.Millisecond)
+		expect(b, "the first change", Allowed, b.reviewer.Decide(team, create))
+		b.server.revoke(team, list)
+		b.pass(2 * time.Second)
+		expect(b, "the second", Denied, b.reviewer.Decide(team, list))
+	})
+}
+
 // TestHintAndFirstAnswer: that something is known for the first time is not the change that
 // was hinted at.
 func TestHintAndFirstAnswer(t *testing.T) {

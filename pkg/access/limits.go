@@ -47,17 +47,18 @@ type hint struct {
 	due   time.Time // of the next probe
 	stage int       // of the next probe
 	first time.Time // the first hint that waits for stage 0
-	many  bool      // others came together with it, perhaps for other changes
+	many  bool      // it came while another was on, perhaps for another change
 	last  time.Time // the latest hint
 	sent  time.Time // the last probe
 }
 
 // raise notes a hint. Hints that come while the first probe waits are one.
 func (h *hint) raise(now time.Time, c class) {
+	h.many = h.on // what the earlier one was for may not have been seen yet
 	if h.on && h.stage == 0 {
-		h.class, h.many = min(h.class, c), true
+		h.class = min(h.class, c)
 	} else {
-		h.on, h.stage, h.class, h.first, h.many = true, 0, c, now, false
+		h.on, h.stage, h.class, h.first = true, 0, c, now
 	}
 	h.last = now
 	h.due = now.Add(stages()[0])
