@@ -8,8 +8,9 @@ const (
 	// window is the second in which no more than the ceiling is sent; wider, so that
 	// requests that are held up on their way, as on a busy machine, do not arrive as more.
 	window = 1300 * time.Millisecond
-	// together is how many requests are under way at a time.
-	together = 8
+	// together is how many requests are under way at a time. Those that are held up on
+	// their way arrive with the next ones: window leaves room in a second for so many.
+	together = 4
 	// answerTime is how long one request may take.
 	answerTime = 10 * time.Second
 
