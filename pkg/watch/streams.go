@@ -174,9 +174,10 @@ func (s *Streams) Deleted(key Key, obj *unstructured.Unstructured, by ...Subscri
 func (s *Streams) unreachable() { s.outage.Store(true) }
 
 // reached is called for every answer of the API server. The first one after an
-// outage ends the backoff of all streams that wait, at most once a second.
+// outage ends the backoff of all streams that wait, at most once a second: if it comes
+// too early for that, the next one does.
 func (s *Streams) reached() {
-	if !s.outage.CompareAndSwap(true, false) || !s.mayPoke() {
+	if !s.outage.Load() || !s.mayPoke() {
 		return
 	}
 	for _, st := range s.all() {
@@ -188,7 +189,7 @@ func (s *Streams) mayPoke() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.options.Clock.Now()
-	if now.Sub(s.poked) < time.Second {
+	if now.Sub(s.poked) < time.Second || !s.outage.CompareAndSwap(true, false) {
 		return false
 	}
 	s.poked = now

@@ -547,3 +547,32 @@ func TestLateAnswer(t *testing.T) {
 		}
 	}
 }
+
+// TestOutageAfterOutage: the API server goes away again right after it has come back. The
+// answer that is too early to wake the streams leaves that to the next one.
+func TestOutageAfterOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := testStreams(map[string]*server{"ns": newServer()}, Options{})
+		st := newStream(s, needOf("ns"))
+		st.status.State = Degraded
+		s.streams[st.key] = st
+		woken := func() int {
+			n := len(st.poked)
+			for range n {
+				<-st.poked
+			}
+			return n
+		}
+		s.unreachable()
+		s.reached()
+		expect(t, "after an outage", 1, woken())
+		s.reached()
+		expect(t, "without another one", 0, woken())
+		s.unreachable()
+		s.reached()
+		expect(t, "after another one, too early", 0, woken())
+		time.Sleep(time.Second)
+		s.reached()
+		expect(t, "by the next answer", 1, woken())
+	})
+}
