@@ -35,8 +35,8 @@
 //     answer is news, all is reviewed.
 //  5. Reviewer.Suspect asks for a review 20 ms later and, until one shows a change, 300
 //     ms and 1.5 s after the hint, for the authorizer lags behind the watch. Hints that
-//     come together are one, but for that: of several changes the authorizer may know
-//     only some.
+//     come before that are one, but all of its probes are sent: of several changes the
+//     authorizer may know only some.
 //  6. Reviewer.Refused asks for a review at once. If the rules deny the access, that
 //     is it. Otherwise an access review follows for exactly this access, and its answer
 //     counts against the rules until they agree.
