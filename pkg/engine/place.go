@@ -64,7 +64,8 @@ type asked struct {
 	accesses []access.Access
 	required int // of accesses: the first ones; the rest is of use only
 	extent   extent
-	complete bool // every kind was known, so that there is no more to ask
+	complete bool          // every kind was known, so that there is no more to ask
+	kept     chan struct{} // closed when the accesses are: what is known before may be hours old
 	since    time.Time
 	state    access.State // as of rights
 	rights   *rights      // nil: not looked at yet

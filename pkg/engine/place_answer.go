@@ -12,19 +12,19 @@ import (
 // are the same pointer until they change.
 func (op *operator) answer(namespace string) (*rights, bool) {
 	for {
-		state := op.engine.options.Access.State(access.Place{Identity: op.identity, Namespace: namespace})
 		op.mu.Lock()
 		a, ok := op.asked[namespace]
 		if !ok {
 			op.mu.Unlock()
 			return nil, false
 		}
-		old := a.rights
-		if old != nil && sameAnswer(a.state, state) {
-			op.mu.Unlock()
+		known, old := a.state, a.rights
+		op.mu.Unlock()
+		<-a.kept
+		state := op.engine.options.Access.State(access.Place{Identity: op.identity, Namespace: namespace})
+		if old != nil && sameAnswer(known, state) {
 			return old, true
 		}
-		op.mu.Unlock()
 		if r, ok := op.take(namespace, a, old, state); ok {
 			return r, true
 		}

@@ -55,7 +55,7 @@ func (op *operator) putLocked(namespace string, e extent) {
 	op.mu.Lock()
 	used := op.uses.at(namespace)
 	op.mu.Unlock()
-	next := &asked{extent: e, complete: complete, since: op.engine.now()}
+	next := &asked{extent: e, complete: complete, since: op.engine.now(), kept: make(chan struct{})}
 	next.accesses, next.required = op.accesses(needs, namespace, e, used)
 	op.mu.Lock()
 	before, ok := op.asked[namespace]
@@ -72,6 +72,7 @@ func (op *operator) putLocked(namespace string, e extent) {
 	op.asked[namespace] = next
 	op.mu.Unlock()
 	op.engine.options.Access.Keep(place{op, namespace}, access.Place{Identity: op.identity, Namespace: namespace}, next.accesses)
+	close(next.kept)
 }
 
 // leave is called when the last owner in a namespace is gone: nothing more is asked
