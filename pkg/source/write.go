@@ -140,7 +140,7 @@ func (s *secretary) write(ctx context.Context, l letter) {
 	} else {
 		s.written[l.origin()] = attempt{next: now.Add(tellTime)}
 	}
-	l.shelf.observe(answer)
+	l.shelf.observe(l.object, answer)
 }
 
 func (s *secretary) send(ctx context.Context, l letter) (*unstructured.Unstructured, error) {
