@@ -30,9 +30,11 @@ const (
 	laneRetry = 100 * time.Millisecond
 	// laneMemory is how long a policy stays in the lane after the last limit.
 	laneMemory = limitedMax
-	// laneSlow is how long expressions may take that leave an owner outside of the lane:
-	// half of what a single one may take. laneSlowMemory is how long it stays inside.
-	laneSlow, laneSlowMemory = cel.TimeLimit / 2, time.Minute
+	// laneSlow is how long the expressions of a plan may take that leave an owner outside
+	// of the lane: half of what a single one may take. They have to take longer laneSlowTimes
+	// in a row, for on a busy machine any of them may be interrupted. laneSlowMemory is how
+	// long the owner stays inside.
+	laneSlow, laneSlowTimes, laneSlowMemory = cel.TimeLimit / 2, 2, time.Minute
 )
 
 // enter says how long to wait; 0: the caller is in, and has to leave.
@@ -68,17 +70,29 @@ func (q *quarantine) isStrained(name types.NamespacedName, now time.Time) bool {
 	if !q.last.IsZero() && now.Sub(q.last) <= laneMemory {
 		return true
 	}
-	since, ok := q.slow[name]
-	return ok && now.Sub(since) <= laneSlowMemory
+	of := q.slow[name]
+	return of.times >= laneSlowTimes && now.Sub(of.last) <= laneSlowMemory
 }
 
-// slowed notes that expressions over an owner took long.
-func (q *quarantine) slowed(name types.NamespacedName, now time.Time) {
-	if q.slow == nil {
-		q.slow = map[types.NamespacedName]time.Time{}
+// slowness is of an owner for which plans took long.
+type slowness struct {
+	times int // in a row
+	last  time.Time
+}
+
+// planned notes how long a plan for an owner took.
+func (q *quarantine) planned(name types.NamespacedName, took time.Duration, now time.Time) {
+	if took < laneSlow {
+		if q.slow[name].times < laneSlowTimes {
+			delete(q.slow, name)
+		}
+		return
 	}
-	maps.DeleteFunc(q.slow, func(_ types.NamespacedName, since time.Time) bool { return now.Sub(since) > laneSlowMemory })
-	q.slow[name] = now
+	if q.slow == nil {
+		q.slow = map[types.NamespacedName]slowness{}
+	}
+	maps.DeleteFunc(q.slow, func(_ types.NamespacedName, of slowness) bool { return now.Sub(of.last) > laneSlowMemory })
+	q.slow[name] = slowness{times: q.slow[name].times + 1, last: now}
 }
 
 // evaluated notes how long expressions over an owner have taken, which began then.
@@ -87,9 +101,7 @@ func (op *operator) evaluated(name types.NamespacedName, began time.Time) {
 	took := now.Sub(began)
 	op.mu.Lock()
 	strained := op.quarantine.isStrained(name, began)
-	if took >= laneSlow {
-		op.quarantine.slowed(name, now)
-	}
+	op.quarantine.planned(name, took, now)
 	op.mu.Unlock()
 	if strained {
 		op.engine.lane.spend(took)

@@ -46,7 +46,7 @@ type quarantine struct {
 	failures int
 	last     time.Time // when a limit was last run into
 	// slow are the owners that took long to plan for, though within the limits, and when.
-	slow map[types.NamespacedName]time.Time
+	slow map[types.NamespacedName]slowness
 }
 
 // wait says how long an owner has to wait; 0: it does not.

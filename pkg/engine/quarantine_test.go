@@ -78,15 +78,39 @@ func TestQuarantineEndsForOthersFirst(t *testing.T) {
 	}
 }
 
+// TestSlowOwnersAreStrained: who takes long again and again works in the lane for a while;
+// who was interrupted once does not.
 func TestSlowOwnersAreStrained(t *testing.T) {
-	var q quarantine
 	now, slow := time.Unix(1000, 0), types.NamespacedName{Name: "slow"}
-	q.slowed(slow, now)
-	if !q.isStrained(slow, now.Add(laneSlowMemory)) || q.isStrained(types.NamespacedName{Name: "other"}, now) {
-		t.Error("the slow owner is to be worked on in the lane, and no other")
+	cases := map[string]struct {
+		plans []time.Duration // each a second after the one before
+		want  bool
+	}{
+		"Once":        {plans: []time.Duration{laneSlow}},
+		"TwiceInARow": {plans: []time.Duration{laneSlow, laneSlow}, want: true},
+		"NotInARow":   {plans: []time.Duration{laneSlow, laneSlow - 1, laneSlow}},
+		"QuickInside": {plans: []time.Duration{laneSlow, laneSlow, 0}, want: true},
 	}
-	if q.isStrained(slow, now.Add(laneSlowMemory+1)) {
-		t.Error("it is not forgotten")
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var q quarantine
+			last := now
+			for i, took := range tc.plans {
+				at := now.Add(time.Duration(i) * time.Second)
+				if q.planned(slow, took, at); took >= laneSlow {
+					last = at
+				}
+			}
+			if got := q.isStrained(slow, last.Add(laneSlowMemory)); got != tc.want {
+				t.Errorf("is worked on in the lane: %t", got)
+			}
+			if q.isStrained(types.NamespacedName{Name: "other"}, last) || q.isStrained(slow, last.Add(laneSlowMemory+1)) {
+				t.Error("another one is worked on there, or this one for longer than it should be")
+			}
+			if q.planned(slow, laneSlow, last.Add(laneSlowMemory+1)); q.isStrained(slow, last.Add(laneSlowMemory+1)) {
+				t.Error("it is not forgotten")
+			}
+		})
 	}
 }
 
