@@ -83,7 +83,7 @@ func contestants(t *testing.T, policies ...[]byte) []contestant {
 // stateIs waits until the owner's status has the word of one policy.
 func (w *world) stateIs(namespace, name, word string) {
 	w.t.Helper()
-	w.within(contestPatience, fmt.Sprintf("the status of %s/%s is %s", namespace, name, word), func(ctx context.Context) error {
+	w.eventuallyWithin(contestPatience, fmt.Sprintf("the status of %s/%s is %s", namespace, name, word), func(ctx context.Context) error {
 		owner, err := w.owner(ctx, namespace, name)
 		if err != nil {
 			return err
@@ -122,7 +122,7 @@ func (c contestant) keepsCalm(mark cluster.Mark) {
 // soon it does depends on whose turn it was: it is after a few writes that others undid.
 func (c contestant) tells(by string) {
 	c.world.t.Helper()
-	c.world.within(contestPatience, fmt.Sprintf("the log of %s says that %s writes the status", c.user, by), func(context.Context) error {
+	c.world.eventuallyWithin(contestPatience, fmt.Sprintf("the log of %s says that %s writes the status", c.user, by), func(context.Context) error {
 		if n := c.logged(fmt.Sprintf(`"managers"=[%q`, by)); n == 0 {
 			return errors.New("it does not")
 		}

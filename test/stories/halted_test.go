@@ -104,7 +104,7 @@ func TestReasonUnauthenticated(t *testing.T) {
 	h.doesNothing(2)
 	h.onlyReviews(mark, config.UserAgent, began)
 	h.tokenFile()
-	w.within(tokenPeriod+patience, "the new token is used", func(ctx context.Context) error {
+	w.eventuallyWithin(tokenPeriod+patience, "the new token is used", func(ctx context.Context) error {
 		config, err := w.typed.CoreV1().ConfigMaps(h.namespace).Get(ctx, "a", metav1.GetOptions{})
 		if err == nil && config.Data["text"] != "size is 2" {
 			err = fmt.Errorf("the child says %q", config.Data["text"])

@@ -139,7 +139,7 @@ func (h *hostileWorld) grow(name string, size int64) {
 	}
 	// It may have to wait until the policy has looked again at its huge owners: they and it have
 	// their turns one at a time, and long rests in between.
-	h.within(hostilePatience, fmt.Sprintf("%s has size %d", name, size), func(ctx context.Context) error {
+	h.eventuallyWithin(hostilePatience, fmt.Sprintf("%s has size %d", name, size), func(ctx context.Context) error {
 		now, err := beast.Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err

@@ -126,11 +126,11 @@ func (w *world) run(namespaces []string, programs ...*policy.Program) (stop func
 // eventually waits until check returns nil.
 func (w *world) eventually(what string, check func(context.Context) error) {
 	w.t.Helper()
-	w.within(patience, what, check)
+	w.eventuallyWithin(patience, what, check)
 }
 
-// within is eventually with a time of its own.
-func (w *world) within(limit time.Duration, what string, check func(context.Context) error) {
+// eventuallyWithin is eventually with a time of its own.
+func (w *world) eventuallyWithin(limit time.Duration, what string, check func(context.Context) error) {
 	w.t.Helper()
 	last := errors.New("it was never looked at")
 	// A check that is cut off by the end of the wait does not say what was wrong.
