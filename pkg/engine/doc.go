@@ -88,8 +88,8 @@
 // An owner whose plan or filter runs into a limit waits (quarantine); with many of them
 // the policy waits as a whole. Until a while after the last limit, the policy works on one
 // owner at a time, taking turns with others of that sort and with pauses (lane), so that
-// the machine is left to the rest. An owner whose expressions took long, though within the
-// limits, works there too for a while. Nothing else waits.
+// the machine is left to the rest. An owner whose expressions took long twice, though
+// within the limits, works there too for a while. Nothing else waits.
 //
 // # Rights
 //

@@ -12,7 +12,7 @@ import (
 )
 
 // lane is where policies work of which an owner ran into a limit a short while ago, and
-// other policies on an owner whose expressions took long: all of them together on one
+// other policies on an owner whose expressions took long twice: all of them together on one
 // owner at a time, and after each the machine is left to the others for some time. Its
 // zero value is ready. Safe for concurrent use.
 type lane struct {
@@ -30,11 +30,11 @@ const (
 	laneRetry = 100 * time.Millisecond
 	// laneMemory is how long a policy stays in the lane after the last limit.
 	laneMemory = limitedMax
-	// laneSlow is how long the expressions of a plan may take that leave an owner outside
-	// of the lane: half of what a single one may take. They have to take longer laneSlowTimes
-	// in a row, for on a busy machine any of them may be interrupted. laneSlowMemory is how
-	// long the owner stays inside.
-	laneSlow, laneSlowTimes, laneSlowMemory = cel.TimeLimit / 2, 2, time.Minute
+	// laneSlow is how long expressions may take that leave an owner outside of the lane:
+	// half of what a single one may take. It takes two that are laneApart or more from each
+	// other, for on a busy machine what is quick may be interrupted for as long.
+	// laneSlowMemory is how long the owner stays inside after the last one.
+	laneSlow, laneApart, laneSlowMemory = cel.TimeLimit / 2, time.Second, time.Minute
 )
 
 // enter says how long to wait; 0: the caller is in, and has to leave.
@@ -71,28 +71,27 @@ func (q *quarantine) isStrained(name types.NamespacedName, now time.Time) bool {
 		return true
 	}
 	of := q.slow[name]
-	return of.times >= laneSlowTimes && now.Sub(of.last) <= laneSlowMemory
+	return of.again && now.Sub(of.last) <= laneSlowMemory
 }
 
-// slowness is of an owner for which plans took long.
+// slowness is of an owner over which expressions took long.
 type slowness struct {
-	times int // in a row
-	last  time.Time
+	first, last time.Time
+	again       bool // some time after the first
 }
 
-// planned notes how long a plan for an owner took.
-func (q *quarantine) planned(name types.NamespacedName, took time.Duration, now time.Time) {
-	if took < laneSlow {
-		if q.slow[name].times < laneSlowTimes {
-			delete(q.slow, name)
-		}
-		return
-	}
+// slowed notes that expressions over an owner took long.
+func (q *quarantine) slowed(name types.NamespacedName, now time.Time) {
 	if q.slow == nil {
 		q.slow = map[types.NamespacedName]slowness{}
 	}
 	maps.DeleteFunc(q.slow, func(_ types.NamespacedName, of slowness) bool { return now.Sub(of.last) > laneSlowMemory })
-	q.slow[name] = slowness{times: q.slow[name].times + 1, last: now}
+	of, ok := q.slow[name]
+	if !ok {
+		of.first = now
+	}
+	of.last, of.again = now, of.again || now.Sub(of.first) >= laneApart
+	q.slow[name] = of
 }
 
 // evaluated notes how long expressions over an owner have taken, which began then.
@@ -101,7 +100,9 @@ func (op *operator) evaluated(name types.NamespacedName, began time.Time) {
 	took := now.Sub(began)
 	op.mu.Lock()
 	strained := op.quarantine.isStrained(name, began)
-	op.quarantine.planned(name, took, now)
+	if took >= laneSlow {
+		op.quarantine.slowed(name, now)
+	}
 	op.mu.Unlock()
 	if strained {
 		op.engine.lane.spend(took)

@@ -143,6 +143,7 @@ func (op *operator) forget(name types.NamespacedName) {
 		delete(op.inherited, name)
 	}
 	op.quarantine.forget(name)
+	delete(op.quarantine.slow, name)
 	looking := op.isLookedForLocked(name)
 	if _, gone := op.departed[name]; gone || !op.isSeenLocked(name.Namespace) {
 		delete(op.unmatched, name)

@@ -45,7 +45,7 @@ type quarantine struct {
 	until    time.Time // of the policy as a whole
 	failures int
 	last     time.Time // when a limit was last run into
-	// slow are the owners that took long to plan for, though within the limits, and when.
+	// slow are the owners over which expressions took long, though within the limits.
 	slow map[types.NamespacedName]slowness
 }
 

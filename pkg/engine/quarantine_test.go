@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 )
 
 func TestQuarantineOfAnOwner(t *testing.T) {
@@ -78,39 +79,60 @@ func TestQuarantineEndsForOthersFirst(t *testing.T) {
 	}
 }
 
-// TestSlowOwnersAreStrained: who takes long again and again works in the lane for a while;
-// who was interrupted once does not.
+// TestSlowOwnersAreStrained: who takes long again works in the lane for a while, whatever was
+// quick in between; who was interrupted for some time does not.
 func TestSlowOwnersAreStrained(t *testing.T) {
-	now, slow := time.Unix(1000, 0), types.NamespacedName{Name: "slow"}
+	start, x := time.Unix(1000, 0), types.NamespacedName{Name: "x"}
 	cases := map[string]struct {
-		plans []time.Duration // each a second after the one before
-		want  bool
+		slow []time.Duration // when expressions over it took long, the last one last
+		want bool
 	}{
-		"Once":        {plans: []time.Duration{laneSlow}},
-		"TwiceInARow": {plans: []time.Duration{laneSlow, laneSlow}, want: true},
-		"NotInARow":   {plans: []time.Duration{laneSlow, laneSlow - 1, laneSlow}},
-		"QuickInside": {plans: []time.Duration{laneSlow, laneSlow, 0}, want: true},
+		"Once":          {slow: []time.Duration{0}},
+		"Interrupted":   {slow: []time.Duration{0, laneApart - 1}},
+		"Again":         {slow: []time.Duration{0, laneApart}, want: true},
+		"AgainAndAgain": {slow: []time.Duration{0, laneApart / 2, laneApart, laneApart + 1}, want: true},
+		"LongAgo":       {slow: []time.Duration{0, laneSlowMemory + 1}},
+		"Seldom":        {slow: []time.Duration{0, laneSlowMemory, 2 * laneSlowMemory}, want: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var q quarantine
-			last := now
-			for i, took := range tc.plans {
-				at := now.Add(time.Duration(i) * time.Second)
-				if q.planned(slow, took, at); took >= laneSlow {
-					last = at
-				}
+			var last time.Time
+			for _, after := range tc.slow {
+				last = start.Add(after)
+				q.slowed(x, last)
 			}
-			if got := q.isStrained(slow, last.Add(laneSlowMemory)); got != tc.want {
-				t.Errorf("is worked on in the lane: %t", got)
+			if got := q.isStrained(x, last.Add(laneSlowMemory)); got != tc.want {
+				t.Errorf("is to be worked on in the lane: %t", got)
 			}
-			if q.isStrained(types.NamespacedName{Name: "other"}, last) || q.isStrained(slow, last.Add(laneSlowMemory+1)) {
-				t.Error("another one is worked on there, or this one for longer than it should be")
-			}
-			if q.planned(slow, laneSlow, last.Add(laneSlowMemory+1)); q.isStrained(slow, last.Add(laneSlowMemory+1)) {
-				t.Error("it is not forgotten")
+			if q.isStrained(types.NamespacedName{Name: "other"}, last) || q.isStrained(x, last.Add(laneSlowMemory+1)) {
+				t.Error("another one is as well, or it for longer than it should be")
 			}
 		})
+	}
+}
+
+// TestSlowPlansAreStrained: that the filter is quick each time does not make up for plans
+// that take long.
+func TestSlowPlansAreStrained(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
+	op := idle(t, clock, compiled(t, "a", "1", "")).versions.get("ambit-system/a")
+	x := types.NamespacedName{Name: "x"}
+	evaluates := func(took time.Duration) {
+		began := clock.Now()
+		clock.Step(took)
+		op.evaluated(x, began)
+	}
+	for range 2 {
+		evaluates(laneSlow - 1) // the filter
+		evaluates(laneSlow)     // the plan
+		clock.Step(laneApart)
+	}
+	if !op.quarantine.isStrained(x, clock.Now()) {
+		t.Error("it is not worked on in the lane")
+	}
+	if op.forget(x); op.quarantine.isStrained(x, clock.Now()) {
+		t.Error("it is not forgotten with the owner")
 	}
 }
 
