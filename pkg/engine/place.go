@@ -64,8 +64,7 @@ type asked struct {
 	accesses []access.Access
 	required int // of accesses: the first ones; the rest is of use only
 	extent   extent
-	complete bool          // every kind was known, so that there is no more to ask
-	kept     chan struct{} // closed when the accesses are: what is known before may be hours old
+	complete bool // every kind was known, so that there is no more to ask
 	since    time.Time
 	state    access.State // as of rights
 	rights   *rights      // nil: not looked at yet

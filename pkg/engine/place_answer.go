@@ -20,7 +20,6 @@ func (op *operator) answer(namespace string) (*rights, bool) {
 		}
 		known, old := a.state, a.rights
 		op.mu.Unlock()
-		<-a.kept
 		state := op.engine.options.Access.State(access.Place{Identity: op.identity, Namespace: namespace})
 		if old != nil && sameAnswer(known, state) {
 			return old, true
@@ -38,7 +37,7 @@ func (op *operator) take(namespace string, a *asked, old *rights, state access.S
 		r.reviewed = true // that more is asked by others does not undo it
 	}
 	op.mu.Lock()
-	if a.rights != old || op.asked[namespace] != a {
+	if a.rights != old || op.asked[namespace] != a || a.state.Generation > state.Generation {
 		op.mu.Unlock()
 		return nil, false
 	}

@@ -55,7 +55,7 @@ func (op *operator) putLocked(namespace string, e extent) {
 	op.mu.Lock()
 	used := op.uses.at(namespace)
 	op.mu.Unlock()
-	next := &asked{extent: e, complete: complete, since: op.engine.now(), kept: make(chan struct{})}
+	next := &asked{extent: e, complete: complete, since: op.engine.now()}
 	next.accesses, next.required = op.accesses(needs, namespace, e, used)
 	op.mu.Lock()
 	before, ok := op.asked[namespace]
@@ -70,9 +70,10 @@ func (op *operator) putLocked(namespace string, e extent) {
 		next.logged, next.before, next.told = known.logged, known.answer, known.told
 	}
 	op.asked[namespace] = next
-	op.mu.Unlock()
+	// In one step, which makes no request: what is known of accesses that are not kept may
+	// be hours old, and nobody is to take it for the answer.
 	op.engine.options.Access.Keep(place{op, namespace}, access.Place{Identity: op.identity, Namespace: namespace}, next.accesses)
-	close(next.kept)
+	op.mu.Unlock()
 }
 
 // leave is called when the last owner in a namespace is gone: nothing more is asked
