@@ -48,7 +48,7 @@
 //
 // One goroutine, that of Reviewer.Start, owns the pace: a schedule of places by class
 // and time, the times of the last requests of all, and of each place. It tells the
-// subscribers too. A request has a goroutine while it is under way, eight at a time,
+// subscribers too. A request has a goroutine while it is under way, a few at a time,
 // one of a place. All state is guarded by one mutex, which is held over no request
 // and no call to a subscriber.
 package access

@@ -143,7 +143,7 @@ func TestHintsOfAllNamespaces(t *testing.T) {
 		b.pass(500 * time.Millisecond)
 		b.server.revoke(Place{Namespace: "7"}, list)
 		b.reviewer.Suspect("7")
-		b.pass(700 * time.Millisecond) // until the window is over, and a little
+		b.pass(700 * time.Millisecond) // until there is room again, and a little
 		expect(b, "a hint at one namespace goes first", Denied, b.reviewer.Decide(Place{Namespace: "7"}, list))
 		b.pass(time.Minute)
 		places := map[Place]bool{}

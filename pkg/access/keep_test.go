@@ -113,7 +113,7 @@ func TestReleaseEndsTheWait(t *testing.T) {
 		one, two := newListener(), newListener()
 		b.reviewer.Keep(one, everywhere, []Access{list})
 		b.reviewer.Keep(two, everywhere, []Access{watching})
-		b.pass(window + 50*time.Millisecond)
+		b.pass(1050 * time.Millisecond)
 		expect(b, "reviewed", false, b.reviewer.State(everywhere).Reviewed)
 		b.reviewer.Keep(two, everywhere, nil)
 		b.pass(time.Millisecond)

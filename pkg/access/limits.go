@@ -89,17 +89,22 @@ func (h *hint) calm() { h.on = h.on && (h.stage == 0 || h.many) }
 
 // ceiling bounds the requests of all places together.
 type ceiling struct {
-	sent    []time.Time // the last, as many as may be sent in a window; a ring
+	sent    []time.Time // the last, as many as may be sent in a second; a ring
 	next    int         // of the ring: the oldest
 	routine time.Time   // the last routine probe
 }
 
-// free returns when the next request may be sent: in a window as many as the ceiling,
-// and in half a window half of them, so that not all are sent at once and the first
-// arrive together with those of the next window.
+// newCeiling lets so many requests arrive in any second: as many less are sent in one as
+// may be under way when it begins, held up on their way.
+func newCeiling(limit int) ceiling {
+	return ceiling{sent: make([]time.Time, max(1, limit-together))}
+}
+
+// free returns when the next request may be sent: in half a second half as many as in one,
+// so that not all are sent at once.
 func (c *ceiling) free() time.Time {
 	half := c.sent[(c.next+len(c.sent)/2)%len(c.sent)]
-	return later(after(c.sent[c.next], window), after(half, window/2))
+	return later(after(c.sent[c.next], time.Second), after(half, time.Second/2))
 }
 
 // after is so much later than a time; of the zero time, the zero time.
@@ -111,9 +116,9 @@ func after(t time.Time, d time.Duration) time.Time {
 }
 
 // smooth returns when the next routine probe may be sent: they are spread evenly,
-// so that a hint seldom finds a whole window used up.
+// so that a hint seldom finds a whole second used up.
 func (c *ceiling) smooth() time.Time {
-	return after(c.routine, window/time.Duration(len(c.sent)))
+	return after(c.routine, time.Second/time.Duration(len(c.sent)))
 }
 
 // take notes a request.

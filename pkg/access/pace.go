@@ -5,11 +5,7 @@ import "time"
 // The pace of probes.
 const (
 	defaultCeiling = 20
-	// window is the second in which no more than the ceiling is sent; wider, so that
-	// requests that are held up on their way, as on a busy machine, do not arrive as more.
-	window = 1300 * time.Millisecond
-	// together is how many requests are under way at a time. Those that are held up on
-	// their way arrive with the next ones: window leaves room in a second for so many.
+	// together is how many requests are under way at a time. See newCeiling.
 	together = 4
 	// answerTime is how long one request may take.
 	answerTime = 10 * time.Second
@@ -23,7 +19,8 @@ const (
 	// perMinute is how many requests of a place, of any kind, leave room for a routine
 	// probe within a minute; rarePerMinute is that where RBAC objects are watched.
 	perMinute, rarePerMinute = 16, 2
-	// minute is wider than a minute, as window is.
+	// minute is wider than a minute, so that requests that are held up on their way, as on
+	// a busy machine, do not arrive as more.
 	minute = 60*time.Second + 500*time.Millisecond
 
 	// retryFirst and retryLast bound the wait after a failed review.

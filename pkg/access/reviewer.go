@@ -61,7 +61,7 @@ func New(o Options) *Reviewer {
 		random:  func(n time.Duration) time.Duration { return rand.N(n + 1) },
 		wake:    make(chan struct{}, 1),
 		places:  map[Place]*place{},
-		ceiling: ceiling{sent: make([]time.Time, o.Ceiling)},
+		ceiling: newCeiling(o.Ceiling),
 	}
 }
 

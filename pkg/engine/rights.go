@@ -218,9 +218,9 @@ func (op *operator) recheck(everywhere *rights) {
 	})
 }
 
-// reviewGrace is how long work waits for the first review of a namespace: 300
-// namespaces at 20 reviews a second, and as much again. An API server that refuses
-// to review is noticed at once.
+// reviewGrace is how long work waits for the first review of a namespace: those of 300
+// namespaces, at 16 a second, take two thirds of it. An API server that refuses to
+// review is noticed at once.
 const reviewGrace = 30 * time.Second
 
 // confirmGrace is how long a refusal waits to be confirmed by a review before it
