@@ -176,17 +176,17 @@ func (s *shelf) uids() []types.UID {
 // observe puts an object as the API server answered a write of it where it is read, and
 // where the next write finds it: before is the object that was written.
 func (s *shelf) observe(before, object *unstructured.Unstructured) {
+	for _, namespace := range []string{everywhere, object.GetNamespace()} {
+		s.o.Streams.Observe(s.key(namespace), object)
+	}
 	origin := Origin{Kind: s.kind.kind, Namespace: object.GetNamespace(), Name: object.GetName()}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch {
-	case s.objects[origin] != before: // something newer was seen
+	case s.objects[origin] != before: // it was looked at since
 	case object.GetDeletionTimestamp() != nil && len(object.GetFinalizers()) == 0:
 		delete(s.objects, origin) // that was the last finalizer
 	default:
 		s.objects[origin] = object
-	}
-	s.mu.Unlock()
-	for _, namespace := range []string{everywhere, object.GetNamespace()} {
-		s.o.Streams.Observe(s.key(namespace), object)
 	}
 }
