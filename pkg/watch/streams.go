@@ -21,7 +21,7 @@ type Streams struct {
 	reopens *pacer
 	epochs  atomic.Uint64 // the last one given out
 	wake    chan struct{} // holds at most one; Start looks at unstarted
-	outage  atomic.Bool   // an attempt did not reach the API server, and none has since
+	outage  atomic.Bool   // an attempt did not reach the API server, and no stream was woken since
 	verify  atomic.Bool   // see Verify
 	resumed atomic.Uint64 // see Reopened
 
