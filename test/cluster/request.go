@@ -24,8 +24,9 @@ type Request struct {
 	Namespace string
 	// Name may be empty for a create whose name is in its body only.
 	Name string
-	// Code is the HTTP status.
-	Code int
+	// Code is the HTTP status. Message says why a request was refused; else it may be empty.
+	Code    int
+	Message string
 	// Stage is "ResponseStarted" when a watch opens and "ResponseComplete" when
 	// a request or a watch has ended.
 	Stage string
@@ -86,7 +87,10 @@ type event struct {
 	ObjectRef        struct {
 		Resource, Namespace, Name, APIGroup, Subresource string
 	}
-	ResponseStatus           struct{ Code int }
+	ResponseStatus struct {
+		Code    int
+		Message string
+	}
 	RequestReceivedTimestamp time.Time
 	StageTimestamp           time.Time
 }
@@ -100,7 +104,7 @@ func (e event) request() Request {
 		Verb: e.Verb, User: user, UserAgent: e.UserAgent,
 		Group: e.ObjectRef.APIGroup, Resource: e.ObjectRef.Resource, Subresource: e.ObjectRef.Subresource,
 		Namespace: e.ObjectRef.Namespace, Name: e.ObjectRef.Name,
-		Code: e.ResponseStatus.Code, Stage: e.Stage, URI: e.RequestURI,
+		Code: e.ResponseStatus.Code, Message: e.ResponseStatus.Message, Stage: e.Stage, URI: e.RequestURI,
 		Time: e.RequestReceivedTimestamp, Logged: e.StageTimestamp, id: e.AuditID,
 	}
 }
