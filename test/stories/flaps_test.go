@@ -302,9 +302,9 @@ func (f *flaps) meanwhile(ctx context.Context, one flap, size int64) error {
 // duringFirstList takes the rights away and gives them back while the list of an
 // armed gate is held, if there is one within some time: the first lists of the process
 // come for sure, others only where the rights that were taken before were missed.
-func (f *flaps) duringFirstList(ctx context.Context, namespace string, away, patience time.Duration) error {
+func (f *flaps) duringFirstList(ctx context.Context, namespace string, away, limit time.Duration) error {
 	defer f.gates.open(namespace)
-	if !f.gates.held(ctx, namespace, patience) {
+	if !f.gates.held(ctx, namespace, limit) {
 		return ctx.Err()
 	}
 	if err := f.w.flapTake(ctx, namespace); err != nil {

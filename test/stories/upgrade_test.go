@@ -11,9 +11,9 @@ import (
 
 const upgradeUser = "upgrade"
 
-// upgradedFrom is the commit that the upgrade begins with: the last one without sources,
-// leader election and policies that change while Ambit runs. A shallow clone, or a copy of
-// the files alone, has not got it; there the story is left out.
+// upgradedFrom is the commit that the upgrade begins with: the last one that did not follow
+// rights, without sources, records and policies that change while Ambit runs. A shallow
+// clone, or a copy of the files alone, has not got it; there the story is left out.
 const upgradedFrom = "5cb8618f6164bc9eee6c7c4617fc5a7bb1189b52"
 
 // TestUpgrade: 500 owners that an older Ambit has served are served by this one: it writes
