@@ -29,7 +29,9 @@ func TestAudit(t *testing.T) {
 		}
 		return err
 	})
-	want := []Request{{Verb: "get", User: "bob", Resource: "secrets", Namespace: namespace, Name: "s", Code: 403, Stage: "ResponseComplete", URI: "/api/v1/namespaces/" + namespace + "/secrets/s"}}
+	want := []Request{{Verb: "get", User: "bob", Resource: "secrets", Namespace: namespace, Name: "s", Code: 403,
+		Message: fmt.Sprintf(`secrets "s" is forbidden: User "bob" cannot get resource "secrets" in API group "" in the namespace %q`, namespace),
+		Stage:   "ResponseComplete", URI: "/api/v1/namespaces/" + namespace + "/secrets/s"}}
 	for i := range got {
 		got[i].UserAgent, got[i].id, got[i].Time, got[i].Logged = "", "", time.Time{}, time.Time{}
 	}
