@@ -37,6 +37,9 @@ func TestHostileLatency(t *testing.T) {
 	}
 	h.ended(h.leftAlone)
 	f := &flaps{w: h.world, l: h.l, still: h.good, samples: map[string][]flapSample{}}
+	for i := range flapStill {
+		f.untouched = append(f.untouched, fmt.Sprintf("cache-%d", i))
+	}
 	turn := 0
 	for range hostileRounds {
 		h.settled()
