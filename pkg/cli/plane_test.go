@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -118,19 +117,7 @@ func (s *stage) bind(clusterRole string) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	rule := role.Rules[0]
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: "system:serviceaccount:" + s.home + ":caller", ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: rule.Resources[0],
-		},
-	}}
-	err = wait.PollUntilContextTimeout(s.Context(), 20*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
-		answer, err := s.typed.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-		return err == nil && answer.Status.Allowed, err
-	})
-	if err != nil {
-		s.Fatalf("the rights of ClusterRole %s: %v", clusterRole, err)
-	}
+	s.plane.Decided(s.Context(), s, "system:serviceaccount:"+s.home+":caller", "", true, role.Rules[0])
 }
 
 func (s *stage) namespace(prefix string) string { return s.plane.Namespace(s.Context(), s.T, prefix) }

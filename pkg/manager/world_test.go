@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr/testr"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -87,30 +86,12 @@ func (w *world) grant(name string, rules ...rbacv1.PolicyRule) (revoke func()) {
 	if _, err := rbac.RoleBindings(w.namespace).Create(w.Context(), binding, metav1.CreateOptions{}); err != nil {
 		w.Fatal(err)
 	}
-	w.knows(rules[0])
+	control.Decided(w.Context(), w, ambit, w.namespace, true, rules...)
 	return func() {
 		if err := rbac.RoleBindings(w.namespace).Delete(w.Context(), name, metav1.DeleteOptions{}); err != nil {
 			w.Fatal(err)
 		}
 	}
-}
-
-// knows waits until a rule is granted in the namespace. The rules of one Role are known
-// together.
-func (w *world) knows(rule rbacv1.PolicyRule) {
-	w.Helper()
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: ambit, ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: w.namespace, Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: rule.Resources[0],
-		},
-	}}
-	w.eventually("the rights are known", func(ctx context.Context) error {
-		answer, err := w.admin.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-		if err == nil && !answer.Status.Allowed {
-			err = errors.New("they are not")
-		}
-		return err
-	})
 }
 
 // grantCluster gives a subject rights everywhere, for as long as the test runs.

@@ -3,7 +3,6 @@ package watch
 import (
 	"testing"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -56,9 +55,9 @@ func TestRealMerged(t *testing.T) {
 // grantNamed lets watcher list and watch one Namespace, as grant does.
 func (w *world) grantNamed(name string) {
 	w.Helper()
+	rule := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"}, ResourceNames: []string{name}, Verbs: []string{"list", "watch"}}
 	_, err := w.admin.RbacV1().ClusterRoles().Create(w.Context(), &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"namespaces"}, ResourceNames: []string{name}, Verbs: []string{"list", "watch"}}},
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{rule},
 	}, metav1.CreateOptions{})
 	w.must(err)
 	_, err = w.admin.RbacV1().ClusterRoleBindings().Create(w.Context(), &rbacv1.ClusterRoleBinding{
@@ -67,5 +66,5 @@ func (w *world) grantNamed(name string) {
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "watcher"}},
 	}, metav1.CreateOptions{})
 	w.must(err)
-	w.knows("watcher", authorizationv1.ResourceAttributes{Verb: "watch", Resource: "namespaces", Name: name})
+	w.cluster.Decided(w.Context(), w, "watcher", "", true, rule)
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -80,7 +79,7 @@ func TestRealDeletedAccount(t *testing.T) {
 	config, err := w.cluster.ServiceAccount(t.Context(), namespace, "robot")
 	w.must(err)
 	w.bind(namespace, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "robot"})
-	w.knows("system:serviceaccount:"+namespace+":robot", authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "watch", Resource: configMaps.Resource})
+	w.cluster.Decided(t.Context(), t, "system:serviceaccount:"+namespace+":robot", namespace, true, watchingConfigMaps())
 	s := New(Options{Clients: shared(t, config), Verify: true})
 	defer begin(t, s)()
 	w.put(namespace, "a", "1")

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -87,18 +86,12 @@ func (w *world) must(err error) {
 func (w *world) grant(namespace string) {
 	w.Helper()
 	w.bind(namespace, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "watcher"})
-	w.knows("watcher", authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "watch", Resource: configMaps.Resource})
+	w.cluster.Decided(w.Context(), w, "watcher", namespace, true, watchingConfigMaps())
 }
 
-// knows waits until the API server knows of a grant.
-func (w *world) knows(user string, granted authorizationv1.ResourceAttributes) {
-	w.Helper()
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &granted}}
-	w.eventually("the grant is known", func() bool {
-		answer, err := w.admin.AuthorizationV1().SubjectAccessReviews().Create(w.Context(), review, metav1.CreateOptions{})
-		w.must(err)
-		return answer.Status.Allowed
-	})
+// watchingConfigMaps is a part of what bind grants.
+func watchingConfigMaps() rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{configMaps.Resource}, Verbs: []string{"watch"}}
 }
 
 // bind is grant for anybody, and does not wait.

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -127,20 +126,10 @@ spec: {size: 1}
 	return id
 }
 
-// mayBe waits until the API server, which learns of RBAC objects by watches, lets Ambit be
-// the account, or does not.
+// mayBe waits until the API server lets Ambit be the account, or does not.
 func (s *identities) mayBe(id identity, allowed bool) {
 	s.t.Helper()
-	s.eventually(fmt.Sprintf("Ambit may be %s: %t", id.name, allowed), func(ctx context.Context) error {
-		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-			User: s.user, ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: s.namespace, Verb: "impersonate", Resource: "serviceaccounts", Name: id.name},
-		}}
-		answer, err := s.typed.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-		if err == nil && answer.Status.Allowed != allowed {
-			err = fmt.Errorf("it may: %t", answer.Status.Allowed)
-		}
-		return err
-	})
+	s.decided(s.namespace, allowed, accountRule(id.name, "impersonate"))
 }
 
 func secretsRule() rbacv1.PolicyRule {

@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -127,36 +125,8 @@ func (w *world) revokeEverywhere(name string) {
 	}
 }
 
-// decided waits until the API server allows the story's user all of the rules in
-// a namespace, or none of them. It knows of a change some milliseconds late.
+// decided is Decided of package cluster, for the story's user.
 func (w *world) decided(namespace string, allowed bool, rules ...rbacv1.PolicyRule) {
 	w.t.Helper()
-	w.eventually(fmt.Sprintf("the API server has decided on the rights in namespace %q", namespace), func(ctx context.Context) error {
-		for _, a := range attributes(namespace, rules) {
-			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: w.user, ResourceAttributes: &a}}
-			answer, err := w.typed.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-			if err != nil {
-				return err
-			}
-			if answer.Status.Allowed != allowed {
-				return fmt.Errorf("%s %s: allowed is %t", a.Verb, a.Resource, answer.Status.Allowed)
-			}
-		}
-		return nil
-	})
-}
-
-func attributes(namespace string, rules []rbacv1.PolicyRule) []authorizationv1.ResourceAttributes {
-	var list []authorizationv1.ResourceAttributes
-	for _, rule := range rules {
-		for _, path := range rule.Resources {
-			resource, sub, _ := strings.Cut(path, "/")
-			for _, verb := range rule.Verbs {
-				list = append(list, authorizationv1.ResourceAttributes{
-					Namespace: namespace, Verb: verb, Group: rule.APIGroups[0], Resource: resource, Subresource: sub,
-				})
-			}
-		}
-	}
-	return list
+	w.control.Decided(w.t.Context(), w.t, w.user, namespace, allowed, rules...)
 }

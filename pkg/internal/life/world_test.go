@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr/testr"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -65,28 +64,8 @@ func newWorld(t *testing.T, rules ...rbacv1.PolicyRule) *world {
 	if _, err := w.admin.RbacV1().RoleBindings(w.namespace).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if len(rules) > 0 {
-		w.knows(rules[0])
-	}
+	control.Decided(t.Context(), t, candidate, w.namespace, true, rules...) // what is refused is final for a lock
 	return w
-}
-
-// knows waits until the API server grants the candidate a rule: it decides by a cache, and
-// what it refuses is final for a lock. The rules of one Role are known together.
-func (w *world) knows(rule rbacv1.PolicyRule) {
-	w.Helper()
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: candidate, ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: w.namespace, Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: rule.Resources[0],
-		},
-	}}
-	w.eventually("the rights are known", func(ctx context.Context) error {
-		answer, err := w.admin.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-		if err == nil && !answer.Status.Allowed {
-			err = errors.New("they are not")
-		}
-		return err
-	})
 }
 
 func (w *world) pod(name string) *corev1.Pod {
