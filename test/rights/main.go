@@ -7,21 +7,15 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
+
+	"github.com/ambit-dev/ambit/test/bench/program"
 )
 
 func main() {
 	o := flags()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, o)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "rights:", err)
-		os.Exit(1)
-	}
+	program.Main("rights", func(ctx context.Context) error { return run(ctx, o) })
 }
 
 // options say what is measured.

@@ -6,21 +6,15 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
+
+	"github.com/ambit-dev/ambit/test/bench/program"
 )
 
 func main() {
 	o := flags()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, o)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "tenants:", err)
-		os.Exit(1)
-	}
+	program.Main("tenants", func(ctx context.Context) error { return run(ctx, o) })
 }
 
 // options say what is measured.
