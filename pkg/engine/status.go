@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/ambit-dev/ambit/pkg/access"
@@ -136,15 +137,20 @@ func (p *pass) writeStatus(ctx context.Context, planned *plan.Plan) error {
 		// The policy's part of the status is what is wrong: say that, in Ambit's own.
 		return p.writeStatus(ctx, planned.Stalled(v1alpha1.ReasonInvalid, err.Error()))
 	}
+	p.statusWritten(ctx, found, next, written, planned)
+	return nil
+}
+
+// statusWritten notes the owner as the API server answered the write of its status.
+func (p *pass) statusWritten(ctx context.Context, owner kind, next map[string]any, written *unstructured.Unstructured, planned *plan.Plan) {
 	if !planned.Partial {
 		delete(p.state.refused, statusProblem)
 	}
 	p.tell(ctx, planned)
 	p.state.status = settledStatus{wanted: next, kept: status.Of(written)}
-	p.engine.options.Streams.Observe(p.ownerKey(found), written, p.operator)
+	p.engine.options.Streams.Observe(p.ownerKey(owner), written, p.operator)
 	p.owner = written
 	p.stands(ctx)
-	return nil
 }
 
 func (p *pass) statusRefused(ctx context.Context, owner kind, next map[string]any, err error) {
