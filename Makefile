@@ -35,6 +35,11 @@ TEST_TIMEOUT ?= 15m
 # TestHostileLatency, which measures what hostile policies cost others, is part of
 # `make bench`.
 STORIES_TIMEOUT ?= 60m
+# How long each fuzz target runs, and which of them: a regular expression. FUZZ_KEEP=keep puts
+# inputs that reached new code into testdata/fuzz.
+FUZZ_TIME ?= 1m
+FUZZ_TARGET ?= .
+FUZZ_KEEP ?=
 # The race detector needs a C compiler; a machine without one runs without it.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 # More for the comparison with other operators, such as
@@ -78,6 +83,10 @@ test: controlplane bin/kubectl bin/helm ## Run all tests, with the race detector
 	go test $(RACE) -timeout $(STORIES_TIMEOUT) -skip '^(TestFlaps|TestHostileLatency)$$' ./test/stories
 	go test -timeout $(STORIES_TIMEOUT) -run '^TestFlaps$$' ./test/stories
 	cd test/controlplane && go test -timeout $(TEST_TIMEOUT) ./...
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for FUZZ_TIME (1m), and stop at the first that fails.
+	hack/fuzz.sh $(FUZZ_TIME) $(FUZZ_KEEP) '$(FUZZ_TARGET)'
 
 .PHONY: lint
 lint: ## Run gofmt, go vet, staticcheck, the import-direction test, and vulncheck.
