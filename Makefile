@@ -16,8 +16,13 @@ OUTPUT ?= bin/ambit
 TOOL := go tool -modfile=$(CURDIR)/hack/tools/go.mod
 
 # The image that is built and deployed, by what it is built, and the overlay of
-# manifests/ that is deployed: cluster, namespaced or demo.
+# manifests/ that is deployed: cluster, isolated, namespaced or demo. IMG may have a digest,
+# as in registry.example.com/ambit@sha256:...
 IMG ?= ambit:latest
+# What the image is built with and on; empty: as the Dockerfile says. By digest they are the
+# same tomorrow: BUILD_IMAGE=golang:1.26@sha256:...
+BUILD_IMAGE ?=
+BASE_IMAGE ?=
 CONTAINER_TOOL ?= docker
 OVERLAY ?= cluster
 KUBECTL ?= bin/kubectl
@@ -149,7 +154,8 @@ undeploy: bin/kubectl ## Remove what deploy made: look at `ambit leftovers` firs
 
 .PHONY: docker-build
 docker-build: ## Build the image IMG with CONTAINER_TOOL.
-	$(CONTAINER_TOOL) build --build-arg VERSION=$(VERSION) --tag $(IMG) .
+	$(CONTAINER_TOOL) build --build-arg VERSION=$(VERSION) $(if $(BUILD_IMAGE),--build-arg BUILD_IMAGE=$(BUILD_IMAGE)) \
+		$(if $(BASE_IMAGE),--build-arg BASE_IMAGE=$(BASE_IMAGE)) --tag $(IMG) .
 
 .PHONY: reproducible
 reproducible: ## Build twice, in two folders, and fail if the bytes differ.
