@@ -3,6 +3,10 @@
 #
 #   docker build --build-arg BUILD_IMAGE=... --build-arg BASE_IMAGE=... .
 #
+# A tag may be another image tomorrow. A release names the build image by the digest that
+# its registry has for it then, as in BUILD_IMAGE=golang:1.26@sha256:...; the empty base has
+# none.
+#
 # The binary is static and needs nothing beside it, so that the base is empty. With one
 # of the distroless images for static binaries there are certificates of authorities too,
 # which it takes to send traces by HTTPS to a collector with a public one.

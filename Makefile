@@ -16,8 +16,13 @@ OUTPUT ?= bin/ambit
 TOOL := go tool -modfile=$(CURDIR)/hack/tools/go.mod
 
 # The image that is built and deployed, by what it is built, and the overlay of
-# manifests/ that is deployed: cluster, namespaced or demo.
+# manifests/ that is deployed: cluster, isolated, namespaced or demo. IMG may have a digest,
+# as in registry.example.com/ambit@sha256:...
 IMG ?= ambit:latest
+# What the image is built with and on; empty: as the Dockerfile says. By digest they are the
+# same tomorrow: BUILD_IMAGE=golang:1.26@sha256:...
+BUILD_IMAGE ?=
+BASE_IMAGE ?=
 CONTAINER_TOOL ?= docker
 OVERLAY ?= cluster
 KUBECTL ?= bin/kubectl
@@ -35,6 +40,11 @@ TEST_TIMEOUT ?= 15m
 # TestHostileLatency, which measures what hostile policies cost others, is part of
 # `make bench`.
 STORIES_TIMEOUT ?= 60m
+# How long each fuzz target runs, and which of them: a regular expression. FUZZ_KEEP=keep puts
+# inputs that reached new code into testdata/fuzz.
+FUZZ_TIME ?= 1m
+FUZZ_TARGET ?= .
+FUZZ_KEEP ?=
 # The race detector needs a C compiler; a machine without one runs without it.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 # More for the comparison with other operators, such as
@@ -78,6 +88,10 @@ test: controlplane bin/kubectl bin/helm ## Run all tests, with the race detector
 	go test $(RACE) -timeout $(STORIES_TIMEOUT) -skip '^(TestFlaps|TestHostileLatency)$$' ./test/stories
 	go test -timeout $(STORIES_TIMEOUT) -run '^TestFlaps$$' ./test/stories
 	cd test/controlplane && go test -timeout $(TEST_TIMEOUT) ./...
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for FUZZ_TIME (1m), and stop at the first that fails.
+	hack/fuzz.sh $(FUZZ_TIME) $(FUZZ_KEEP) '$(FUZZ_TARGET)'
 
 .PHONY: lint
 lint: ## Run gofmt, go vet, staticcheck, the import-direction test, and vulncheck.
@@ -140,7 +154,8 @@ undeploy: bin/kubectl ## Remove what deploy made: look at `ambit leftovers` firs
 
 .PHONY: docker-build
 docker-build: ## Build the image IMG with CONTAINER_TOOL.
-	$(CONTAINER_TOOL) build --build-arg VERSION=$(VERSION) --tag $(IMG) .
+	$(CONTAINER_TOOL) build --build-arg VERSION=$(VERSION) $(if $(BUILD_IMAGE),--build-arg BUILD_IMAGE=$(BUILD_IMAGE)) \
+		$(if $(BASE_IMAGE),--build-arg BASE_IMAGE=$(BASE_IMAGE)) --tag $(IMG) .
 
 .PHONY: reproducible
 reproducible: ## Build twice, in two folders, and fail if the bytes differ.

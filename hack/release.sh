@@ -4,6 +4,10 @@
 # and the checksums of all. Nothing is uploaded or pushed. Binaries, bills and
 # manifests are the same bytes wherever they are made; Helm's archive has times in it.
 #
+# IMAGE is written as it is given. With a digest, as in registry/ambit:v1@sha256:..., what
+# is installed is what was pushed, whatever becomes of the tag: push the image first, and
+# give the digest that the registry answers. Nothing here knows a digest by itself.
+#
 # Usage: release.sh VERSION IMAGE PLATFORM...
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -28,9 +32,13 @@ cp manifests/crd/ambit.dev_reconcilepolicies.yaml dist/crd.yaml
 semver=${version#v}
 [[ $semver =~ ^[0-9]+\.[0-9]+\.[0-9]+ ]] || semver=0.0.0-dev
 cp -R charts/ambit dist/ambit
-sed -i.bak "s|repository: ambit$|repository: ${image%:*}|" dist/ambit/values.yaml
+name=${image%%@*} digest=
+[[ $image != *@* ]] || digest=${image#*@}
+tag=${name##*/} repository=$name
+if [[ $tag == *:* ]]; then tag=${tag#*:} repository=${name%:*}; elif [[ $digest ]]; then tag=$version; else tag=latest; fi
+sed -i.bak -e "s|repository: ambit$|repository: $repository|" -e "s|digest: \"\"$|digest: \"$digest\"|" dist/ambit/values.yaml
 rm dist/ambit/values.yaml.bak
-bin/helm package dist/ambit --version "$semver" --app-version "${image##*:}" --destination dist > /dev/null
+bin/helm package dist/ambit --version "$semver" --app-version "$tag" --destination dist > /dev/null
 rm -r dist/ambit
 go run -buildvcs=false ./hack/bundle manifests/install.yaml dist/bundle "$semver" "$image"
 

@@ -70,7 +70,7 @@ func (o *runOptions) addElectionFlags(flags *pflag.FlagSet) {
 
 func (o *runOptions) addServerFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Probes, "health-probe-bind-address", "0", "Address to serve /healthz and /readyz on, such as :8081; 0: nowhere")
-	flags.StringVar(&o.Metrics.Address, "metrics-bind-address", "0", "Address to serve /metrics on, such as :8443; 0: nowhere")
+	flags.StringVar(&o.Metrics.Address, "metrics-bind-address", "0", "Address to serve /metrics and /policies on, such as :8443; 0: nowhere")
 	flags.BoolVar(&o.MetricsSecure, "metrics-secure", true,
 		"Serve metrics by HTTPS, to those who may get /metrics: this asks the API server with TokenReviews and SubjectAccessReviews. false: by HTTP and to anybody")
 	flags.StringVar(&o.Metrics.Certificates, "metrics-cert-path", "", "Folder with tls.crt and tls.key for metrics (default: a certificate is made at the start)")

@@ -58,7 +58,7 @@ func (p *process) newLock(lost context.CancelCauseFunc) (*lease, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing the Lease: %w", err)
 	}
-	return &lease{Interface: lock, lost: lost, now: time.Now}, nil
+	return &lease{Interface: lock, lost: lost, now: readClocks()}, nil
 }
 
 // lead waits until this process leads, where that is not for controller-runtime to say.

@@ -27,9 +27,9 @@ var errLeaseOver = errors.New("the Lease was not renewed in time: nothing is wri
 type lease struct {
 	resourcelock.Interface
 	lost    context.CancelCauseFunc // called with errLeaseLost
-	now     func() time.Time
+	now     func() instant
 	held    bool
-	renewed atomic.Pointer[time.Time] // when the last renewal was sent that came through; nil: none was
+	renewed atomic.Pointer[instant] // when the last renewal was sent that came through; nil: none was
 }
 
 var _ resourcelock.Interface = (*lease)(nil)
@@ -55,7 +55,7 @@ func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRe
 
 // renew sends a record. One without a holder gives the Lease back.
 func (l *lease) renew(record resourcelock.LeaderElectionRecord, send func() error) error {
-	sent := l.now().Round(0) // by the wall: a clock that counts from the start may stand still with the machine
+	sent := l.now()
 	if err := send(); err != nil {
 		return err
 	}
@@ -85,8 +85,29 @@ func (g guarded) RoundTrip(request *http.Request) (*http.Response, error) {
 
 // isOver returns errLeaseOver if another may hold the Lease by now.
 func (l *lease) isOver() error {
-	if at := l.renewed.Load(); at != nil && l.now().Round(0).Sub(*at) >= leaseDuration {
+	if at := l.renewed.Load(); at != nil && at.age(l.now()) >= leaseDuration {
 		return errLeaseOver
 	}
 	return nil
+}
+
+// instant is what the clocks say at a moment.
+type instant struct {
+	wall      time.Time
+	monotonic time.Duration // since a moment that is the same for all instants
+}
+
+// readClocks returns a function that reads both clocks.
+func readClocks() func() instant {
+	start := time.Now()
+	return func() instant {
+		now := time.Now()
+		return instant{wall: now.Round(0), monotonic: now.Sub(start)}
+	}
+}
+
+// age returns how much time has passed until now: the larger of what both clocks say. The
+// monotonic clock may stand still while the machine does, and the wall clock may be set back.
+func (i instant) age(now instant) time.Duration {
+	return max(now.wall.Sub(i.wall), now.monotonic-i.monotonic)
 }

@@ -40,6 +40,12 @@ func (m *memoryLock) Update(_ context.Context, record resourcelock.LeaderElectio
 	return m.err
 }
 
+// both reads the same from both clocks.
+func both(now *time.Time) func() instant {
+	start := *now
+	return func() instant { return instant{wall: *now, monotonic: now.Sub(start)} }
+}
+
 // TestLeaseLost: all is cut off as soon as another is seen to hold the Lease that this
 // process held, and for no other reason.
 func TestLeaseLost(t *testing.T) {
@@ -61,7 +67,7 @@ func TestLeaseLost(t *testing.T) {
 			memory := &memoryLock{}
 			ctx, lost := context.WithCancelCause(t.Context())
 			defer lost(nil)
-			l := &lease{Interface: memory, lost: lost, now: time.Now}
+			l := &lease{Interface: memory, lost: lost, now: readClocks()}
 			if test.held {
 				if err := l.Create(ctx, resourcelock.LeaderElectionRecord{HolderIdentity: "me"}); err != nil {
 					t.Fatal(err)
@@ -83,7 +89,7 @@ func TestLeaseLost(t *testing.T) {
 func TestLeaseOver(t *testing.T) {
 	now := time.Now()
 	memory := &memoryLock{}
-	l := &lease{Interface: memory, now: func() time.Time { return now }}
+	l := &lease{Interface: memory, now: both(&now)}
 	over := func(want bool, when string) {
 		t.Helper()
 		if err := l.isOver(); errors.Is(err, errLeaseOver) != want {
@@ -113,6 +119,37 @@ func TestLeaseOver(t *testing.T) {
 	over(false, "it was renewed")
 }
 
+// TestLeaseOverClocks: whichever clock goes wrong, the other one tells how old a renewal is.
+func TestLeaseOverClocks(t *testing.T) {
+	start := time.Now()
+	type clocks struct{ wall, monotonic time.Duration }
+	for name, test := range map[string]struct {
+		reason string
+		passed clocks
+		want   bool
+	}{
+		"fresh":   {"both clocks have moved by less than the Lease lasts", clocks{time.Second, time.Second}, false},
+		"old":     {"both clocks say that it is over", clocks{leaseDuration, leaseDuration}, true},
+		"back":    {"the wall clock was set back by hours while the process stood still", clocks{-3 * time.Hour, leaseDuration}, true},
+		"little":  {"the wall clock was set back, and no time has passed", clocks{-3 * time.Hour, time.Second}, false},
+		"asleep":  {"the monotonic clock stood still with the machine", clocks{leaseDuration, 0}, true},
+		"forward": {"the wall clock was set forward: it cannot be told from a machine that slept", clocks{3 * time.Hour, time.Second}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			passed := clocks{}
+			now := func() instant { return instant{wall: start.Add(passed.wall), monotonic: passed.monotonic} }
+			l := &lease{Interface: &memoryLock{}, now: now}
+			if err := l.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "me"}); err != nil {
+				t.Fatal(err)
+			}
+			passed = test.passed
+			if err := l.isOver(); errors.Is(err, errLeaseOver) != test.want {
+				t.Errorf("%s: %v", test.reason, err)
+			}
+		})
+	}
+}
+
 // TestLeaseOverPolicies: then nothing is written on policies either.
 func TestLeaseOverPolicies(t *testing.T) {
 	asked := 0
@@ -127,7 +164,7 @@ func TestLeaseOverPolicies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{own: own, lease: &lease{Interface: &memoryLock{}, now: func() time.Time { return now }}}
+	p := &process{own: own, lease: &lease{Interface: &memoryLock{}, now: both(&now)}}
 	client, err := p.policyWriter()
 	if err != nil {
 		t.Fatal(err)

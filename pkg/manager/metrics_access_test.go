@@ -32,7 +32,7 @@ func TestMetricsAccess(t *testing.T) {
 	}
 	reader, stranger := token("reader"), token("stranger")
 	w.grantCluster(w.namespace+"-reader", rbacv1.Subject{Kind: "ServiceAccount", Namespace: w.namespace, Name: "reader"},
-		rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}})
+		rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics", "/policies"}, Verbs: []string{"get"}})
 	w.grantCluster(w.namespace+"-ambit", rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: "User", Name: ambit}, reviewers()...)
 	address := freeAddress(t)
 	r := w.run(Options{Programs: []*policy.Program{memcached(t)}, Namespaces: []string{w.namespace},
@@ -58,6 +58,13 @@ func TestMetricsAccess(t *testing.T) {
 				t.Errorf("metrics are shown: %v", shown)
 			}
 		})
+	}
+	names := "https://" + address + "/policies"
+	w.says(names, reader, http.StatusOK)
+	for token, code := range map[string]int{"": http.StatusUnauthorized, stranger: http.StatusForbidden} {
+		if got, err := get(t.Context(), names, token); err != nil || got.code != code || strings.Contains(got.text, "policies: ") {
+			t.Errorf("names of policies for who may not see them: got %d %q, %v; want %d", got.code, got.text, err, code)
+		}
 	}
 	if got, err := get(t.Context(), "http://"+address+"/metrics", reader); err == nil && got.code == http.StatusOK {
 		t.Error("they are served by HTTP as well")

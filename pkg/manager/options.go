@@ -36,16 +36,17 @@ type Options struct {
 	Concurrency int
 	// Election says which of several replicas works. The zero Election: this one.
 	Election Election
-	// ProbeAddress is where /healthz and /readyz are served by HTTP, such as ":8081";
-	// empty or "0": nowhere.
+	// ProbeAddress is where /healthz and /readyz are served by HTTP to anybody, such as
+	// ":8081"; empty or "0": nowhere.
 	ProbeAddress string
 	// PprofAddress is where profiles are served by HTTP to anybody; empty or "0":
 	// nowhere.
 	PprofAddress string
 	// Metrics is where metrics are registered while Run runs. Nil: nowhere.
 	Metrics prometheus.Registerer
-	// MetricsServer says how the metrics of controller-runtime's registry are served.
-	// The zero MetricsServer: not at all.
+	// MetricsServer says how the metrics of controller-runtime's registry are served at
+	// /metrics, and the names that /readyz only counts at /policies. The zero
+	// MetricsServer: not at all.
 	MetricsServer MetricsServer
 	// Tracer makes spans of what is done. Nil: none.
 	Tracer trace.Tracer

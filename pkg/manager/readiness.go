@@ -10,8 +10,8 @@ import (
 	"github.com/ambit-dev/ambit/pkg/source"
 )
 
-// readiness answers /readyz: 200 when this replica does what it can, with a text for
-// people. It is safe for concurrent use.
+// readiness answers /readyz, and /policies beside the metrics: 200 when this replica does
+// what it can, with a text for people. It is safe for concurrent use.
 type readiness struct {
 	elected bool // leadership has to be won
 
@@ -69,51 +69,98 @@ func (r *readiness) now() (phase, *parts) {
 	return r.phase, r.parts
 }
 
-// ServeHTTP implements http.Handler.
+// ServeHTTP implements http.Handler. It answers everybody, so its text has no names: no
+// policy, no namespace, no path.
 func (r *readiness) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	ready, text := r.answer()
+	report := r.report()
+	respond(w, report.ready, report.summary)
+}
+
+// serveNames answers who is authenticated and authorized: what the probe says, and which
+// policies it is about.
+func (r *readiness) serveNames(w http.ResponseWriter, _ *http.Request) {
+	report := r.report()
+	respond(w, report.ready, append(report.summary, report.names...))
+}
+
+func respond(w http.ResponseWriter, ready bool, lines []string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if !ready {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
-	fmt.Fprintln(w, text)
+	fmt.Fprintln(w, strings.Join(lines, "\n"))
 }
 
-func (r *readiness) answer() (ready bool, text string) {
+// report says whether this replica does what it can.
+type report struct {
+	ready bool
+	// summary has no names: anybody may read it.
+	summary []string
+	// names say which policies the summary counts, and which places cannot be read.
+	names []string
+}
+
+func (r *readiness) report() report {
 	switch phase, made := r.now(); {
 	case phase == starting:
-		return false, "starting: the API server has not answered yet"
+		return report{summary: []string{"starting: the API server has not answered yet"}}
 	case phase == waiting && r.elected:
-		return true, "ready: waiting for leadership"
+		return report{ready: true, summary: []string{"ready: waiting for leadership"}}
 	case phase == waiting:
-		return false, "starting"
+		return report{summary: []string{"starting"}}
 	case phase == stopping:
-		return false, "stopping"
+		return report{summary: []string{"stopping"}}
 	default:
-		return made.ready()
+		return made.report()
 	}
 }
 
-// mostShort is how many policies the answer names that do not do all of their work.
+// mostShort is how many policies are named that do not do all of their work.
 const mostShort = 50
 
-// ready says whether the policies were read, or why not, and which of them do not do all
-// of their work. The probe is for everybody: of policies there is nothing here but names and
-// reasons.
-func (made *parts) ready() (bool, string) {
-	lines := []string{fmt.Sprintf("ready: policies: %d", len(made.engine.Owners()))}
+// report says whether the policies were read, and how many of them do not do all of their
+// work.
+func (made *parts) report() report {
+	r := report{ready: true, summary: []string{fmt.Sprintf("ready: policies: %d", len(made.engine.Owners()))}}
 	if made.source == nil {
-		return true, strings.Join(append(lines, bounded(haltedLines(made.engine.Halted()))...), "\n")
+		halted := haltedLines(made.engine.Halted())
+		r.count(len(halted), "cannot do all of its work", "cannot do all of their work")
+		r.names = bounded(halted)
+		return r
 	}
 	read, text := made.source.Ready()
 	if !read {
-		return false, text
+		return report{summary: []string{"the policies are not read yet, or the engine refuses them"}, names: []string{text}}
 	}
 	if text != "" {
-		lines = append(lines, text)
+		r.summary, r.names = append(r.summary, "not all policies can be read"), []string{text}
 	}
-	return true, strings.Join(append(lines, bounded(shortLines(made.source.Shortfalls()))...), "\n")
+	r.addShortfalls(made.source.Shortfalls())
+	return r
+}
+
+// addShortfalls counts the policies that do not do all of their work, and names them.
+func (r *report) addShortfalls(short []source.Shortfall) {
+	unready := 0
+	for _, s := range short {
+		if !s.Ready {
+			unready++
+		}
+	}
+	r.count(unready, "is not ready", "are not ready")
+	r.count(len(short)-unready, "cannot do all of its work", "cannot do all of their work")
+	r.names = append(r.names, bounded(shortLines(short))...)
+}
+
+// count adds a line on a number of policies to the summary, unless there are none.
+func (r *report) count(policies int, one, several string) {
+	switch {
+	case policies == 1:
+		r.summary = append(r.summary, "1 policy "+one)
+	case policies > 1:
+		r.summary = append(r.summary, fmt.Sprintf("%d policies %s", policies, several))
+	}
 }
 
 func haltedLines(halts []engine.Halt) []string {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,7 +38,8 @@ func TestReadyWithoutAPIServer(t *testing.T) {
 	}
 }
 
-// TestReadyWithSources: ready is who has read the policies, or says why not.
+// TestReadyWithSources: ready is who has read the policies. The probe, which answers
+// everybody, counts what is amiss; the metrics server names it.
 func TestReadyWithSources(t *testing.T) {
 	w := newWorld(t)
 	folder := t.TempDir()
@@ -52,14 +54,23 @@ func TestReadyWithSources(t *testing.T) {
 		t.Fatal(err)
 	}
 	address := freeAddress(t)
-	r := w.run(Options{Namespaces: []string{w.namespace}, ProbeAddress: address,
+	metrics := freeAddress(t)
+	r := w.run(Options{Namespaces: []string{w.namespace}, ProbeAddress: address, MetricsServer: MetricsServer{Address: metrics, Insecure: true},
 		Sources: &Sources{Files: []string{folder}, ConfigMaps: true, Namespace: w.namespace}})
 	got := w.says("http://"+address+"/readyz", "", http.StatusOK)
-	if !strings.HasPrefix(got.text, "ready: policies: 1") || !strings.Contains(got.text, "configmaps") {
-		t.Errorf("says %q, want one policy, and that ConfigMaps cannot be read", got.text)
+	if want := "ready: policies: 1\nnot all policies can be read\n"; !strings.HasPrefix(got.text, want) || !strings.Contains(got.text, " not ready\n") {
+		t.Errorf("the probe says %q, want %q, and how many are not ready", got.text, want)
 	}
-	if want := "\na policy without a name in a file is not ready: Invalid\n"; !strings.Contains(got.text, want) || strings.Contains(got.text, folder) {
-		t.Errorf("says %q, want %q, and no path", got.text, want)
+	for _, name := range []string{"memcached", w.namespace, "configmaps", "Invalid"} {
+		if strings.Contains(got.text, name) {
+			t.Errorf("the probe says %q to everybody, and %q is in it", got.text, name)
+		}
+	}
+	got = w.says("http://"+metrics+"/policies", "", http.StatusOK)
+	for _, want := range []string{"ready: policies: 1\n", "configmaps", w.namespace, "\na policy without a name in a file is not ready: Invalid\n"} {
+		if !strings.Contains(got.text, want) || strings.Contains(got.text, folder) {
+			t.Errorf("the metrics server says %q, want %q, and no path", got.text, want)
+		}
 	}
 	r.stop()
 	if r.err != nil {
@@ -73,6 +84,24 @@ func TestNobodyThere(t *testing.T) {
 	r := w.run(Options{Config: &rest.Config{Host: "http://" + freeAddress(t)}})
 	if err := r.ends(); err == nil || !strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("it ends with %v", err)
+	}
+}
+
+// TestReportWithoutNames: whatever the policies are called and wherever they are, the
+// summary has their number only.
+func TestReportWithoutNames(t *testing.T) {
+	const secret = "payroll"
+	r := report{}
+	r.addShortfalls([]source.Shortfall{
+		{Origin: source.Origin{Kind: source.CustomResource, Namespace: secret, Name: secret}, Name: secret, Reason: "KindMissing"},
+		{Origin: source.Origin{Kind: source.ConfigMap, Namespace: secret, Name: secret, Key: secret}, Name: secret, Reason: "Invalid"},
+		{Origin: source.Origin{Kind: source.File, File: secret + ".yaml"}, Name: secret, Ready: true, Reason: "Forbidden"},
+	})
+	if want := []string{"2 policies are not ready", "1 policy cannot do all of its work"}; !slices.Equal(r.summary, want) {
+		t.Errorf("the summary is %q, want %q", r.summary, want)
+	}
+	if len(r.names) != 3 || !strings.HasPrefix(r.names[0], "policy "+secret+" (reconcilepolicy ") {
+		t.Errorf("the names are %q", r.names)
 	}
 }
 

@@ -30,6 +30,7 @@ func (p *process) newManager(base context.Context, cut context.CancelCauseFunc) 
 	if err != nil {
 		return nil, err
 	}
+	metrics.ExtraHandlers = map[string]http.Handler{policiesPath: http.HandlerFunc(p.readiness.serveNames)}
 	options := ctrlmanager.Options{
 		Metrics: metrics, HealthProbeBindAddress: "0", PprofBindAddress: orOff(o.PprofAddress),
 		MapperProvider: func(config *rest.Config, _ *http.Client) (meta.RESTMapper, error) {
@@ -87,6 +88,10 @@ func metricsOptions(s MetricsServer) (metricsserver.Options, error) {
 	}
 	return o, nil
 }
+
+// policiesPath is where the metrics server says which policies do not do all of their work.
+// It is not /readyz, which Kubernetes lets everybody get who asks the API server.
+const policiesPath = "/policies"
 
 func orOff(address string) string {
 	if isOff(address) {

@@ -1,9 +1,12 @@
 package install
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -64,4 +67,45 @@ func checkChange(t *testing.T, reason string, err error, refused bool) {
 	if refused && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "must be allowed to create pods")) {
 		t.Errorf("%s: %v; want it refused", reason, err)
 	}
+}
+
+// TestAuthorsOfFiles: the ConfigMap that a Deployment has its policies from is changed only
+// by somebody who may run a Pod in Ambit's namespace, whatever its labels.
+func TestAuthorsOfFiles(t *testing.T) {
+	const files, others = "ambit-files", "others"
+	apply(t, control.Admin(), kustomize(t, root+"/manifests/cluster"))
+	create(t, configMaps, map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": map[string]any{"name": files, "namespace": home}, "data": map[string]any{"one.yaml": "a: b"}})
+	rule := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "create", "update", "patch", "delete"}}
+	grant(t, home, author, rule)
+	awaitRight(t, control.User(author), authorizationv1.ResourceAttributes{Namespace: home, Verb: "update", Resource: "configmaps"})
+	config, namespace := control.User(author), control.Namespace(t.Context(), t, "files")
+	grant(t, namespace, author, rule)
+	awaitRight(t, config, authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "update", Resource: "configmaps"})
+	tries := 0
+	eventually(t, "the check of who writes files is enforced", func() error {
+		tries++ // what changes nothing is not looked at
+		if err := change(t, config, configMaps, home, files, fmt.Sprintf(`{"data": {"two.yaml": "c: %d"}}`, tries)); !apierrors.IsForbidden(err) {
+			return fmt.Errorf("who may only change ConfigMaps: %v", err)
+		}
+		return nil
+	})
+	checkChange(t, "other text", change(t, config, configMaps, home, files, `{"data": {"one.yaml": "c: d"}}`), true)
+	checkChange(t, "no text", change(t, config, configMaps, home, files, `{"data": null}`), true)
+	checkChange(t, "a label", change(t, config, configMaps, home, files, `{"metadata": {"labels": {"a": "b"}}}`), false)
+	checkChange(t, "the administrator", change(t, control.Admin(), configMaps, home, files, `{"data": {"two.yaml": "c: e"}}`), false)
+	removeAs(t, config, configMaps, home, files)
+	for reason, tc := range map[string]struct {
+		namespace, name string
+		refused         bool
+	}{
+		"made anew":                      {home, files, true},
+		"another ConfigMap":              {home, others, false},
+		"that name in another namespace": {namespace, files, false},
+	} {
+		made := unstruct(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": tc.name}, "data": map[string]any{"one.yaml": "a: b"}})
+		_, err := dynamicClient(t, config).Resource(configMaps).Namespace(tc.namespace).Create(t.Context(), made, metav1.CreateOptions{})
+		checkChange(t, reason, err, tc.refused)
+	}
+	remove(t, configMaps, home, others)
 }

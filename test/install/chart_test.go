@@ -3,6 +3,7 @@ package install
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,7 +35,9 @@ func mustTemplate(t *testing.T, namespace, values string) []byte {
 // TestChartIsKustomize: with its default values the chart renders what the overlays
 // do, but for the namespace, which Helm makes, and what Helm wants to be noted.
 func TestChartIsKustomize(t *testing.T) {
-	for overlay, values := range map[string]string{"cluster": "", "namespaced": "mode: namespaced"} {
+	for overlay, values := range map[string]string{
+		"cluster": "", "namespaced": "mode: namespaced", "isolated": "networkPolicy: {enabled: true}",
+	} {
 		want := comparable(objects(t, kustomize(t, root+"/manifests/"+overlay)))
 		delete(want, "Namespace/ambit-system")
 		got := comparable(objects(t, mustTemplate(t, "ambit-system", values)))
@@ -95,6 +98,11 @@ topologySpreadConstraints:
 podAnnotations: {a: b}
 podLabels: {a: b}
 grafanaDashboard: {enabled: true}
+networkPolicy:
+  enabled: true
+  metricsFrom: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]
+  apiServer: {cidrs: [10.0.0.1/32], ports: [8443]}
+  extraEgress: [{ports: [{port: 4318, protocol: TCP}], to: [{podSelector: {}}]}]
 `
 
 // TestChartWithEverything: all values together give objects that the API server takes.
@@ -114,6 +122,55 @@ func TestChartWithEverything(t *testing.T) {
 	for _, role := range only[rbacv1.Role](t, objects(t, rendered), "Role") {
 		checkRules(t, role.Name, role.Rules)
 	}
+}
+
+// TestChartSourceRights: Ambit may do nothing with a kind that it reads no policies from,
+// but what the leader's own ConfigMap takes.
+func TestChartSourceRights(t *testing.T) {
+	for name, test := range map[string]struct {
+		reason, values string
+		maps, crds     []string // the verbs on these, with the names that they are for
+	}{
+		"default":    {"both are read", "", []string{"list", "watch", "patch"}, []string{"list", "watch", "patch"}},
+		"crd":        {"no ConfigMap is read", "policies: {from: [crd]}", nil, []string{"list", "watch", "patch"}},
+		"configmap":  {"no custom resource is read", "policies: {from: [configmap]}", []string{"list", "watch", "patch"}, nil},
+		"life":       {"the ConfigMap is the leader's", "policies: {from: [crd]}\nleaderElection: {mode: life}", []string{"create", "get ambit-leader", "watch ambit-leader", "delete ambit-leader"}, []string{"list", "watch", "patch"}},
+		"namespaced": {"nothing else is read", "mode: namespaced\npolicies: {from: [crd]}", nil, []string{"list", "watch", "patch"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rendered := objects(t, mustTemplate(t, "ambit-system", test.values))
+			var rules []rbacv1.PolicyRule
+			for _, role := range only[rbacv1.Role](t, rendered, "Role") {
+				rules = append(rules, role.Rules...)
+			}
+			if name != "namespaced" {
+				for _, role := range only[rbacv1.ClusterRole](t, rendered, "ClusterRole") {
+					if role.Name == "ambit" {
+						rules = append(rules, role.Rules...)
+					}
+				}
+			}
+			for resource, want := range map[string][]string{"configmaps": test.maps, "reconcilepolicies": test.crds} {
+				if diff := cmp.Diff(want, verbsOn(rules, resource)); diff != "" {
+					t.Errorf("%s: verbs on %s (-want +got):\n%s", test.reason, resource, diff)
+				}
+			}
+		})
+	}
+}
+
+// verbsOn are the verbs of rules on a resource, each with the name that it is for.
+func verbsOn(rules []rbacv1.PolicyRule, resource string) []string {
+	var verbs []string
+	for _, rule := range rules {
+		if !slices.Contains(rule.Resources, resource) {
+			continue
+		}
+		for _, verb := range rule.Verbs {
+			verbs = append(verbs, strings.TrimSpace(verb+" "+strings.Join(rule.ResourceNames, ",")))
+		}
+	}
+	return verbs
 }
 
 // TestChartMonitoring: what needs kinds of others is off, and made when it is asked for.
@@ -152,6 +209,7 @@ func TestChartRefuses(t *testing.T) {
 		"namespaces: [A_B]":                   "namespaces",
 		"serviceMonitor: {interval: often}":   "interval",
 		"image: {digest: sha256:12}":          "digest",
+		"networkPolicy: {from: []}":           "networkPolicy",
 	} {
 		if output, err := template(t, "ambit-system", values); err == nil || !strings.Contains(string(output), want) {
 			t.Errorf("%s: %v, want an error with %q:\n%.300s", values, err, want, output)

@@ -3,6 +3,7 @@ package install
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -38,12 +39,16 @@ func TestMake(t *testing.T) {
 		_, err := dynamicClient(t, own.Admin()).Resource(policies).List(t.Context(), metav1.ListOptions{})
 		return err
 	})
-	target("deploy", "IMG=example.com/ambit:v9")
+	image := "example.com/ambit:v9@sha256:" + strings.Repeat("0", 64)
+	target("deploy", "IMG="+image, "OVERLAY=isolated")
 	deployed, err := client.AppsV1().Deployments(home).Get(t.Context(), "ambit", metav1.GetOptions{})
-	if err != nil || deployed.Spec.Template.Spec.Containers[0].Image != "example.com/ambit:v9" {
+	if err != nil || deployed.Spec.Template.Spec.Containers[0].Image != image {
 		t.Errorf("after make deploy: %v, %+v", err, deployed.Spec.Template.Spec.Containers)
 	}
-	target("undeploy")
+	if _, err := client.NetworkingV1().NetworkPolicies(home).Get(t.Context(), "ambit", metav1.GetOptions{}); err != nil {
+		t.Errorf("after make deploy OVERLAY=isolated: %v", err)
+	}
+	target("undeploy", "OVERLAY=isolated")
 	eventually(t, "the namespace is gone", func() error {
 		if _, err := client.CoreV1().Namespaces().Get(t.Context(), home, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			return fmt.Errorf("it is there: %v", err)

@@ -3,16 +3,18 @@ package stories
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/test/cluster"
 )
 
-// TestPolicyConfigPropagation and TestPolicySecretPropagation: copies in the
-// namespaces of a list and in those with a label follow the source, the namespaces
-// and what the source asks for.
+// TestPolicyConfigPropagation and TestPolicySecretPropagation: copies follow the source,
+// what the source asks for, and the namespaces: there are copies only in those that
+// accept them, and none in those of Kubernetes and of Ambit, whatever anybody asks for.
 func TestPolicyConfigPropagation(t *testing.T) {
 	t.Parallel()
 	tellPropagation(t, "config-propagation", "ConfigMap", "", "three", "four")
@@ -20,7 +22,7 @@ func TestPolicyConfigPropagation(t *testing.T) {
 
 func TestPolicySecretPropagation(t *testing.T) {
 	t.Parallel()
-	tellPropagation(t, "secret-propagation", "Secret", "type: example.com/login", "dGhyZWU=", "Zm91cg==")
+	tellPropagation(t, "secret-propagation", "Secret", "type: Opaque", "dGhyZWU=", "Zm91cg==")
 }
 
 // propagation is that story: the source is in home.
@@ -37,6 +39,10 @@ func tellPropagation(t *testing.T, name, kind, extra, three, four string) {
 	for _, namespace := range []*string{&p.home, &p.listed, &p.other, &p.labelled, &p.foreign, &p.bare} {
 		*namespace = p.namespace()
 	}
+	for _, namespace := range []string{p.home, p.listed, p.other, p.labelled, p.foreign, p.bare} {
+		p.accept(namespace, `"true"`)
+	}
+	p.reserved()
 	p.selector = "tier=" + p.home // nobody else's namespaces have that
 	p.label(p.labelled, p.home)
 	p.label(p.home, p.home) // the source is not copied onto itself
@@ -58,6 +64,8 @@ data: {one: %[7]s, two: %[7]s}
 	p.step("TheSourceIsFollowed", (*propagation).followed)
 	p.step("CopiesAreKept", (*propagation).kept)
 	p.step("NamespacesAreFollowed", (*propagation).namespaces)
+	p.step("ANamespaceSaysWhatItAccepts", (*propagation).accepted)
+	p.step("NoneAmongWhatIsReserved", (*propagation).refusesReserved)
 	p.step("ForeignObjectsStay", (*propagation).refused)
 	p.steady()
 	p.step("ANamespaceIsDeleted", (*propagation).namespaceGone)
@@ -104,6 +112,24 @@ func (p *propagation) label(namespace, tier string) {
 	p.patch("Namespace", "", namespace, fmt.Sprintf(`{"metadata":{"labels":{"tier":%q}}}`, tier))
 }
 
+// accept has a namespace say which copies it accepts.
+func (p *propagation) accept(namespace, value string) {
+	p.t.Helper()
+	p.patch("Namespace", "", namespace, fmt.Sprintf(`{"metadata":{"labels":{"%s.example.com/accept":%s}}}`, p.name, value))
+}
+
+// reservedNamespaces get no copies, even if they accept them.
+func reservedNamespaces() []string { return []string{"kube-system", "ambit-system"} }
+
+// reserved has the reserved namespaces accept all copies.
+func (p *propagation) reserved() {
+	p.t.Helper()
+	p.apply("{apiVersion: v1, kind: Namespace, metadata: {name: ambit-system}}")
+	for _, namespace := range reservedNamespaces() {
+		p.accept(namespace, `"true"`)
+	}
+}
+
 func (p *propagation) annotate(text string) {
 	p.t.Helper()
 	p.patch(p.kind, p.home, "settings", fmt.Sprintf(`{"metadata":{"annotations":%s}}`, text))
@@ -130,6 +156,44 @@ func (p *propagation) namespaces() {
 	p.copies(p.listed, p.other, p.bare)
 	p.annotate(fmt.Sprintf(`{"%s.example.com/namespaces":%q}`, p.name, p.listed))
 	p.copies(p.listed, p.bare)
+}
+
+// accepted: copies come and go with the label of the namespace.
+func (p *propagation) accepted() {
+	p.accept(p.bare, "null")
+	p.copies(p.listed)
+	p.accept(p.bare, `"`+p.home+`"`)
+	p.copies(p.listed, p.bare)
+	p.accept(p.bare, `"`+p.foreign+`"`)
+	p.copies(p.listed)
+	p.accept(p.bare, `"true"`)
+	p.copies(p.listed, p.bare)
+}
+
+// refusesReserved: sources that ask for the reserved namespaces, among them one that means
+// something there, get copies in no reserved one. That they were looked at shows in the
+// copy of the last source; that there never was a copy shows in the audit log.
+func (p *propagation) refusesReserved() {
+	extra, list := "type: Opaque", "kube-system,ambit-system,"+p.other
+	dangerous, other := "bootstrap-token-abcdef", "type: bootstrap.kubernetes.io/token"
+	if p.kind == "ConfigMap" {
+		extra, dangerous, other = "", "kube-root-ca.crt", ""
+	}
+	const source = `
+apiVersion: v1
+kind: %s
+metadata: {name: %s, namespace: %s, annotations: {%s.example.com/namespaces: "%s"}}
+data: {token-id: YWJjZGVm}
+%s`
+	p.apply(source, p.kind, dangerous, p.home, p.name, list, other)
+	p.apply(source, p.kind, "ordinary", p.home, p.name, list, extra)
+	p.shows(p.kind, p.other, "ordinary", "data: {token-id: YWJjZGVm}")
+	p.delete(p.kind, p.home, "ordinary")
+	p.absent(p.kind, p.home, "ordinary")
+	p.copies(p.listed, p.bare)
+	p.none(p.began, "a copy where none may be", func(r cluster.Request) bool {
+		return r.IsWrite() && (slices.Contains(reservedNamespaces(), r.Namespace) || r.Namespace != p.home && r.Name == dangerous)
+	})
 }
 
 // refused: an object of that name that is somebody else's is left as it is, and

@@ -72,10 +72,15 @@ func (a *together) makeSamples(names []string) {
 	a.t.Helper()
 	s := &policyStory{world: a.world}
 	for _, namespace := range []string{"team-a", "team-b", "allowed-one", "allowed-two"} {
-		s.apply("{apiVersion: v1, kind: Namespace, metadata: {name: %s}}", namespace)
+		s.apply("{apiVersion: v1, kind: Namespace, metadata: {name: %s, labels: {config-propagation.example.com/accept: 'true'}}}", namespace)
 		a.made = append(a.made, madeSample{"Namespace", "", namespace})
 	}
-	s.apply("{apiVersion: v1, kind: Namespace, metadata: {name: front, labels: {tier: web, pull-images: 'true'}}}")
+	s.apply(`
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: front
+  labels: {tier: web, pull-images: 'true', config-propagation.example.com/accept: 'true', secret-propagation.example.com/accept: default}`)
 	a.made = append(a.made, madeSample{"Namespace", "", "front"}, madeSample{"Namespace", "", "team-c"},
 		madeSample{"Namespace", "", "oil-production"}, madeSample{"Namespace", "", "oil-staging"},
 		madeSample{"Tenant", "", "oil"}, madeSample{"StatefulSet", "default", "store"}, madeSample{"ConfigMap", "default", "site-settings"},

@@ -38,7 +38,7 @@ func TestSourceConfigMap(t *testing.T) {
 	t.Parallel()
 	s := newSourced(t, "source-configmap", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"list", "watch", "patch"}})
 	s.start(manager.Sources{ConfigMaps: true})
-	s.tale(s.putMap, func() { s.noted(`"reason":"Invalid"`, "memcached.yaml:22:") })
+	s.tale(s.putMap, func() { s.noted(`"reason":"Invalid"`, "memcached.yaml:29:") })
 	s.noted(`{"key":"memcached.yaml","policy":"memcached","ready":true,"reason":"Serving"}`)
 	s.removeMap()
 	s.cleanedUp()
@@ -62,7 +62,7 @@ func TestSourceFile(t *testing.T) {
 	t.Parallel()
 	s := newSourced(t, "source-file")
 	s.start(manager.Sources{Files: []string{s.dir}})
-	s.tale(s.putFile, func() { s.logs("policy is not ready", `"reason"="Invalid"`, "memcached.yaml:22:") })
+	s.tale(s.putFile, func() { s.logs("policy is not ready", `"reason"="Invalid"`, "memcached.yaml:29:") })
 	s.removeFile()
 	s.cleanedUp()
 }

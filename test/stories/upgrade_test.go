@@ -1,9 +1,11 @@
 package stories
 
 import (
+	"context"
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/ambit-dev/ambit/test/cluster"
@@ -12,8 +14,9 @@ import (
 const upgradeUser = "upgrade"
 
 // upgradedFrom is the commit that the upgrade begins with: the last one that did not follow
-// rights, without sources, records and policies that change while Ambit runs. A shallow
-// clone, or a copy of the files alone, has not got it; there the story is left out.
+// rights, without sources, records and policies that change while Ambit runs. Every full
+// clone has it. A shallow clone, or a copy of the files alone, has not: there the story
+// fails, as an upgrade that nobody tried is not one that works.
 const upgradedFrom = "5cb8618f6164bc9eee6c7c4617fc5a7bb1189b52"
 
 // TestUpgrade: 500 owners that an older Ambit has served are served by this one: it writes
@@ -58,14 +61,36 @@ func buildOlder(t *testing.T, commit string) string {
 	t.Helper()
 	folder := t.TempDir()
 	source, binary := filepath.Join(folder, "source"), filepath.Join(folder, "ambit")
-	if out, err := exec.CommandContext(t.Context(), "git", "-C", "../..", "cat-file", "-e", commit+"^{commit}").CombinedOutput(); err != nil {
-		t.Skipf("the commit to upgrade from is not in this clone: %v\n%s", err, out)
+	if err := hasCommit(t.Context(), "../..", commit); err != nil {
+		t.Fatal(err)
 	}
 	archive := filepath.Join(folder, "source.tar")
 	command(t, "../..", "git", "archive", "--format=tar", "--prefix=source/", "-o", archive, commit, "go.mod", "go.sum", "cmd", "pkg")
 	command(t, folder, "tar", "-xf", archive)
 	command(t, source, "go", "build", "-buildvcs=false", "-o", binary, "./cmd/ambit")
 	return binary
+}
+
+// hasCommit returns an error if the repository in a folder has not got a commit.
+func hasCommit(ctx context.Context, folder, commit string) error {
+	out, err := exec.CommandContext(ctx, "git", "-C", folder, "cat-file", "-e", commit+"^{commit}").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("looking for the commit to upgrade from, %s: %w: this takes a full clone (git fetch --unshallow)\n%s", commit, err, out)
+	}
+	return nil
+}
+
+// TestUpgradeBase: what there is to upgrade from is in this clone; a repository without it
+// is an error that says what to do.
+func TestUpgradeBase(t *testing.T) {
+	if err := hasCommit(t.Context(), "../..", upgradedFrom); err != nil {
+		t.Error(err)
+	}
+	shallow := t.TempDir()
+	command(t, shallow, "git", "init", "-q")
+	if err := hasCommit(t.Context(), shallow, upgradedFrom); err == nil || !strings.Contains(err.Error(), "git fetch --unshallow") {
+		t.Errorf("in a repository without it: %v", err)
+	}
 }
 
 // command runs a command in a folder.

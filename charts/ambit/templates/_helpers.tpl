@@ -36,6 +36,15 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{ if .Values.policies.from }}{{ join "," .Values.policies.from }}{{ else if include "ambit.cluster" . }}crd,configmap{{ else }}configmap{{ end }}
 {{- end }}
 
+{{/* crds and maps are "true" where policies come from there, and empty otherwise. */}}
+{{- define "ambit.crds" -}}
+{{ if has "crd" (splitList "," (include "ambit.sources" .)) }}true{{ end }}
+{{- end }}
+
+{{- define "ambit.maps" -}}
+{{ if has "configmap" (splitList "," (include "ambit.sources" .)) }}true{{ end }}
+{{- end }}
+
 {{/* The namespaces that Ambit works in, for the command line; empty: all. */}}
 {{- define "ambit.places" -}}
 {{ if .Values.namespaces }}{{ join "," .Values.namespaces }}{{ else if not (include "ambit.cluster" .) }}{{ .Release.Namespace }}{{ end }}
