@@ -1,6 +1,10 @@
 package v1alpha1
 
-import "k8s.io/apimachinery/pkg/types"
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+)
 
 // Labels and annotations that Ambit puts on children. They are an index for
 // finding children, never the proof that a child is ours: the proof is the uid
@@ -16,6 +20,10 @@ const (
 	// ManagedBy is the value of LabelManagedBy.
 	ManagedBy = "ambit"
 )
+
+// IsReservedKey reports whether the key of a label or annotation, or a finalizer, is
+// Ambit's own: no template sets it.
+func IsReservedKey(key string) bool { return strings.HasPrefix(key, GroupVersion.Group+"/") }
 
 // AnnotationFields is on every child: a record of which fields the child had
 // when it was written last, by which the next writer tells a field that the
