@@ -29,10 +29,13 @@ func FuzzOwnership(f *testing.F) {
 	f.Fuzz(func(t *testing.T, script []byte) { newGame(t, programs, script).play() })
 }
 
+// games is how many games TestOwnershipHeld plays.
+const games = 40
+
 // TestOwnershipHeld plays games that are always the same.
 func TestOwnershipHeld(t *testing.T) {
 	programs := attackedPrograms(t)
-	for seed := range uint64(400) {
+	for seed := range uint64(games) {
 		newGame(t, programs, script(seed)).play()
 	}
 }

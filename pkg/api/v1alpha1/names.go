@@ -37,8 +37,9 @@ const AnnotationFields = "ambit.dev/fields"
 const AnnotationChildren = "ambit.dev/children"
 
 // AnnotationClaim is on a child that is tied to its owner by the owner's record: it
-// proves, together with the record, that the child was made for this owner even
-// where its uid could not be recorded any more.
+// proves, together with the record, that the child was made for this owner, and for
+// which child; and whether it is to be left behind. It counts only if the policy's own
+// field manager wrote it.
 const AnnotationClaim = "ambit.dev/claim"
 
 // AnnotationChild is on the objects of a child with forEach that keeps some of
