@@ -2,6 +2,7 @@ package plan
 
 import (
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -43,7 +44,7 @@ func TestOwnershipHeld(t *testing.T) {
 // script is that of a random game.
 func script(seed uint64) []byte {
 	random := rand.New(rand.NewPCG(seed, 1))
-	moves := make([]byte, 300)
+	moves := make([]byte, 200)
 	for i := range moves {
 		moves[i] = byte(random.Uint32())
 	}
@@ -149,7 +150,7 @@ func (g *game) spec(o *operator, spec map[string]any) {
 
 func (g *game) play() {
 	g.pass(g.owners[1])
-	for turn := 0; len(g.script) > 0 && turn < 60; turn++ {
+	for turn := 0; len(g.script) > 0 && turn < 30; turn++ {
 		g.attack()
 		if g.pick(8) == 0 {
 			g.program = g.programs[g.pick(len(g.programs))]
@@ -283,7 +284,7 @@ func (g *game) pass(o *operator) {
 		if o.gone {
 			return
 		}
-		p := o.observeAll(g.t)
+		p := g.observe(o)
 		if p.Mark != nil {
 			o.mark(p.Mark)
 		}
@@ -294,6 +295,19 @@ func (g *game) pass(o *operator) {
 			return
 		}
 	}
+}
+
+// observe plans until nothing else is wanted.
+func (g *game) observe(o *operator) *Plan {
+	p := o.make(g.t)
+	for range 5 {
+		if reflect.DeepEqual(p.Wants, o.wants) {
+			break
+		}
+		o.wants = p.Wants
+		p = o.make(g.t)
+	}
+	return p
 }
 
 // carryOut checks an action, and does what it says.
