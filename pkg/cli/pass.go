@@ -58,7 +58,7 @@ func (p pass) run(ctx context.Context) rendering {
 	}
 	r.snapshot = plan.Snapshot{
 		Owner: s.owner, Namespaced: s.namespaced(), Children: map[plan.At]plan.Input{}, Watches: s.watches(ctx),
-		Retire: retire, Claim: placeholderClaim,
+		Retire: retire, Claim: placeholderClaim, Unmanaged: true,
 	}
 	for range maxRounds {
 		r.plan = plan.Make(ctx, p.program, r.snapshot)

@@ -163,7 +163,7 @@ func (s *scene) ensure(ctx context.Context) *plan.Plan {
 	if len(s.program.Ensured) == 0 {
 		return nil
 	}
-	snapshot := plan.Snapshot{Namespaced: s.namespaced(), Children: map[plan.At]plan.Input{}, Claim: placeholderClaim}
+	snapshot := plan.Snapshot{Namespaced: s.namespaced(), Children: map[plan.At]plan.Input{}, Claim: placeholderClaim, Unmanaged: true}
 	var planned *plan.Plan
 	for range maxRounds {
 		planned = plan.Ensure(ctx, s.program, snapshot)

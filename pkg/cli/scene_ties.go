@@ -28,6 +28,7 @@ func newTies(s *scene) *ties {
 	if inventory, err := plan.ParseInventory(text); err == nil {
 		t.inventory = inventory // what cannot be read is for the planner to say
 	}
+	t.inventory.Owner = s.owner.GetUID()
 	if !t.given {
 		t.inventory.Policy, t.inventory.Claim = s.program.Name, placeholderClaim
 	}
@@ -64,7 +65,7 @@ func (t *ties) complete(object *unstructured.Unstructured, number int) {
 	if known := t.known(object); known != "" {
 		object.SetUID(known)
 	}
-	annotate(object, v1alpha1.AnnotationClaim, t.inventory.ClaimOf(child.GVK.GroupKind(), object.GetNamespace(), object.GetName()))
+	annotate(object, v1alpha1.AnnotationClaim, t.inventory.ClaimOf(entry))
 	t.add(entry)
 }
 

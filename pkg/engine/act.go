@@ -82,6 +82,14 @@ func (p *pass) ownerUID() types.UID {
 	return p.owner.GetUID()
 }
 
+// ownerNamespace is empty for what the policy itself ensures.
+func (p *pass) ownerNamespace() string {
+	if p.owner == nil {
+		return ""
+	}
+	return p.owner.GetNamespace()
+}
+
 // refuse notes that a write in a place was refused, and says whether that is news. A
 // right that is missing is confirmed by a review; a is what was tried.
 func (p *pass) refuse(key, what, place string, a access.Access, problem plan.Problem) (news bool) {

@@ -1,13 +1,8 @@
 package engine
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
-	"slices"
-	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/ambit-dev/ambit/pkg/access"
@@ -65,14 +60,7 @@ func (p *pass) seek(ctx context.Context, mark plan.Mark, record plan.Inventory, 
 		p.unconfirmed(ctx, mark, e, found, *outcome.Problem)
 		return false, false, nil
 	}
-	if outcome.Object != nil {
-		shared, known := p.isSharedEntry(record, e, outcome.Object)
-		if !known {
-			p.stale = true // owners are out of sight: it is looked at again
-			return false, false, nil
-		}
-		there = !shared
-	}
+	there = outcome.Object != nil
 	if there {
 		p.met = append(p.met, met{kind: e.GVK, object: outcome.Object, hidden: true})
 		ctrllog.FromContext(ctx).Info("found by the record, though no stream shows it", "kind", e.GVK.Kind, "namespace", e.Namespace, "object", e.Name)
@@ -101,45 +89,4 @@ func (p *pass) isMissing(k kind, problem plan.Problem) bool {
 		}
 	}
 	return false
-}
-
-// isSharedEntry says whether the record of another owner has the entry, too, and no
-// label of the object says whose it is: whoever copies an owner copies its record. That is
-// not known while owners that may be watched are not seen, nor when the stream was closed
-// that showed this one.
-func (p *pass) isSharedEntry(record plan.Inventory, e plan.Entry, obj *unstructured.Unstructured) (shared, known bool) {
-	if obj.GetLabels()[v1alpha1.LabelOwnerUID] == string(p.owner.GetUID()) {
-		return false, true
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	home := p.streamOfLocked(p.owner.GetNamespace())
-	_, known = p.views[home]
-	for namespace, view := range p.views {
-		owners, status := view.Read()
-		if slices.ContainsFunc(owners, func(o *unstructured.Unstructured) bool {
-			return o.GetUID() != p.owner.GetUID() && hasEntry(o.GetAnnotations()[v1alpha1.AnnotationChildren], record.Claim, e)
-		}) {
-			return true, true
-		}
-		known = known && (status.Synced || status.State.Final() && namespace != home)
-	}
-	return false, known
-}
-
-// hasEntry says whether a record, as text, has an entry of a record with that claim, too. It
-// has lost the entry's uid if its owner does not see the object either, and is about to make
-// it: then it has the name.
-func hasEntry(text, claim string, e plan.Entry) bool {
-	if strings.Contains(text, cmp.Or(string(e.UID), claim)) {
-		return true
-	}
-	name, _ := json.Marshal(e.Namespace + "/" + e.Name + "/") // a string
-	if !strings.Contains(text, string(name[1:len(name)-1])) {
-		return false
-	}
-	record, err := plan.ParseInventory(text)
-	return err == nil && slices.ContainsFunc(record.Entries, func(other plan.Entry) bool {
-		return other.UID == "" && other.ObjectKey() == e.ObjectKey()
-	})
 }

@@ -141,6 +141,10 @@ func (l *layout) addSpot(want plan.Want, child *policy.Child) {
 		return
 	}
 	l.s.namespaced[want.GVK] = found.namespaced
+	if l.owner != nil && found.namespaced != (want.Namespace != "") {
+		l.s.children[want.At] = slot{} // nothing can be there, whatever a record says
+		return
+	}
 	at := spot{Want: want, kind: found, merged: want.Names != nil && l.owner != nil}
 	at.elsewhere = child == nil || l.owner == nil || child.Elsewhere || !found.namespaced && !l.roaming.Load()
 	l.spots = append(l.spots, at)

@@ -138,7 +138,7 @@ func (p *pass) traceWrite(ctx context.Context, verb, resource, namespace string)
 // do carries out an action, counted and traced.
 func (p *pass) do(ctx context.Context, applier apply.Applier, action plan.Action, k kind) (apply.Outcome, error) {
 	ctx, end := p.traceWrite(ctx, verbOf(action), k.resource.GroupResource().String(), action.Namespace)
-	outcome, err := applier.Do(ctx, action, apply.Target{Resource: k.resource, OwnerUID: p.ownerUID(), Lives: p.lives})
+	outcome, err := applier.Do(ctx, action, apply.Target{Resource: k.resource, OwnerUID: p.ownerUID(), OwnerNamespace: p.ownerNamespace(), Lives: p.lives})
 	if err != nil {
 		end(OutcomeRefused)
 		return outcome, err

@@ -27,8 +27,10 @@ type ownerState struct {
 	wants []plan.Want
 	// claim is random text for the record of an owner that has none.
 	claim string
-	// said is what was logged last to stand in the way.
+	// said is what was logged last to stand in the way, and dropped what was to be left
+	// out of children.
 	said     *plan.Problem
+	dropped  string
 	failures int       // passes in a row that found the cache behind
 	syncing  time.Time // since when a stream has not delivered its first list; zero if all have
 	// settled are digests of differences, by uid of the child, that the API server

@@ -3,7 +3,9 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,6 +60,22 @@ func stalledBy(planned *plan.Plan) *plan.Problem {
 		}
 	}
 	return now
+}
+
+// noteDropped logs, once, what expressions gave for the metadata of children although only
+// Ambit sets it.
+func (p *pass) noteDropped(ctx context.Context, planned *plan.Plan) {
+	var now strings.Builder
+	for _, c := range planned.Children {
+		if len(c.Dropped) > 0 && now.Len() < maxLogged {
+			fmt.Fprintf(&now, "; %s %q: %s", c.ID, c.Name, strings.Join(c.Dropped, ", "))
+		}
+	}
+	text := strings.TrimPrefix(now.String(), "; ")
+	if text != "" && text != p.state.dropped {
+		ctrllog.FromContext(ctx).Info("left out of children, because only Ambit sets it", "children", text)
+	}
+	p.state.dropped = text
 }
 
 // maxLogged is after how many bytes nothing more is said in one line of the log.

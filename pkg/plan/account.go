@@ -48,7 +48,24 @@ func (p *planner) enter(c *child, it *item) {
 		if it.live != nil {
 			e.UID = it.live.GetUID()
 		}
+		if has && it.tie == recorded {
+			p.keepProof(&e, old, c, it)
+		}
 		p.ledger.cover(e)
+	}
+}
+
+// keepProof lets the new entry of an object name the child that its claim names, as long
+// as the object is not written again. Of one that never is, because apply is Create or
+// Recreate, it also says so if the claim says that it is left behind.
+func (p *planner) keepProof(e *Entry, old Entry, c *child, it *item) {
+	if it.live == nil {
+		e.Child = old.Child
+		return
+	}
+	if proof, ok := p.proofOf(old, it.live); ok {
+		e.Child = proof.Child
+		e.Orphan = e.Orphan || proof.Orphan && c.isKept()
 	}
 }
 
@@ -62,7 +79,7 @@ func (p *planner) enterControlled(c *child, it *item, old Entry, has bool) {
 		return
 	}
 	if p.inputAt(it.at, c.GVK).Blocked != nil || it.live != nil && !IsOurs(it.live, p.owner) {
-		old.Orphan = false // until then, only we remove it
+		old.Orphan = it.live != nil && c.isKept() && p.isLeft(old, it.live) // else, until then, only we remove it
 		p.ledger.cover(old)
 	}
 }
@@ -107,6 +124,9 @@ func (p *planner) review() {
 // stays says whether an unwanted entry stays: as long as there is, or may be,
 // something of ours behind it.
 func (p *planner) stays(e Entry) bool {
+	if p.ledger.waits(e) {
+		return true
+	}
 	in := p.inputAt(p.atOf(e), e.GVK)
 	w, named := p.names.find(e.ObjectKey())
 	switch {
@@ -127,7 +147,7 @@ func (p *planner) stays(e Entry) bool {
 	case p.undecided(e.GVK.GroupKind()) != nil && !named:
 		p.suspendFor(p.undecided(e.GVK.GroupKind()))
 		return true
-	case p.isOrphan(e):
+	case p.isLeft(e, obj):
 		return false
 	}
 	p.leave(e.GVK, obj, &e)
@@ -171,8 +191,12 @@ func (p *planner) account() {
 		inv.Policy = p.program.Name
 	}
 	text := inv.String()
-	if len(text) > maxInventory && len(text) >= len(p.ledger.text) {
+	switch {
+	case len(text) > maxInventory && len(text) >= len(p.ledger.text):
 		p.blockers.add(*tooMany(fmt.Sprintf("the record of the children has %d bytes", len(text)), maxInventory))
+		return
+	case len(inv.Entries) > maxEntries: // it would not be believed
+		p.blockers.add(*tooMany(fmt.Sprintf("the record of the children has %d entries", len(inv.Entries)), maxEntries))
 		return
 	}
 	p.setMark(p.ledger.finalizes, text)

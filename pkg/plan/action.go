@@ -48,6 +48,9 @@ type Action struct {
 	// Claim is the value of the annotation ambit.dev/claim that proves that an object
 	// is the owner's where no ownerReference can; empty where one does.
 	Claim string
+	// OlderClaims, for Create, are claims that prove it as well: another revision of the
+	// policy may have written the object.
+	OlderClaims []string
 	// Ensured: the object belongs to the policy itself; its annotation
 	// ambit.dev/ensured-by proves it, together with fields of the policy's manager.
 	Ensured bool

@@ -52,23 +52,39 @@ func (p *planner) forgetChildren() {
 }
 
 // findEntries finds what the inventory has. It returns false if something of it
-// cannot be seen.
+// cannot be seen. What stays of the inventory is in the ledger's next.
 func (p *planner) findEntries() bool {
 	all := true
 	for _, e := range p.ledger.old.Entries {
-		if e.isPlace() || p.isOrphan(e) {
-			continue
+		stays := true
+		switch in := p.inputAt(p.atOf(e), e.GVK); {
+		case !p.matters(e):
+			stays = false
+		case p.ledger.waits(e):
+			all = false
+		case e.isPlace(): // what is in it has an ownerReference
+			stays = in.Blocked != nil && !in.Blocked.Gone || p.holdsUnwanted(e, in)
+		case in.Blocked != nil:
+			gone := p.hides(Want{At: p.atOf(e), GVK: e.GVK}, in.Blocked, e.Rank)
+			all, stays = gone && all, !gone
+		default:
+			stays = p.findEntry(e, in)
 		}
-		in := p.inputAt(p.atOf(e), e.GVK)
-		if in.Blocked != nil {
-			all = p.hides(Want{At: p.atOf(e), GVK: e.GVK}, in.Blocked, e.Rank) && all
-			continue
-		}
-		if obj := p.indexes.find(in.Objects, e.Namespace, e.Name); obj != nil && p.isEntered(e, obj) {
-			p.leave(e.GVK, obj, &e)
+		if stays {
+			p.ledger.next = append(p.ledger.next, e)
 		}
 	}
 	return all
+}
+
+// findEntry reports whether the object of an entry is there, to be removed.
+func (p *planner) findEntry(e Entry, in Input) bool {
+	obj := p.indexes.find(in.Objects, e.Namespace, e.Name)
+	if obj == nil || !p.isEntered(e, obj) || p.isLeft(e, obj) {
+		return false
+	}
+	p.leave(e.GVK, obj, &e)
+	return true
 }
 
 // findObjects finds what has an ownerReference. It returns false if something of it
@@ -107,9 +123,15 @@ func (p *planner) hides(w Want, problem *Problem, rank int) bool {
 // cleanupPlan makes the plan; gone says that nothing is left.
 func (p *planner) cleanupPlan(ctx context.Context, gone bool) *Plan {
 	plan := &Plan{Actions: p.actions, Partial: true, Wants: p.wants}
-	if gone {
+	switch waiting := len(p.ledger.waiting); {
+	case gone:
 		p.setMark(false, "")
 		plan.Done = !p.ledger.isMarked()
+	case waiting > 0: // their turn comes when what is gone is off the record
+		inv := p.ledger.old
+		inv.Entries = p.ledger.next
+		p.setMark(p.ledger.finalizer, inv.String())
+		p.blockers.add(Problem{Reason: v1alpha1.ReasonDeleting, Message: fmt.Sprintf("%d more places on record are looked at when the first ones are empty", waiting)})
 	}
 	plan.Mark = p.mark
 	for i := range p.leftovers {

@@ -64,6 +64,7 @@ func (p *planner) finish(c *child, it *item, object map[string]any) *Problem {
 		return problem
 	}
 	cleanMetadata(meta)
+	it.state.Dropped = dropReserved(meta, it.tie)
 	if it.at.Namespace != "" {
 		meta["namespace"] = it.at.Namespace
 	}
@@ -130,7 +131,7 @@ func (p *planner) sign(c *child, it *item, object, meta map[string]any) {
 	}
 	if it.tie == controlled {
 		p.refer(meta)
-	} else if claim := p.claimOf(keyOfItem(c, it)); claim != "" {
+	} else if claim := p.claimOf(c, it); claim != "" {
 		annotations[v1alpha1.AnnotationClaim] = claim
 	}
 }

@@ -21,8 +21,18 @@
 // Labels prove nothing. An observed object is the owner's child if
 //
 //   - the uid in its controller ownerReference is the owner's; or
-//   - the owner's inventory has it, with its uid or with none yet, and it has the
-//     annotation ambit.dev/claim that only the inventory's claim can make.
+//   - the owner's inventory has it, with its uid or with none yet, it has the
+//     annotation ambit.dev/claim that goes with that, and its managedFields say that the
+//     policy's own field manager wrote the annotation.
+//
+// The claim is a hash over the owner's uid, the inventory's secret, the child, the object,
+// and whether that is left behind (Inventory.ClaimOf). Whoever writes the owner can read
+// and change all of this but one thing: what Ambit writes as the policy's manager. There
+// no expression gives a key of ambit.dev (dropReserved), so a claim for this owner was
+// made for this owner. A claim that says that the object is left behind is believed
+// whatever the inventory says. When the policy is edited the claim in the desired object
+// changes, and the object is written again; until then the inventory names the child that
+// its claim has.
 //
 // The first is the rule, where Kubernetes allows it: for a cluster-scoped owner, or
 // in the owner's namespace. The second is for children in another namespace or
@@ -33,8 +43,8 @@
 //
 // An object that is merged into stays its maker's. Ours are the fields of the
 // manager v1alpha1.MergeManager, which Release takes back. Ensured objects belong to
-// the policy: their annotation ambit.dev/ensured-by and fields of the policy's
-// manager prove it together.
+// the policy: the annotation ambit.dev/ensured-by, written by the policy's manager, proves
+// it, as long as they have no controller.
 //
 // # The inventory
 //
@@ -45,8 +55,11 @@
 // be made: a crash between the two writes leaves an object that the claim proves to
 // be ours. Where objects with an ownerReference may be in any namespace, the
 // inventory holds the places, so that leftovers are found there. An inventory that
-// Ambit cannot have written stops all that needs one: nothing is deleted, and the
-// finalizer stays.
+// Ambit cannot have written stops all that needs one: nothing is looked for, nothing is
+// deleted, and the finalizer stays. It has at most maxInventory bytes and maxEntries
+// entries, and at most maxOtherKinds kinds that the program does not have. What this
+// program would not have written may be of an earlier revision: maxOtherPlaces such
+// places are wanted at a time, and the other entries wait for theirs.
 //
 // The inventory names its policy. While it is another's, a plan does nothing for the
 // owner but to say so: when owners go from one policy to another, the second begins

@@ -3,7 +3,6 @@ package plan
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -40,39 +39,6 @@ func FuzzInventory(f *testing.F) {
 	})
 }
 
-// FuzzOwnership lets anybody write anything into an object and the owner's record, but
-// for the claim, which they do not know. Nothing then is ours but what has the
-// owner's uid in its controller reference.
-func FuzzOwnership(f *testing.F) {
-	f.Add(`{"metadata":{"name":"web","namespace":"other","uid":"u","labels":{"ambit.dev/owner-uid":"owner-uid"},"annotations":{"ambit.dev/claim":"x"}}}`, "other/web/u", "")
-	f.Add(`{"metadata":{"ownerReferences":[{"uid":"owner-uid","controller":true}]}}`, "a/b/", "x")
-	f.Add(`{"metadata":{"ownerReferences":[null,{"uid":"","controller":true},{"uid":"owner-uid"}],"annotations":{"ambit.dev/claim":null}}}`, "//", "")
-	f.Fuzz(func(t *testing.T, object, entry, ensuredBy string) {
-		obj, ok := parse(object)
-		if !ok {
-			t.Skip()
-		}
-		const secret = "a claim that nobody but ambit knows"
-		record, err := json.Marshal(map[string]any{"policy": "test", "claim": secret, "groups": []any{
-			map[string]any{"child": "web", "apiVersion": "v1", "kind": "Widget", "objects": []string{entry}},
-		}})
-		if err != nil || strings.Contains(object, "owner-uid\"") && strings.Contains(object, "controller") {
-			t.Skip()
-		}
-		owner := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
-			"uid": "owner-uid", "annotations": map[string]any{v1alpha1.AnnotationChildren: string(record)},
-		}}}
-		p := &planner{owner: "owner-uid", ledger: openLedger("test", owner)}
-		gvk := Entry{GVK: entryOf("", "v1", "Widget", "").GVK}.GVK
-		if p.isOurs(gvk, obj) {
-			t.Errorf("%s counts as ours by the entry %q", object, entry)
-		}
-		if IsOurs(obj, types.UID("")) {
-			t.Errorf("%s is of an owner without a uid", object)
-		}
-	})
-}
-
 // FuzzMake makes plans of arbitrary objects in the places of a program that uses the
 // whole language, for owners in any state: no panic, the same inputs give the same
 // plan, and nothing is deleted or released that is not provably ours.
@@ -92,12 +58,12 @@ func FuzzMake(f *testing.F) {
 		if again := o.make(t); again.String() != p.String() {
 			t.Fatalf("two plans:\n%s\n%s", p, again)
 		}
-		ledger := &planner{owner: "owner-uid", ledger: openLedger(program.Name, o.owner)}
+		ledger := &planner{program: program, owner: "owner-uid", ledger: openLedger(program, o.owner)}
 		for _, a := range p.Actions {
 			obj := o.world.findUID(a.GVK.Kind, a.UID)
 			switch a.Verb {
 			case Delete, Apply:
-				if obj == nil || !IsOurs(obj, "owner-uid") && !ledger.isClaimed(a.GVK, obj) {
+				if obj == nil || !IsOurs(obj, "owner-uid") && !ledger.isOurs(a.GVK, obj) {
 					t.Fatalf("this is not ours: %s", a.title())
 				}
 			case Merge, Release:

@@ -2,15 +2,18 @@ package plan
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
 // Inventory is what the annotation ambit.dev/children of an owner says: where the
@@ -25,6 +28,11 @@ type Inventory struct {
 	Claim string
 	// Entries are sorted by kind, namespace and name; there is one for an object.
 	Entries []Entry
+	// Owner is the uid of the owner that the inventory stands on, and Children are those of
+	// the program that reads it. Neither is in the text, which whoever writes the owner can
+	// copy or make up. Without Owner an inventory proves nothing.
+	Owner    types.UID
+	Children []*policy.Child
 }
 
 // Entry is one object of an inventory, or a place.
@@ -51,30 +59,38 @@ type Entry struct {
 // isPlace says whether the entry is no object but a place.
 func (e Entry) isPlace() bool { return e.Name == "" }
 
-// ClaimOf returns the value of the annotation ambit.dev/claim on an object: only
-// who knows the owner's claim can make it, and it holds for no other object.
-func (inv Inventory) ClaimOf(kind schema.GroupKind, namespace, name string) string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{inv.Claim, kind.Group, kind.Kind, namespace, name}, "\x00")))
-	return hex.EncodeToString(sum[:])[:32]
-}
-
 // minClaim is the least length of a claim.
 const minClaim = 16
+
+var (
+	identifier = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+	kindName   = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9]{0,62}$`)
+	versionID  = regexp.MustCompile(`^[a-z][a-z0-9-]{0,62}$`)
+)
+
+// mostName is how long the name of a policy may be.
+const mostName = 63
 
 // validate says what is wrong with the inventory. It sorts the entries.
 func (inv *Inventory) validate() error {
 	switch {
 	case inv.Policy == "":
 		return errors.New("the policy is missing")
+	case len(inv.Policy) > mostName || len(validation.IsDNS1123Subdomain(inv.Policy)) > 0:
+		return errors.New("the policy has no name that a policy can have")
+	case len(inv.Entries) > maxEntries:
+		return fmt.Errorf("it has %d entries; Ambit writes at most %d", len(inv.Entries), maxEntries)
 	case len(inv.Entries) == 0 && inv.Claim != "":
 		return errors.New("it has a claim, but no entries")
 	case len(inv.Entries) > 0 && len(inv.Claim) < minClaim:
 		return fmt.Errorf("the claim has %d characters, want at least %d", len(inv.Claim), minClaim)
 	}
+	var last Entry
 	for _, e := range inv.Entries {
-		if err := e.validate(); err != nil {
+		if err := e.validate(last); err != nil {
 			return fmt.Errorf("entry %q of child %q: %w", e.text(), e.Child, err)
 		}
+		last = e
 	}
 	slices.SortFunc(inv.Entries, compareEntries)
 	for i := 1; i < len(inv.Entries); i++ {
@@ -85,12 +101,21 @@ func (inv *Inventory) validate() error {
 	return nil
 }
 
-func (e Entry) validate() error {
+// validate says what is wrong with an entry. What it has in common with the one before,
+// which is valid or empty, is not checked again.
+func (e Entry) validate(before Entry) error {
 	switch {
 	case e.Child == "":
 		return errors.New("the child is missing")
+	case e.Child != before.Child && !identifier.MatchString(e.Child):
+		return errors.New("the child is no identifier")
 	case e.GVK.Kind == "" || e.GVK.Version == "":
 		return errors.New("the kind is missing")
+	case e.GVK != before.GVK && !isKind(e.GVK):
+		return errors.New("this is no kind")
+	case e.Namespace != before.Namespace && e.Namespace != "" && len(validation.IsDNS1123Label(e.Namespace)) > 0,
+		e.Name != "" && len(path.IsValidPathSegmentName(e.Name)) > 0:
+		return errors.New("this is no name")
 	case e.Rank < 0:
 		return errors.New("the rank is negative")
 	case strings.ContainsAny(e.Namespace+e.Name, "/\x00"):
@@ -101,6 +126,12 @@ func (e Entry) validate() error {
 		return errors.New("the uid is missing")
 	}
 	return nil
+}
+
+// isKind reports whether the API server can have such a kind: it becomes a part of paths.
+func isKind(gvk schema.GroupVersionKind) bool {
+	return kindName.MatchString(gvk.Kind) && versionID.MatchString(gvk.Version) &&
+		(gvk.Group == "" || len(validation.IsDNS1123Subdomain(gvk.Group)) == 0)
 }
 
 // compareEntries orders entries; it is 0 for the same object, and for the same

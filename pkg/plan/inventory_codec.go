@@ -39,7 +39,11 @@ func ParseInventory(text string) (Inventory, error) {
 	if text == "" {
 		return Inventory{}, nil
 	}
-	inv, err := decodeInventory(text)
+	var inv Inventory
+	err := checkLength(text)
+	if err == nil {
+		inv, err = decodeInventory(text)
+	}
 	if err == nil {
 		err = inv.validate()
 	}
@@ -47,6 +51,14 @@ func ParseInventory(text string) (Inventory, error) {
 		return Inventory{}, fmt.Errorf("reading the record of children: %w", err)
 	}
 	return inv, nil
+}
+
+// checkLength refuses what is too long to be read at all.
+func checkLength(text string) error {
+	if len(text) > maxInventory {
+		return fmt.Errorf("it has %d bytes; Ambit writes at most %d", len(text), maxInventory)
+	}
+	return nil
 }
 
 func decodeInventory(text string) (Inventory, error) {

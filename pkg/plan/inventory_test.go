@@ -84,6 +84,13 @@ func TestInventoryRefused(t *testing.T) {
 		"NegativeRank":  {object(`"rank":-1,"objects":["a/b/"]`), "rank is negative"},
 		"NoChild":       {fmt.Sprintf(form, `{"apiVersion":"v1","kind":"Pod","objects":["a/b/c"]}`), "child is missing"},
 		"NoKind":        {fmt.Sprintf(form, `{"child":"c","apiVersion":"v1","objects":["a/b/c"]}`), "kind is missing"},
+		"TooLong":       {object(`"objects":["` + strings.Repeat("x", maxInventory) + `/b/c"]`), "bytes; Ambit writes at most 196608"},
+		"NoPolicyName":  {`{"policy":"Not A Name"}`, "no name that a policy can have"},
+		"NoIdentifier":  {fmt.Sprintf(form, `{"child":"a b","apiVersion":"v1","kind":"Pod","objects":["a/b/c"]}`), "no identifier"},
+		"NoSuchKind":    {fmt.Sprintf(form, `{"child":"c","apiVersion":"v1","kind":"../Pod","objects":["a/b/c"]}`), "no kind"},
+		"NoSuchGroup":   {fmt.Sprintf(form, `{"child":"c","apiVersion":"%2e%2e/v1","kind":"Pod","objects":["a/b/c"]}`), "no kind"},
+		"NoNamespace":   {object(`"objects":["A B/b/c"]`), "no name"},
+		"NoName":        {object(`"objects":["a/../c"]`), "no name"},
 		"BadAPIVersion": {fmt.Sprintf(form, `{"child":"c","apiVersion":"a/b/c","kind":"Pod","objects":["a/b/c"]}`), "unexpected GroupVersion"},
 	}
 	for name, tc := range cases {
@@ -100,15 +107,23 @@ func TestInventoryRefused(t *testing.T) {
 }
 
 func TestClaimOf(t *testing.T) {
-	inv := Inventory{Claim: testClaim}
-	kind := schema.GroupKind{Group: "apps", Kind: "Deployment"}
-	claim := inv.ClaimOf(kind, "a", "web")
-	if len(claim) != 32 || claim != inv.ClaimOf(kind, "a", "web") {
+	inv := Inventory{Claim: testClaim, Owner: "owner-uid"}
+	entry := entryOf("web", "apps/v1", "Deployment", "a/web/uid-1")
+	with := func(change func(e *Entry)) string {
+		e := entry
+		change(&e)
+		return inv.ClaimOf(e)
+	}
+	claim := inv.ClaimOf(entry)
+	if len(claim) != 32 || claim != with(func(e *Entry) { e.UID, e.Rank, e.GVK.Version = "", 3, "v2" }) {
 		t.Fatalf("the claim %q is not stable, or not of 32 characters", claim)
 	}
 	others := []string{
-		inv.ClaimOf(kind, "aw", "eb"), inv.ClaimOf(kind, "a", "web2"), inv.ClaimOf(schema.GroupKind{Kind: "Deployment"}, "a", "web"),
-		Inventory{Claim: "another claim of an owner"}.ClaimOf(kind, "a", "web"),
+		with(func(e *Entry) { e.Namespace, e.Name = "aw", "eb" }), with(func(e *Entry) { e.Name = "web2" }),
+		with(func(e *Entry) { e.GVK.Group = "" }), with(func(e *Entry) { e.GVK.Kind = "Pod" }),
+		with(func(e *Entry) { e.Child = "other" }), with(func(e *Entry) { e.Orphan = true }),
+		Inventory{Claim: "another claim of an owner", Owner: "owner-uid"}.ClaimOf(entry),
+		Inventory{Claim: testClaim, Owner: "another-uid"}.ClaimOf(entry),
 	}
 	for _, other := range others {
 		if other == claim {

@@ -31,10 +31,26 @@ type ledger struct {
 	coveredPlaces map[place]bool
 	// finalizes: the finalizer has to be there.
 	finalizes bool
+	// waiting are the places that are not looked at yet, by findWaiting.
+	waiting map[site]bool
 }
 
-// openLedger reads the metadata of an owner as the policy of that name has to.
-func openLedger(policy string, owner *unstructured.Unstructured) ledger {
+// openLedger reads the metadata of an owner as the program has to. Of a record that is not
+// believed there is nothing but the error, so that nothing is looked for because of it.
+func openLedger(program *policy.Program, owner *unstructured.Unstructured) ledger {
+	l := readLedger(program.Name, owner)
+	if l.err == nil {
+		l.err = believe(program, l.old)
+	}
+	if l.err != nil {
+		l.old = Inventory{}
+	}
+	l.old.Owner, l.old.Children = owner.GetUID(), program.Children
+	return l
+}
+
+// readLedger reads the metadata of an owner as the policy of that name has to.
+func readLedger(policy string, owner *unstructured.Unstructured) ledger {
 	l := ledger{text: text(field(owner.Object, "metadata", "annotations", v1alpha1.AnnotationChildren))}
 	finalizers, _ := field(owner.Object, "metadata", "finalizers").([]any)
 	l.finalizer = slices.Contains(finalizers, any(v1alpha1.FinalizerCleanup))
@@ -49,7 +65,7 @@ func openLedger(policy string, owner *unstructured.Unstructured) ledger {
 // that are, or may be, of the policy of that name: of a finalizer without a record, or
 // with one that cannot be read, nobody knows whose it is.
 func IsMarked(policy string, owner *unstructured.Unstructured) bool {
-	l := openLedger(policy, owner)
+	l := readLedger(policy, owner)
 	return l.isMarked()
 }
 

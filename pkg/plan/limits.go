@@ -19,6 +19,9 @@ const (
 	// maxInventory is how large the record of children may be: an object may have
 	// 256 KiB of annotations.
 	maxInventory = 192 << 10
+	// maxEntries is how many entries it may have: those of all objects that are wanted, and
+	// of as many that are not wanted any more.
+	maxEntries = 2 * MaxObjects
 )
 
 // size is what was rendered so far.

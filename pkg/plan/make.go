@@ -48,7 +48,7 @@ func Make(ctx context.Context, program *policy.Program, s Snapshot) *Plan {
 func newPlanner(ctx context.Context, program *policy.Program, s Snapshot) *planner {
 	return &planner{
 		program: program, specs: program.Children, part: "children", snapshot: s, scope: bind(ctx, program, s.Owner),
-		owner: s.Owner.GetUID(), namespace: s.Owner.GetNamespace(), ledger: openLedger(program.Name, s.Owner),
+		owner: s.Owner.GetUID(), namespace: s.Owner.GetNamespace(), ledger: openLedger(program, s.Owner),
 	}
 }
 

@@ -57,7 +57,7 @@ func (p *planner) match(c *child, it *item) bool {
 		p.act(c, it, Action{Verb: Create, Reason: "exists and is nobody's: it is adopted"})
 		return false
 	case !ours:
-		return it.block(NameConflict(found))
+		return it.block(NameConflict(found, p.claimant()))
 	case isDeleting(found):
 		it.advance("waiting for "+c.name(it)+" to be gone, to make it anew", "is being deleted")
 		it.state.State, it.state.Reason = Deleting, v1alpha1.ReasonDeleting
@@ -159,7 +159,10 @@ func (p *planner) act(c *child, it *item, a Action) {
 	}
 	switch it.tie {
 	case recorded:
-		a.Claim = p.claimOf(keyOfItem(c, it))
+		a.Claim = p.claimOf(c, it)
+		if e, ok := p.ledger.entry(keyOfItem(c, it)); ok && a.Verb == Create {
+			a.OlderClaims = p.ledger.old.Claims(e)
+		}
 	case merged:
 		a.Manager = p.mergeManager()
 	case ensured:

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,28 +30,87 @@ func hasController(obj *unstructured.Unstructured) bool {
 	return metav1.GetControllerOfNoCopy(obj) != nil
 }
 
+// Claimant is who wants a name that is taken.
+type Claimant struct {
+	// Policy is the name of the policy.
+	Policy string
+	// Owner is the uid of the owner that the child is for, and Namespace is the owner's.
+	// Both are empty for what the policy itself ensures; Namespace also for an owner
+	// without one.
+	Owner     types.UID
+	Namespace string
+	// Lives reports whether there is, or may be, an owner of that uid. Nil: nobody knows.
+	Lives func(owner types.UID) bool
+}
+
+// MaySee reports whether the claimant may be told who has an object. Whoever writes an
+// owner chooses the names of children, but need not be able to read in another namespace
+// than the owner's, nor what has none.
+func (c Claimant) MaySee(live *unstructured.Unstructured) bool {
+	return c.Owner == "" || live.GetNamespace() == c.Namespace
+}
+
 // NameConflict is the problem of a child whose name is taken by an object that
-// is not ours. It names the object and who owns it.
+// is not ours. It says whose the object is, as far as the claimant may see that, and what
+// to do.
 //
 // An object that is being deleted is only in the way for a while: mostly it was
 // the child of an owner that had the same name before.
-func NameConflict(live *unstructured.Unstructured) *Problem {
+func NameConflict(live *unstructured.Unstructured, by Claimant) *Problem {
 	if isDeleting(live) {
 		return &Problem{
 			Reason:  v1alpha1.ReasonDeleting,
 			Message: fmt.Sprintf("%s %q exists, is not ours, and is being deleted: waiting for it to be gone", live.GetKind(), live.GetName()),
 		}
 	}
-	owner := "it has no controller"
-	if ref := metav1.GetControllerOfNoCopy(live); ref != nil {
-		owner = fmt.Sprintf("its controller is %s %q (uid %s)", ref.Kind, ref.Name, ref.UID)
-	}
+	whose, advice := by.whose(live)
 	return &Problem{
 		Reason:   v1alpha1.ReasonNameConflict,
 		Terminal: true,
-		Message: fmt.Sprintf("%s %q exists and is not ours: %s; it is left as it is, delete or rename it",
-			live.GetKind(), live.GetName(), owner),
+		Message: fmt.Sprintf("%s %q exists and is not ours: %s; it is left as it is: %s",
+			live.GetKind(), live.GetName(), whose, advice),
 	}
+}
+
+// whose says whose an object is, and what to do about it. Labels are a hint there, no proof.
+func (c Claimant) whose(live *unstructured.Unstructured) (whose, advice string) {
+	labels := labelsOf(live)
+	maker, owner := labels.Get(v1alpha1.LabelPolicy), labels.Get(v1alpha1.LabelOwnerUID)
+	detail := func(format string, args ...any) string {
+		if c.MaySee(live) {
+			return fmt.Sprintf(format, args...)
+		}
+		return ""
+	}
+	const rename = "give the child another name"
+	ref := metav1.GetControllerOfNoCopy(live)
+	switch {
+	case ref != nil && c.MaySee(live):
+		return fmt.Sprintf("its controller is %s %q (uid %s)", ref.Kind, ref.Name, ref.UID), rename
+	case ref != nil:
+		return "it has a controller", rename
+	case maker != "" && maker != c.Policy:
+		return "it is labelled as made by " + cmp.Or(detail("policy %q", maker), "another policy"), rename
+	case maker == c.Policy && c.Owner != "" && owner != "" && owner != string(c.Owner):
+		return c.whoseOther(types.UID(owner), detail(" (uid %s)", owner))
+	case maker == c.Policy:
+		return "it has no controller, and its labels alone do not prove that it was made for this",
+			"delete or rename it, or set existing: Adopt"
+	}
+	return "it has no controller", "delete or rename it, or set existing: Adopt"
+}
+
+// whoseOther is whose for an object with the labels of another owner of the same policy.
+func (c Claimant) whoseOther(owner types.UID, detail string) (whose, advice string) {
+	const rename = "give the child a name that no other owner gives it"
+	labelled := "it is labelled as made by this policy for another owner" + detail
+	switch {
+	case c.Lives == nil:
+		return labelled, rename + "; if that owner is gone, existing: Adopt takes the object back"
+	case c.Lives(owner):
+		return labelled, rename
+	}
+	return labelled + " that is gone: this policy left it behind (onDelete: Orphan)", "existing: Adopt takes it back; or delete it"
 }
 
 // isServerMetadata says whether a field of metadata is the object's identity, or

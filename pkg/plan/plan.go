@@ -101,4 +101,7 @@ type ChildState struct {
 	// Desired is the object as the policy wants it, the same as in the child's
 	// action if it has one; nil while it cannot be rendered or is not wanted.
 	Desired *unstructured.Unstructured
+	// Dropped is what expressions gave for the object's metadata, and only Ambit sets, as
+	// in `label ambit.dev/policy`; nil for nothing. It is left out, and blocks nothing.
+	Dropped []string
 }

@@ -24,7 +24,6 @@ type leftover struct {
 	rank int
 	// merged: the object is not ours, but has fields of ours.
 	merged bool
-	claim  string
 }
 
 // prune plans the deletion of what is ours and no child wants: in reverse order of
@@ -102,7 +101,7 @@ func (p *planner) isPrunable(gvk schema.GroupVersionKind, obj *unstructured.Unst
 		return false
 	}
 	e, ok := p.ledger.entry(keyIn(gvk, obj))
-	return !ok || !p.isOrphan(e)
+	return !ok || !p.isLeft(e, obj)
 }
 
 // undecided returns a child of the kind that may want any object; nil if there is
@@ -137,9 +136,6 @@ func (p *planner) leave(gvk schema.GroupVersionKind, obj *unstructured.Unstructu
 		l.merged = e.Merged
 	} else if l.of != nil && l.of.OnDelete == v1alpha1.DeleteOrphan {
 		return
-	}
-	if !l.merged && !p.ensures && !IsOurs(obj, p.owner) {
-		l.claim = p.claimOf(keyIn(gvk, obj))
 	}
 	p.leftovers = append(p.leftovers, l)
 }

@@ -109,7 +109,7 @@ func (p *planner) remove(l *leftover) {
 	reason := "is no longer wanted: " + p.whyUnwanted(l)
 	a := Action{
 		Verb: Delete, GVK: l.gvk, Namespace: l.obj.GetNamespace(), Name: l.obj.GetName(),
-		UID: l.obj.GetUID(), ResourceVersion: l.obj.GetResourceVersion(), Reason: reason, Claim: l.claim, Ensured: p.ensures,
+		UID: l.obj.GetUID(), ResourceVersion: l.obj.GetResourceVersion(), Reason: reason, Ensured: p.ensures,
 	}
 	if l.merged {
 		a.Verb, a.Manager = Release, p.mergeManager()

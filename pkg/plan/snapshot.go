@@ -57,6 +57,10 @@ type Snapshot struct {
 	// known to stay whatever is applied, because the API server changes the value
 	// back. Such a difference is no action. May be nil.
 	Settled map[types.UID]string
+	// Unmanaged: the objects are not as the API server has them, but from files, in which
+	// managedFields are mostly left out. The claim on an object without any then counts by
+	// itself.
+	Unmanaged bool
 }
 
 // KeyOwner is the key in Snapshot.Problems of the owner's metadata.

@@ -86,6 +86,9 @@ func writeChildren(b *strings.Builder, children []ChildState) {
 			state += " " + c.Reason
 		}
 		fmt.Fprintf(b, "  %s: %s%s\n", title, state, suffix(c.Message))
+		if len(c.Dropped) > 0 {
+			fmt.Fprintf(b, "    left out, because only Ambit sets it: %s\n", strings.Join(c.Dropped, ", "))
+		}
 	}
 }
 

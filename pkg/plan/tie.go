@@ -43,17 +43,11 @@ func (p *planner) isOurs(kind schema.GroupVersionKind, obj *unstructured.Unstruc
 	if p.ensures {
 		return p.isEnsured(obj)
 	}
-	return IsOurs(obj, p.owner) || p.isClaimed(kind, obj)
-}
-
-// isClaimed says whether the inventory proves that an object is ours: it has the
-// object, and the object has the claim. A uid that is recorded has to be its own.
-func (p *planner) isClaimed(kind schema.GroupVersionKind, obj *unstructured.Unstructured) bool {
-	if len(p.ledger.old.Entries) == 0 {
-		return false
+	if IsOurs(obj, p.owner) {
+		return true
 	}
 	e, ok := p.ledger.entry(keyIn(kind, obj))
-	return ok && p.ledger.old.Proves(e, obj)
+	return ok && p.isClaimed(e, obj)
 }
 
 // isEntered says whether an object is the one that its entry in the inventory stands
@@ -62,16 +56,16 @@ func (p *planner) isEntered(e Entry, obj *unstructured.Unstructured) bool {
 	if e.Merged {
 		return obj.GetUID() == e.UID && hasFields(obj, p.mergeManager())
 	}
-	return p.isClaimed(e.GVK, obj)
+	return p.isClaimed(e, obj)
 }
 
-// claimOf returns the claim of an object, empty if there is none to be had.
-func (p *planner) claimOf(key ObjectKey) string {
-	inv := Inventory{Claim: p.claim()}
+// claimOf returns the claim of a wanted object, empty if there is none to be had.
+func (p *planner) claimOf(c *child, it *item) string {
+	inv := Inventory{Claim: p.claim(), Owner: p.owner}
 	if inv.Claim == "" {
 		return ""
 	}
-	return inv.ClaimOf(key.Kind, key.Namespace, key.Name)
+	return inv.claimOf(keyOfItem(c, it), Proof{c.ID, c.OnDelete == v1alpha1.DeleteOrphan})
 }
 
 // claim is that of the inventory, or a fresh one.
@@ -103,10 +97,20 @@ func hasFields(obj *unstructured.Unstructured, manager string) bool {
 	return false
 }
 
-// isEnsured says whether the policy itself has made an object.
+// isEnsured reports whether the policy itself has made an object: its field manager has
+// written so, and nobody controls it.
 func (p *planner) isEnsured(obj *unstructured.Unstructured) bool {
 	by := text(field(obj.Object, "metadata", "annotations", v1alpha1.AnnotationEnsuredBy))
-	return by == p.ensuredBy() && hasFields(obj, v1alpha1.FieldManager(p.program.Name))
+	return by == p.ensuredBy() && !hasController(obj) &&
+		WroteAnnotation(obj, v1alpha1.FieldManager(p.program.Name), v1alpha1.AnnotationEnsuredBy)
+}
+
+// claimant is who wants the names of the children.
+func (p *planner) claimant() Claimant {
+	if p.ensures {
+		return Claimant{Policy: p.program.Name}
+	}
+	return Claimant{Policy: p.program.Name, Owner: p.owner, Namespace: p.namespace}
 }
 
 func (p *planner) ensuredBy() string { return p.program.Namespace + "/" + p.program.Name }

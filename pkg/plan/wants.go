@@ -69,7 +69,11 @@ func (p *planner) wantItem(c *child, it *item) {
 }
 
 func (p *planner) wantEntries() {
+	p.findWaiting()
 	for _, e := range p.ledger.old.Entries {
+		if p.ledger.waits(e) || !p.matters(e) {
+			continue
+		}
 		w := Want{At: p.atOf(e), GVK: e.GVK}
 		if c := p.spec(w.Child); c != nil {
 			w.GVK = c.GVK

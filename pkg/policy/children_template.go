@@ -15,11 +15,6 @@ import (
 var notOurs = strings.Fields(`generateName uid resourceVersion generation creationTimestamp deletionTimestamp
 	deletionGracePeriodSeconds selfLink managedFields ownerReferences`)
 
-// isOurs says whether a label or an annotation is set by Ambit itself.
-func isOurs(key string) bool {
-	return strings.HasPrefix(key, v1alpha1.GroupVersion.Group+"/")
-}
-
 func (c *compiler) checkTemplate(n *yaml.Node, what string) {
 	if n == nil || n.Kind != yaml.MappingNode {
 		return
@@ -54,6 +49,7 @@ func (c *compiler) checkTemplateMetadata(n *yaml.Node, what string) {
 	c.checkNamespace(lookup(n, "namespace"), what+".namespace")
 	c.checkKeys(lookup(n, "labels"), "label")
 	c.checkKeys(lookup(n, "annotations"), "annotation")
+	c.checkFinalizers(lookup(n, "finalizers"))
 }
 
 func (c *compiler) checkNamespace(n *yaml.Node, what string) {
@@ -68,14 +64,27 @@ func (c *compiler) checkNamespace(n *yaml.Node, what string) {
 	}
 }
 
-// checkKeys refuses labels or annotations that are Ambit's own.
+// checkKeys refuses labels or annotations that are Ambit's own. What an expression gives is
+// dropped by the plan.
 func (c *compiler) checkKeys(n *yaml.Node, kind string) {
 	if n == nil || n.Kind != yaml.MappingNode {
 		return
 	}
 	pairs(n, func(key, _ *yaml.Node) {
-		if isOurs(key.Value) || kind == "label" && key.Value == v1alpha1.LabelManagedBy {
+		if v1alpha1.IsReservedKey(key.Value) || kind == "label" && key.Value == v1alpha1.LabelManagedBy {
 			c.at(key, "%s %s is set by Ambit itself", kind, key.Value)
 		}
 	})
+}
+
+// checkFinalizers refuses finalizers that are Ambit's own.
+func (c *compiler) checkFinalizers(n *yaml.Node) {
+	if n == nil || n.Kind != yaml.SequenceNode {
+		return
+	}
+	for _, finalizer := range n.Content {
+		if v1alpha1.IsReservedKey(finalizer.Value) {
+			c.at(finalizer, "finalizer %s is set by Ambit itself", finalizer.Value)
+		}
+	}
 }

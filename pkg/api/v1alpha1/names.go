@@ -1,6 +1,10 @@
 package v1alpha1
 
-import "k8s.io/apimachinery/pkg/types"
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+)
 
 // Labels and annotations that Ambit puts on children. They are an index for
 // finding children, never the proof that a child is ours: the proof is the uid
@@ -17,6 +21,10 @@ const (
 	ManagedBy = "ambit"
 )
 
+// IsReservedKey reports whether the key of a label or annotation, or a finalizer, is
+// Ambit's own: no template sets it.
+func IsReservedKey(key string) bool { return strings.HasPrefix(key, GroupVersion.Group+"/") }
+
 // AnnotationFields is on every child: a record of which fields the child had
 // when it was written last, by which the next writer tells a field that the
 // policy no longer has from one that the API server sets by default.
@@ -29,8 +37,9 @@ const AnnotationFields = "ambit.dev/fields"
 const AnnotationChildren = "ambit.dev/children"
 
 // AnnotationClaim is on a child that is tied to its owner by the owner's record: it
-// proves, together with the record, that the child was made for this owner even
-// where its uid could not be recorded any more.
+// proves, together with the record, that the child was made for this owner, and for
+// which child; and whether it is to be left behind. It counts only if the policy's own
+// field manager wrote it.
 const AnnotationClaim = "ambit.dev/claim"
 
 // AnnotationChild is on the objects of a child with forEach that keeps some of

@@ -15,7 +15,7 @@ import (
 // only for the object as it was read.
 func (a *Applier) adopt(ctx context.Context, w write, live *unstructured.Unstructured) Outcome {
 	if live.GetDeletionTimestamp() != nil {
-		return Outcome{Problem: plan.NameConflict(live)}
+		return Outcome{Problem: plan.NameConflict(live, w.claimant())}
 	}
 	if why := w.hindrance(live); why != "" {
 		return Outcome{Problem: &plan.Problem{Reason: v1alpha1.ReasonNameConflict, Terminal: true,
@@ -37,6 +37,12 @@ func (a *Applier) adopt(ctx context.Context, w write, live *unstructured.Unstruc
 // hindrance says why an object must not be adopted: it is somebody's. Empty if it
 // is nobody's.
 func (w write) hindrance(live *unstructured.Unstructured) string {
+	switch hidden := !w.claimant().MaySee(live); {
+	case hidden && len(live.GetOwnerReferences()) > 0:
+		return "it has an owner"
+	case hidden && (live.GetAnnotations()[v1alpha1.AnnotationEnsuredBy] != "" || otherPolicy(live, w.policy()) != ""):
+		return "another policy made it"
+	}
 	if ref := metav1.GetControllerOfNoCopy(live); ref != nil {
 		return fmt.Sprintf("its controller is %s %q (uid %s)", ref.Kind, ref.Name, ref.UID)
 	}
@@ -48,7 +54,7 @@ func (w write) hindrance(live *unstructured.Unstructured) string {
 	if by := live.GetAnnotations()[v1alpha1.AnnotationEnsuredBy]; by != "" {
 		return fmt.Sprintf("policy %q ensures it", by)
 	}
-	if other := otherPolicy(live, w.Object.GetLabels()[v1alpha1.LabelPolicy]); other != "" {
+	if other := otherPolicy(live, w.policy()); other != "" {
 		return fmt.Sprintf("policy %q made it", other)
 	}
 	return w.other(live)
@@ -61,6 +67,8 @@ func (w write) other(live *unstructured.Unstructured) string {
 	switch {
 	case owner == "" && live.GetAnnotations()[v1alpha1.AnnotationClaim] != "":
 		return "it was made for an owner that is not known, as its annotation " + v1alpha1.AnnotationClaim + " says"
+	case w.isOfAnother(live) && !w.claimant().MaySee(live):
+		return "it was made for another owner"
 	case w.isOfAnother(live):
 		return fmt.Sprintf("it was made for another owner (uid %s)", owner)
 	}

@@ -29,6 +29,9 @@ type Target struct {
 	Resource schema.GroupVersionResource
 	// OwnerUID is empty for what the policy ensures.
 	OwnerUID types.UID
+	// OwnerNamespace is the owner's, empty for one without. No message says who has an
+	// object anywhere else.
+	OwnerNamespace string
 	// Lives says whether there is, or may be, another owner of that uid for which a
 	// policy of this name made an object: such an object is not adopted. Nil: all of
 	// them live.

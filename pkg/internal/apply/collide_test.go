@@ -108,7 +108,7 @@ func (a *arena) doAs(t *testing.T, k kind, action plan.Action, client dynamic.In
 	}
 	applier := apply.Applier{Client: client, Manager: manager, Identity: ambit}
 	target := apply.Target{
-		Resource: k.gvr(), OwnerUID: ownerUID,
+		Resource: k.gvr(), OwnerUID: ownerUID, OwnerNamespace: action.Namespace,
 		Lives: func(owner types.UID) bool { return owner != deadUID },
 	}
 	if action.Ensured {

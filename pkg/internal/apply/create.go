@@ -41,7 +41,7 @@ func (a *Applier) resolveExisting(ctx context.Context, w write) Outcome {
 	case w.Adopt:
 		return a.adopt(ctx, w, live)
 	}
-	return Outcome{Problem: plan.NameConflict(live)}
+	return Outcome{Problem: plan.NameConflict(live, w.claimant())}
 }
 
 // meet is how a create ends that met an object with our proof. Another policy may

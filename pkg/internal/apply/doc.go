@@ -29,11 +29,13 @@
 //
 // What makes an object ours is the uid in its controller ownerReference, unless neither
 // label nor manager says that the policy made it: owners of built-in kinds control what
-// their own controllers make. Where there can be none, it is its claim, which only the
-// record on the owner can tell, as long as it was not made for another owner that lives,
-// of which ours is a copy; of what
-// the policy ensures, the policy's name on it together with fields of the policy's
-// manager. Neither of the last two holds against a controller.
+// their own controllers make. Where there can be none, it is its claim, which binds the
+// owner, as long as no label says that it was made for another owner that lives; of what
+// the policy ensures, the policy's name on it. Neither of these two holds against a
+// controller, nor where managedFields do not say that the policy's own manager wrote it.
+//
+// NameConflict says whose an object is only where the owner's author may be told: in the
+// owner's own namespace.
 //
 // What is left is an apply to an object of ours whose ownerReference is taken
 // away in the moment between: the apply puts it back.

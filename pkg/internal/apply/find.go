@@ -14,8 +14,7 @@ import (
 // such a one; else Problem.
 func (a *Applier) Find(ctx context.Context, record plan.Inventory, e plan.Entry, t Target) Outcome {
 	w := write{
-		Action: plan.Action{GVK: e.GVK, Namespace: e.Namespace, Name: e.Name,
-			Claim: record.ClaimOf(e.GVK.GroupKind(), e.Namespace, e.Name)},
+		Action: plan.Action{GVK: e.GVK, Namespace: e.Namespace, Name: e.Name},
 		Target: t, objects: a.Client.Resource(t.Resource).Namespace(e.Namespace),
 	}
 	live, err := w.objects.Get(ctx, e.Name, metav1.GetOptions{})
@@ -24,7 +23,9 @@ func (a *Applier) Find(ctx context.Context, record plan.Inventory, e plan.Entry,
 		return Outcome{}
 	case err != nil:
 		return a.refused(err, "get", w)
-	case !record.Proves(e, live) || !a.isOurs(live, w) || otherPolicy(live, record.Policy) != "" || plan.IsOurs(live, t.OwnerUID):
+	}
+	_, ours := record.Prove(e, live)
+	if !ours || w.isOfAnother(live) || otherPolicy(live, record.Policy) != "" || plan.IsOurs(live, t.OwnerUID) {
 		return Outcome{}
 	}
 	return Outcome{Object: live, Met: true}

@@ -8,11 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
 // isOurs says whether a live object carries the proof that the action asks for.
-// The claim and the mark of the policy prove nothing on an object that somebody
-// else controls.
+// The claim and the mark of the policy prove nothing where somebody else controls the
+// object, or where they were not written by the policy's own manager.
 func (a *Applier) isOurs(live *unstructured.Unstructured, w write) bool {
 	controller := metav1.GetControllerOfNoCopy(live)
 	foreign := controller != nil && (controller.UID != w.OwnerUID || w.OwnerUID == "")
@@ -21,11 +22,25 @@ func (a *Applier) isOurs(live *unstructured.Unstructured, w write) bool {
 		return false
 	case w.Ensured:
 		by := live.GetAnnotations()[v1alpha1.AnnotationEnsuredBy]
-		return by != "" && by == w.Object.GetAnnotations()[v1alpha1.AnnotationEnsuredBy] && manages(live, a.Manager)
+		return by != "" && by == w.Object.GetAnnotations()[v1alpha1.AnnotationEnsuredBy] &&
+			plan.WroteAnnotation(live, a.Manager, v1alpha1.AnnotationEnsuredBy)
 	case w.Claim != "":
-		return live.GetAnnotations()[v1alpha1.AnnotationClaim] == w.Claim && !w.isOfAnother(live)
+		claim := live.GetAnnotations()[v1alpha1.AnnotationClaim]
+		return (claim == w.Claim || slices.Contains(w.OlderClaims, claim)) && !w.isOfAnother(live) &&
+			plan.WroteAnnotation(live, a.Manager, v1alpha1.AnnotationClaim)
 	}
 	return controller != nil
+}
+
+// policy is the name of the policy that an object is made for.
+func (w write) policy() string { return w.Object.GetLabels()[v1alpha1.LabelPolicy] }
+
+// claimant is who wants the name of the action's object.
+func (w write) claimant() plan.Claimant {
+	if w.Ensured {
+		return plan.Claimant{Policy: w.policy()}
+	}
+	return plan.Claimant{Policy: w.policy(), Owner: w.OwnerUID, Namespace: w.OwnerNamespace, Lives: w.Lives}
 }
 
 // isOfAnother says whether an object was made for another owner that lives, or may.

@@ -21,8 +21,9 @@ const (
 var ties = []tie{byController, byRecord, byPolicy}
 
 var (
-	record  = plan.Inventory{Claim: "our random text, 32 bytes of it"}
-	another = plan.Inventory{Claim: "the random text of another owner"}
+	record  = plan.Inventory{Policy: policyName, Claim: "our random text, 32 bytes of it", Owner: ownerUID}
+	another = plan.Inventory{Policy: policyName, Claim: "the random text of another owner", Owner: otherUID}
+	copied  = plan.Inventory{Policy: policyName, Claim: record.Claim, Owner: otherUID}
 )
 
 const (
@@ -49,7 +50,7 @@ func bind(obj *unstructured.Unstructured, how tie) {
 }
 
 func claimOf(inv plan.Inventory, obj *unstructured.Unstructured, name string) string {
-	return inv.ClaimOf(obj.GroupVersionKind().GroupKind(), obj.GetNamespace(), name)
+	return inv.ClaimOf(plan.Entry{Child: "child", GVK: obj.GroupVersionKind(), Namespace: obj.GetNamespace(), Name: name})
 }
 
 func reference(uid types.UID, controller *bool) metav1.OwnerReference {
@@ -114,8 +115,16 @@ var shapes = map[string]shape{
 	"ByTheOwnersController": {reason: "owners of built-in kinds control what their own controllers make", ties: []tie{byController},
 		shape: []change{controlledBy(ownerUID)}, names: "has not made it"},
 	"CopiedRecord": {reason: "somebody copied an owner with its record: what that has is still the first one's", ties: []tie{byRecord},
-		shape: []change{bound, labels(policyName, otherUID)}, names: "has no controller"},
+		shape: []change{bound, labels(policyName, otherUID)}, manager: manager, names: "another owner"},
+	"CopiedSecret": {reason: "the claim of the owner whose record it was", ties: []tie{byRecord}, manager: manager,
+		shape: []change{bound, func(obj *unstructured.Unstructured, _ tie) {
+			annotate(obj, v1alpha1.AnnotationClaim, claimOf(copied, obj, obj.GetName()))
+		}}, names: "has no controller"},
 	"ForgedLabels": {reason: "labels are an index, not a proof", shape: []change{labels(policyName, ownerUID)}, names: "has no controller"},
+	"SmuggledClaim": {reason: "the right claim, that the policy merged for whoever writes the owner", ties: []tie{byRecord},
+		shape: []change{bound}, manager: v1alpha1.MergeManager(policyName, ownerUID), names: "has no controller"},
+	"WrittenClaim": {reason: "the right claim, that somebody wrote who knows it", ties: []tie{byRecord, byPolicy},
+		shape: []change{bound}, names: "has no controller"},
 	"SameContent": {reason: "all is as we want it but the proof", shape: []change{bound, unproven},
 		manager: manager, names: "has no controller"},
 	"ForgedReference": {reason: "an ownerReference that is not the controller's proves nothing", names: "has no controller",

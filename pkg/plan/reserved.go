@@ -1,0 +1,64 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+)
+
+// dropReserved takes out of rendered metadata what Ambit takes for its own sign: labels,
+// annotations and finalizers of ambit.dev, the label app.kubernetes.io/managed-by, and
+// ownerReferences. An expression gave them, and with that perhaps whoever writes owners;
+// what a template says itself is a mistake of the policy. It returns what it took out,
+// as in `label ambit.dev/policy`, sorted.
+func dropReserved(meta map[string]any, t tie) []string {
+	dropped := dropKeys(meta, "annotations", "annotation", v1alpha1.IsReservedKey)
+	dropped = append(dropped, dropFinalizers(meta)...)
+	dropped = append(dropped, dropKeys(meta, "labels", "label", func(key string) bool {
+		return v1alpha1.IsReservedKey(key) || t == merged && key == v1alpha1.LabelManagedBy // else it is set anyway
+	})...)
+	if _, has := meta["ownerReferences"]; has {
+		delete(meta, "ownerReferences")
+		dropped = append(dropped, "ownerReferences")
+	}
+	return dropped
+}
+
+// dropKeys takes keys out of a map of the metadata, and the map if nothing is left.
+func dropKeys(meta map[string]any, part, what string, reserved func(key string) bool) []string {
+	values, _ := meta[part].(map[string]any)
+	var dropped []string
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if reserved(key) {
+			delete(values, key)
+			dropped = append(dropped, what+" "+shorten(key, mostName))
+		}
+	}
+	if len(values) == 0 && len(dropped) > 0 {
+		delete(meta, part)
+	}
+	return dropped
+}
+
+func dropFinalizers(meta map[string]any) []string {
+	list, _ := meta["finalizers"].([]any)
+	var dropped []string
+	kept := slices.DeleteFunc(slices.Clone(list), func(f any) bool {
+		name := text(f)
+		if v1alpha1.IsReservedKey(name) {
+			dropped = append(dropped, "finalizer "+shorten(name, mostName))
+		}
+		return v1alpha1.IsReservedKey(name)
+	})
+	switch {
+	case len(dropped) == 0:
+		return nil
+	case len(kept) == 0:
+		delete(meta, "finalizers")
+	default:
+		meta["finalizers"] = kept
+	}
+	slices.Sort(dropped)
+	return dropped
+}
