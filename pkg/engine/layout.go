@@ -119,7 +119,9 @@ func (l *layout) findSpots(wants []plan.Want) {
 // will do, as long as there is no better one.
 func (l *layout) findKind(gvk schema.GroupVersionKind, removes bool) (kind, *plan.Problem) {
 	found, problem := l.kindFor(l.name, gvk)
-	l.s.kinds[gvk] = found
+	if problem == nil || problem.Reason != v1alpha1.ReasonLimitExceeded { // else it is not looked up
+		l.s.kinds[gvk] = found
+	}
 	if problem != nil {
 		l.s.complete = false
 		if removes && found.resource.Resource != "" {

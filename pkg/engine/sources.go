@@ -118,7 +118,7 @@ func isSameWant(a, b plan.Want) bool {
 
 // kindOf finds the resource of a kind.
 func (op *operator) kindOf(gvk schema.GroupVersionKind) (kind, *plan.Problem) {
-	found, ok, err := op.engine.kinds.lookup(gvk)
+	found, ok, err := op.engine.kinds.lookupFor(gvk, !op.named[gvk])
 	var other *otherVersion
 	switch {
 	case ok:
