@@ -62,6 +62,7 @@ func (p *pass) layOut(ctx context.Context, shared bool, home *rights) (*sources,
 		l.scope = plan.Bind(ctx, p.program, p.owner)
 		l.findLooks(ctx)
 	}
+	l.bound()
 	p.use(l.name, l.uses)
 	if wait := l.weigh(); wait > 0 {
 		return nil, wait
