@@ -89,6 +89,15 @@ func (k *kinds) isKnown(gvk schema.GroupVersionKind) bool {
 	return known
 }
 
+// isAnswered reports whether it is known how a kind is served, or that it is not.
+func (k *kinds) isAnswered(gvk schema.GroupVersionKind) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	_, known := k.known[gvk]
+	of := k.wanted[gvk]
+	return known || of != nil && isUnserved(of.err)
+}
+
 // anyWanted says whether there are kinds that are looked up until they are known.
 func (k *kinds) anyWanted() bool {
 	k.mu.Lock()

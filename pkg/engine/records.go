@@ -27,8 +27,8 @@ type recorded struct {
 	mu      sync.Mutex // guards what is below
 	byOwner map[types.NamespacedName]kindSet
 	owners  map[schema.GroupVersionKind]int // how many have it; never 0
-	// searched are those of owners that were not known when the owner came to need them, by
-	// owner: no more than the limits allow.
+	// searched are those that wait for the first answer of the API server, by owner: no more
+	// than the limits allow.
 	searched map[types.NamespacedName]kindSet
 }
 
@@ -37,20 +37,19 @@ type kindSet map[schema.GroupVersionKind]bool
 // add notes that an owner needs a kind. It returns false if the kind has to be looked up,
 // and that would be more than the owner, or the policy, may have looked up at a time. Of
 // the policy's share the owner that has the most makes room for one that has less: gone is
-// what nobody needs any more then.
-func (r *recorded) add(owner types.NamespacedName, gvk schema.GroupVersionKind, known bool) (gone []schema.GroupVersionKind, ok bool) {
+// what nobody needs any more then. answered reports of a kind whether it is known how it is
+// served; it is called with mu held.
+func (r *recorded) add(owner types.NamespacedName, gvk schema.GroupVersionKind, answered func(schema.GroupVersionKind) bool) (gone []schema.GroupVersionKind, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.byOwner == nil {
 		r.byOwner, r.owners, r.searched = map[types.NamespacedName]kindSet{}, map[schema.GroupVersionKind]int{}, map[types.NamespacedName]kindSet{}
 	}
 	if r.byOwner[owner][gvk] {
-		if known {
-			r.stopSearchLocked(owner, gvk)
-		}
 		return nil, true
 	}
-	if !known {
+	if !answered(gvk) {
+		r.endSearchesLocked(answered)
 		if gone, ok = r.roomLocked(owner); !ok {
 			return nil, false
 		}
@@ -105,6 +104,17 @@ func (r *recorded) dropLocked(owner types.NamespacedName, gvk schema.GroupVersio
 	return gone
 }
 
+// endSearchesLocked makes room for others where there is an answer. The caller holds mu.
+func (r *recorded) endSearchesLocked(answered func(schema.GroupVersionKind) bool) {
+	for owner, kinds := range r.searched {
+		for gvk := range kinds {
+			if answered(gvk) {
+				r.stopSearchLocked(owner, gvk)
+			}
+		}
+	}
+}
+
 func (r *recorded) stopSearchLocked(owner types.NamespacedName, gvk schema.GroupVersionKind) {
 	if delete(r.searched[owner], gvk); len(r.searched[owner]) == 0 {
 		delete(r.searched, owner)
@@ -152,7 +162,7 @@ func (op *operator) meet(owner types.NamespacedName, gvk schema.GroupVersionKind
 	if op.named[gvk] {
 		return true
 	}
-	gone, ok := op.recorded.add(owner, gvk, op.engine.kinds.isKnown(gvk))
+	gone, ok := op.recorded.add(owner, gvk, op.engine.kinds.isAnswered)
 	op.engine.unwant(gone)
 	return ok
 }
@@ -169,7 +179,7 @@ func (op *operator) kindFor(owner types.NamespacedName, gvk schema.GroupVersionK
 // looked up at a time.
 func tooManyKinds() *plan.Problem {
 	return &plan.Problem{Reason: v1alpha1.ReasonLimitExceeded, Terminal: true, Message: fmt.Sprintf(
-		"the annotation %s names more kinds that the policy does not have than are looked up at a time: %d for an owner, %d for the policy; the rest waits until these are found or gone",
+		"the annotation %s names more kinds that the policy does not have than are looked up at a time: %d for an owner, %d for the policy; the rest waits until there is an answer",
 		v1alpha1.AnnotationChildren, ownerRecordKinds, policyRecordKinds)}
 }
 

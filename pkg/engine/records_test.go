@@ -100,6 +100,13 @@ func TestRecordedKindsAreBounded(t *testing.T) {
 	if n := admitted("Victim", 3); n != 3 || len(e.kinds.wanted) > policyRecordKinds {
 		t.Errorf("later the owner that names three has %d looked up, of %d", n, len(e.kinds.wanted))
 	}
+	for range 3000 / ownerRecordKinds {
+		e.kinds.lookupAll(t.Context())
+		admitted("A", 3000)
+	}
+	if n := admitted("A", 3000); n < 3000-ownerRecordKinds {
+		t.Errorf("after all answers an owner has had %d looked up", n)
+	}
 	op.partAll(name("A"))
 	if n := admitted("E", 3000); n < policyRecordKinds/5 {
 		t.Errorf("there is room again, and an owner has %d looked up", n)
