@@ -23,6 +23,17 @@ type Place struct {
 	Namespace string
 }
 
+// Payer is on whose account requests about a place are sent. Where there is more to ask
+// than may be sent, requests take turns: first between the groups, then between the names
+// of a group. It is comparable, and says nothing to this package.
+type Payer struct {
+	// Group is such as a policy.
+	Group string
+	// Name is such as an owner. Empty is what the group needs for itself: it goes before
+	// the names, but for every eighth request.
+	Name string
+}
+
 // Decision is what is known of an access.
 type Decision string
 

@@ -10,6 +10,8 @@
 //     minute where RBAC objects are watched.
 //   - In no second are more requests sent than the ceiling, for all places together.
 //     Routine probes wait when there is more to ask; hints and first reviews go first.
+//     Who has little to ask waits for a turn of each of those who have more, and not for
+//     all that these have to ask (Payer).
 //   - A review that fails changes nothing: what was known stays.
 //   - A place that nobody keeps any more is forgotten wholly, and there is no
 //     goroutine for a place.
@@ -46,8 +48,8 @@
 //
 // # How it is paced
 //
-// One goroutine, that of Reviewer.Start, owns the pace: a schedule of places by class
-// and time, the times of the last requests of all, and of each place. It tells the
+// One goroutine, that of Reviewer.Start, owns the pace: a schedule of places by class,
+// payer and time, the times of the last requests of all, and of each place. It tells the
 // subscribers too. A request has a goroutine while it is under way, a few at a time,
 // one of a place. All state is guarded by one mutex, which is held over no request
 // and no call to a subscriber.

@@ -9,15 +9,15 @@ import (
 func TestHintsAreStaged(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		b.server.grant(team, all...)
-		b.reviewer.Keep(newListener(), team, all)
+		b.reviewer.Keep(newListener(), team, all, Payer{})
 		other := Place{Identity: "other", Namespace: "team"}
 		b.server.grant(other, all...)
-		b.reviewer.Keep(newListener(), other, all)
+		b.reviewer.Keep(newListener(), other, all, Payer{})
 		elsewhere := Place{Namespace: "elsewhere"}
-		b.reviewer.Keep(newListener(), everywhere, all)
+		b.reviewer.Keep(newListener(), everywhere, all, Payer{})
 		b.server.grant(everywhere, all...)
 		b.server.grant(elsewhere, all...)
-		b.reviewer.Keep(newListener(), elsewhere, all)
+		b.reviewer.Keep(newListener(), elsewhere, all, Payer{})
 		b.pass(10 * time.Second)
 		n := b.server.count()
 		b.reviewer.Suspect("team")
@@ -35,7 +35,7 @@ func TestHintEndsWithAChange(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		sub := newListener()
 		b.server.grant(team, all...)
-		b.reviewer.Keep(sub, team, all)
+		b.reviewer.Keep(sub, team, all, Payer{})
 		b.pass(10 * time.Second)
 		n := b.server.count()
 		sub.take()
@@ -56,7 +56,7 @@ func TestHintEndsWithAChange(t *testing.T) {
 func TestHintOfSeveralChanges(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		b.server.grant(team, list, watching)
-		b.reviewer.Keep(newListener(), team, all)
+		b.reviewer.Keep(newListener(), team, all, Payer{})
 		b.pass(10 * time.Second)
 		b.reviewer.Suspect("team")
 		b.reviewer.Suspect("team")
@@ -74,7 +74,7 @@ func TestHintOfSeveralChanges(t *testing.T) {
 func TestHintAfterAnother(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		b.server.grant(team, list, watching)
-		b.reviewer.Keep(newListener(), team, all)
+		b.reviewer.Keep(newListener(), team, all, Payer{})
 		b.pass(10 * time.Second)
 		b.reviewer.Suspect("team")
 		b.pass(50 * time.Millisecond)
@@ -95,12 +95,12 @@ func TestHintAndFirstAnswer(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		b.server.grant(team, all...)
 		sub := newListener()
-		b.reviewer.Keep(sub, team, []Access{list, watching})
+		b.reviewer.Keep(sub, team, []Access{list, watching}, Payer{})
 		b.pass(10 * time.Second)
 		b.server.set(func() { b.server.delay = func(Place) time.Duration { return 50 * time.Millisecond } })
 		b.reviewer.Suspect("team")
 		b.pass(40 * time.Millisecond)
-		b.reviewer.Keep(sub, team, all) // while the probe is on its way
+		b.reviewer.Keep(sub, team, all, Payer{}) // while the probe is on its way
 		b.pass(60 * time.Millisecond)
 		expect(b, "known for the first time", Allowed, b.reviewer.Decide(team, create))
 		b.server.revoke(team, list)
@@ -112,7 +112,7 @@ func TestHintAndFirstAnswer(t *testing.T) {
 func TestHintsAreCoalesced(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		b.server.grant(team, all...)
-		b.reviewer.Keep(newListener(), team, all)
+		b.reviewer.Keep(newListener(), team, all, Payer{})
 		b.pass(time.Second)
 		n := b.server.count()
 		for range 1000 {
@@ -133,10 +133,10 @@ func TestHintsOfAllNamespaces(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		for i := range 100 {
 			b.server.grant(Place{Namespace: fmt.Sprint(i)}, all...)
-			b.reviewer.Keep(newListener(), Place{Namespace: fmt.Sprint(i)}, all)
+			b.reviewer.Keep(newListener(), Place{Namespace: fmt.Sprint(i)}, all, Payer{})
 		}
 		b.server.grant(everywhere, list)
-		b.reviewer.Keep(newListener(), everywhere, []Access{list})
+		b.reviewer.Keep(newListener(), everywhere, []Access{list}, Payer{})
 		b.pass(time.Minute)
 		n := b.server.count()
 		b.reviewer.Suspect("")
@@ -165,9 +165,9 @@ func TestRoutineIsNotStarved(t *testing.T) {
 		for i := range 40 {
 			at := Place{Namespace: fmt.Sprint(i)}
 			b.server.grant(at, all...)
-			b.reviewer.Keep(newListener(), at, all)
+			b.reviewer.Keep(newListener(), at, all, Payer{})
 		}
-		b.reviewer.Keep(newListener(), team, all)
+		b.reviewer.Keep(newListener(), team, all, Payer{})
 		b.pass(10 * time.Second)
 		b.server.grant(team, all...)
 		for range 300 { // hints enough to use up the ceiling
@@ -182,7 +182,7 @@ func TestRoutineIsNotStarved(t *testing.T) {
 
 func TestTriggeredChanges(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
-		b.reviewer.Keep(newListener(), team, all)
+		b.reviewer.Keep(newListener(), team, all, Payer{})
 		b.pass(20 * time.Second)
 		b.reviewer.Triggered(true)
 		n := b.server.count()

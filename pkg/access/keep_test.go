@@ -12,14 +12,14 @@ import (
 func TestForget(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		one, two := newListener(), newListener()
-		b.reviewer.Keep(one, team, all)
-		b.reviewer.Keep(two, team, []Access{list})
+		b.reviewer.Keep(one, team, all, Payer{})
+		b.reviewer.Keep(two, team, []Access{list}, Payer{})
 		b.pass(10 * time.Second)
 		first := b.reviewer.State(team).Generation
-		b.reviewer.Keep(one, team, nil)
+		b.reviewer.Keep(one, team, nil, Payer{})
 		b.pass(time.Second)
 		expect(b, "the other still keeps it", Denied, b.reviewer.Decide(team, list))
-		b.reviewer.Keep(two, team, nil)
+		b.reviewer.Keep(two, team, nil, Payer{})
 		expect(b, "places", 0, len(b.reviewer.places))
 		expect(b, "state", State{}, b.reviewer.State(team))
 		expect(b, "decision", Unknown, b.reviewer.Decide(team, list))
@@ -31,7 +31,7 @@ func TestForget(t *testing.T) {
 		b.pass(time.Hour)
 		expect(b, "requests", n, b.server.count())
 		expect(b, "told", map[Place]int{}, one.take())
-		b.reviewer.Keep(one, team, all)
+		b.reviewer.Keep(one, team, all, Payer{})
 		b.pass(time.Millisecond)
 		if again := b.reviewer.State(team).Generation; again <= first {
 			b.Errorf("generation %d after %d", again, first)
@@ -43,9 +43,9 @@ func TestForgetUnderWay(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		b.server.delay = func(Place) time.Duration { return time.Second }
 		sub := newListener()
-		b.reviewer.Keep(sub, team, all)
+		b.reviewer.Keep(sub, team, all, Payer{})
 		b.pass(500 * time.Millisecond)
-		b.reviewer.Keep(sub, team, nil)
+		b.reviewer.Keep(sub, team, nil, Payer{})
 		b.pass(time.Minute)
 		expect(b, "requests", 1, b.server.count())
 		expect(b, "told", map[Place]int{}, sub.take())
@@ -74,10 +74,10 @@ func TestKeepMore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, Options{}, func(b *bench) {
 				b.server.grant(c.place, c.grant...)
-				b.reviewer.Keep(newListener(), c.place, all)
+				b.reviewer.Keep(newListener(), c.place, all, Payer{})
 				b.pass(c.after)
 				n := b.server.count()
-				b.reviewer.Keep(newListener(), c.place, []Access{c.more})
+				b.reviewer.Keep(newListener(), c.place, []Access{c.more}, Payer{})
 				expect(b, c.reason, c.known, b.reviewer.State(c.place).Reviewed)
 				b.pass(time.Millisecond)
 				expect(b, c.reason, c.requests, len(b.server.since(n)))
@@ -94,7 +94,7 @@ func TestKeepManyWhileUnderWay(t *testing.T) {
 		subs := []*listener{}
 		for _, a := range all {
 			subs = append(subs, newListener())
-			b.reviewer.Keep(subs[len(subs)-1], team, []Access{a})
+			b.reviewer.Keep(subs[len(subs)-1], team, []Access{a}, Payer{})
 			b.pass(time.Millisecond)
 		}
 		b.pass(time.Second)
@@ -111,11 +111,11 @@ func TestReleaseEndsTheWait(t *testing.T) {
 	inBubble(t, Options{Ceiling: 1}, func(b *bench) {
 		b.server.incomplete[everywhere] = true
 		one, two := newListener(), newListener()
-		b.reviewer.Keep(one, everywhere, []Access{list})
-		b.reviewer.Keep(two, everywhere, []Access{watching})
+		b.reviewer.Keep(one, everywhere, []Access{list}, Payer{})
+		b.reviewer.Keep(two, everywhere, []Access{watching}, Payer{})
 		b.pass(1050 * time.Millisecond)
 		expect(b, "reviewed", false, b.reviewer.State(everywhere).Reviewed)
-		b.reviewer.Keep(two, everywhere, nil)
+		b.reviewer.Keep(two, everywhere, nil, Payer{})
 		b.pass(time.Millisecond)
 		expect(b, "reviewed", true, b.reviewer.State(everywhere).Reviewed)
 		expect(b, "told", map[Place]int{everywhere: 1}, one.take())
@@ -131,10 +131,10 @@ func TestSlowPlacesHoldUpNobody(t *testing.T) {
 			return 0
 		}
 		for i := range together - 1 {
-			b.reviewer.Keep(newListener(), Place{"slow", fmt.Sprint(i)}, all)
+			b.reviewer.Keep(newListener(), Place{"slow", fmt.Sprint(i)}, all, Payer{})
 		}
 		b.pass(time.Second)
-		b.reviewer.Keep(newListener(), team, all)
+		b.reviewer.Keep(newListener(), team, all, Payer{})
 		b.pass(time.Second)
 		expect(b, "reviewed", true, b.reviewer.State(team).Reviewed)
 		b.pass(9 * time.Second)
@@ -152,7 +152,7 @@ func TestManyPlacesAreIdle(t *testing.T) {
 		for i := range 500 {
 			at := Place{Namespace: fmt.Sprint(i)}
 			b.server.grant(at, all...)
-			b.reviewer.Keep(sub, at, all)
+			b.reviewer.Keep(sub, at, all, Payer{})
 		}
 		b.pass(time.Minute)
 		expect(b, "requests", 500, b.server.count())
@@ -173,7 +173,7 @@ func TestNoClient(t *testing.T) {
 		r := New(Options{Reviews: func(string) (Reviews, error) { return nil, errors.New("no such identity") }})
 		ended := make(chan error)
 		go func() { ended <- r.Start(t.Context()) }()
-		r.Keep(newListener(), team, all)
+		r.Keep(newListener(), team, all, Payer{})
 		time.Sleep(time.Minute)
 		expect(t, "state", State{}, r.State(team))
 		expect(t, "requests", uint64(0), r.Probes())
@@ -194,7 +194,7 @@ func TestNames(t *testing.T) {
 		a := list
 		a.Name = "a"
 		b.server.grant(team, a)
-		b.reviewer.Keep(newListener(), team, []Access{list, a})
+		b.reviewer.Keep(newListener(), team, []Access{list, a}, Payer{})
 		b.pass(time.Millisecond)
 		expect(b, "without a name", Unknown, b.reviewer.Decide(team, list))
 		expect(b, "with it", Allowed, b.reviewer.Decide(team, a))

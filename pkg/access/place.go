@@ -27,7 +27,7 @@ type fact struct {
 type place struct {
 	Place
 	owner *Reviewer
-	subs  map[Subscriber][]Access // what each keeps; the slices are the callers'
+	subs  map[Subscriber]kept
 	index map[Access]*fact
 	facts []*fact // those of index, in the order they came
 
@@ -65,20 +65,27 @@ type place struct {
 	// Of schedule.
 	class class
 	due   time.Time
-	slot  int // -1: not there
+	payer Payer
+	slot  int // of the payer's line; -1: not there
 	gone  bool
+}
+
+// kept is what a subscriber keeps of a place. The slice is the caller's.
+type kept struct {
+	accesses []Access
+	payer    Payer
 }
 
 func newPlace(owner *Reviewer, at Place) *place {
 	return &place{
 		Place: at, owner: owner, slot: -1,
-		subs: map[Subscriber][]Access{}, index: map[Access]*fact{},
+		subs: map[Subscriber]kept{}, index: map[Access]*fact{},
 	}
 }
 
 // keep replaces what a subscriber keeps.
-func (p *place) keep(sub Subscriber, accesses []Access, now time.Time) {
-	before := p.subs[sub]
+func (p *place) keep(sub Subscriber, accesses []Access, payer Payer, now time.Time) {
+	before := p.subs[sub].accesses
 	for _, a := range accesses {
 		p.fact(a, now).keeps++
 	}
@@ -88,7 +95,7 @@ func (p *place) keep(sub Subscriber, accesses []Access, now time.Time) {
 			p.drop(f)
 		}
 	}
-	if p.subs[sub] = accesses; len(accesses) == 0 {
+	if p.subs[sub] = (kept{accesses, payer}); len(accesses) == 0 {
 		delete(p.subs, sub)
 	}
 }

@@ -168,7 +168,7 @@ func (f *flapping) keep(v *viewer, at Place) {
 	if v.kept[at] = accesses; len(accesses) == 0 {
 		delete(v.kept, at)
 	}
-	f.reviewer.Keep(v, at, accesses)
+	f.reviewer.Keep(v, at, accesses, Payer{})
 	v.look(at)
 }
 
@@ -200,7 +200,7 @@ func (f *flapping) check() {
 	}
 	for _, at := range universePlaces() {
 		for _, v := range f.subs {
-			f.reviewer.Keep(v, at, nil)
+			f.reviewer.Keep(v, at, nil, Payer{})
 		}
 	}
 	expect(f, "places", 0, len(f.reviewer.places))

@@ -60,7 +60,7 @@ func TestRefused(t *testing.T) {
 			inBubble(t, Options{}, func(b *bench) {
 				b.server.grant(c.place, all...)
 				sub := newListener()
-				b.reviewer.Keep(sub, c.place, c.kept)
+				b.reviewer.Keep(sub, c.place, c.kept, Payer{})
 				b.pass(time.Minute)
 				sub.take()
 				if c.change != nil {
@@ -86,7 +86,7 @@ func TestRefused(t *testing.T) {
 func TestRefusedThatAgrees(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		sub := newListener()
-		b.reviewer.Keep(sub, team, all)
+		b.reviewer.Keep(sub, team, all, Payer{})
 		b.pass(30 * time.Second)
 		sub.take()
 		n := b.server.count()
@@ -109,7 +109,7 @@ func TestRefusedWithANameIsForgotten(t *testing.T) {
 		name.Name = "a"
 		b.server.grant(team, all...)
 		b.server.set(func() { put(b.server.forbidden, team, []Access{name}, true) })
-		b.reviewer.Keep(newListener(), team, all)
+		b.reviewer.Keep(newListener(), team, all, Payer{})
 		b.pass(time.Second)
 		n := b.server.count()
 		for range 60 {
@@ -131,7 +131,7 @@ func TestRefusedWithANameIsForgotten(t *testing.T) {
 func TestRefusedForAnotherReason(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		b.server.grant(team, all...)
-		b.reviewer.Keep(newListener(), team, all)
+		b.reviewer.Keep(newListener(), team, all, Payer{})
 		b.pass(time.Second)
 		n := b.server.count()
 		for range 1000 { // a quota, and many owners
@@ -151,7 +151,7 @@ func TestRefusedForAnotherReason(t *testing.T) {
 func TestContradictionIsFollowed(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		b.server.grant(team, all...)
-		b.reviewer.Keep(newListener(), team, all)
+		b.reviewer.Keep(newListener(), team, all, Payer{})
 		b.server.set(func() { put(b.server.forbidden, team, all[:1], true) })
 		b.pass(time.Second)
 		b.reviewer.Refused(team, list)
@@ -176,7 +176,7 @@ func TestRulesThatDoNotShowAll(t *testing.T) {
 		b.server.incomplete[team] = true
 		b.server.grant(team, list)
 		b.server.set(func() { put(b.server.hidden, team, []Access{watching}, true) })
-		b.reviewer.Keep(newListener(), team, all)
+		b.reviewer.Keep(newListener(), team, all, Payer{})
 		b.pass(time.Millisecond)
 		expect(b, "rules, and what they do not allow", 3, b.server.count())
 		expect(b, "hidden", Allowed, b.reviewer.Decide(team, watching))
@@ -206,7 +206,7 @@ func TestIdentityRefused(t *testing.T) {
 				inBubble(t, Options{}, func(b *bench) {
 					b.server.grant(at, all...)
 					sub := newListener()
-					b.reviewer.Keep(sub, at, all)
+					b.reviewer.Keep(sub, at, all, Payer{})
 					b.pass(time.Second)
 					sub.take()
 					b.server.set(func() { b.server.err = err })
@@ -239,7 +239,7 @@ func TestFailedReviews(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		b.server.grant(team, list)
 		sub := newListener()
-		b.reviewer.Keep(sub, team, all)
+		b.reviewer.Keep(sub, team, all, Payer{})
 		b.pass(500 * time.Millisecond)
 		before := b.reviewer.State(team)
 		sub.take()
@@ -265,7 +265,7 @@ func TestFirstReviewFails(t *testing.T) {
 		b.server.set(func() { b.server.err = errBusy })
 		for _, at := range []Place{team, everywhere} {
 			b.server.grant(at, all...)
-			b.reviewer.Keep(newListener(), at, all)
+			b.reviewer.Keep(newListener(), at, all, Payer{})
 		}
 		b.pass(10 * time.Second)
 		expect(b, "no answer", State{}, b.reviewer.State(team))

@@ -67,20 +67,21 @@ func New(o Options) *Reviewer {
 
 // Keep declares what a subscriber wants to know of one place, instead of what it
 // declared for that place before; no accesses releases it. A place that nobody keeps
-// is forgotten wholly. What is not answered by what is known is asked at once.
-// accesses is kept: nobody may change it afterwards.
-func (r *Reviewer) Keep(sub Subscriber, at Place, accesses []Access) {
+// is forgotten wholly. What is not answered by what is known is asked at once. payer is
+// on whose account; a place that several subscribers keep is on that of the payer who has
+// least to ask. accesses is kept: nobody may change it afterwards.
+func (r *Reviewer) Keep(sub Subscriber, at Place, accesses []Access, payer Payer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.places[at]
-	if p == nil && len(accesses) == 0 || p != nil && slices.Equal(p.subs[sub], accesses) {
+	if p == nil && len(accesses) == 0 || p != nil && slices.Equal(p.subs[sub].accesses, accesses) && (len(accesses) == 0 || p.subs[sub].payer == payer) {
 		return
 	}
 	if p == nil {
 		p = newPlace(r, at)
 		r.places[at] = p
 	}
-	p.keep(sub, accesses, r.clock.Now())
+	p.keep(sub, accesses, payer, r.clock.Now())
 	if len(p.subs) == 0 {
 		r.schedule.remove(p)
 		delete(r.places, at)

@@ -10,7 +10,7 @@ func TestReviewOfNamespace(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		b.server.grant(team, list)
 		sub := newListener()
-		b.reviewer.Keep(sub, team, all)
+		b.reviewer.Keep(sub, team, all, Payer{})
 		expect(b, "before", Unknown, b.reviewer.Decide(team, list))
 		expect(b, "before", State{}, b.reviewer.State(team))
 		b.pass(time.Millisecond)
@@ -32,7 +32,7 @@ func TestReviewEverywhere(t *testing.T) {
 		b.server.grant(everywhere, list, watching, one)
 		b.server.grant(Place{Namespace: "x"}, create)
 		sub := newListener()
-		b.reviewer.Keep(sub, everywhere, append([]Access{named, one}, all...))
+		b.reviewer.Keep(sub, everywhere, append([]Access{named, one}, all...), Payer{})
 		b.pass(time.Millisecond)
 		expect(b, "the rules, and what depends on a name", 2, b.server.count())
 		expect(b, "granted", Allowed, b.reviewer.Decide(everywhere, watching))
@@ -52,7 +52,7 @@ func TestReviewEverywhere(t *testing.T) {
 func TestQuietWhileAllowed(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		b.server.grant(team, all...)
-		b.reviewer.Keep(newListener(), team, all)
+		b.reviewer.Keep(newListener(), team, all, Payer{})
 		b.pass(time.Hour)
 		expect(b, "requests", 1, b.server.count())
 	})
@@ -83,7 +83,7 @@ func TestPaceWhileDenied(t *testing.T) {
 				}
 				b.server.incomplete[c.place] = c.incomplete
 				b.reviewer.Triggered(c.triggered)
-				b.reviewer.Keep(newListener(), c.place, all)
+				b.reviewer.Keep(newListener(), c.place, all, Payer{})
 				b.pass(5*time.Minute + 500*time.Millisecond)
 				probes := b.server.since(0)
 				if c.incomplete {
@@ -110,7 +110,7 @@ func TestGrantIsNoticed(t *testing.T) {
 		t.Run(fmt.Sprintf("%q", at.Namespace), func(t *testing.T) {
 			inBubble(t, Options{}, func(b *bench) {
 				sub := newListener()
-				b.reviewer.Keep(sub, at, all)
+				b.reviewer.Keep(sub, at, all, Payer{})
 				b.pass(20 * time.Second)
 				sub.take()
 				before := b.reviewer.State(at)
@@ -138,7 +138,7 @@ func TestCeiling(t *testing.T) {
 		sub := newListener()
 		const places = 300
 		for i := range places {
-			b.reviewer.Keep(sub, Place{Namespace: fmt.Sprint(i)}, all)
+			b.reviewer.Keep(sub, Place{Namespace: fmt.Sprint(i)}, all, Payer{})
 		}
 		b.pass(time.Minute)
 		last := map[Place]time.Duration{}
@@ -162,7 +162,7 @@ func TestCeiling(t *testing.T) {
 		b.pass(150 * time.Millisecond)
 		expect(b, "after a hint", Allowed, b.reviewer.Decide(at, list))
 		// So does a new place.
-		b.reviewer.Keep(sub, team, all)
+		b.reviewer.Keep(sub, team, all, Payer{})
 		b.pass(100 * time.Millisecond)
 		expect(b, "new place", true, b.reviewer.State(team).Reviewed)
 	})

@@ -18,37 +18,91 @@ const (
 )
 
 // patience is how many requests of more urgent classes may overtake a class that
-// waits, before it gets a turn.
+// waits, before it gets a turn; and how many of a group may overtake those of its names.
 const patience = 7
 
-// schedule is the places whose next request waits, by class and time. The zero value
-// is empty. Not safe for concurrent use.
+// schedule is the places whose next request waits: by class, and in it by payer and time.
+// The zero value is empty. Not safe for concurrent use.
 type schedule struct {
-	queues    [classes]queue
+	groups    [classes]map[string]*group // none is empty
 	overtaken [classes]int
+	turns     uint64 // how many there were
 }
 
-// put enters a place that is not in the schedule.
-func (s *schedule) put(p *place, c class, due time.Time) {
-	p.class, p.due = c, due
-	heap.Push(&s.queues[c], p)
+// group is the payers of one group, in one class.
+type group struct {
+	lines map[string]*line // by Payer.Name; none is empty
+	last  uint64           // its last turn; 0: none since it was empty
+	ahead int              // how often the group's own line went before others
 }
+
+// line is the places of one payer.
+type line struct {
+	places queue
+	last   uint64
+}
+
+// put enters a place that is not in the schedule, for the payer whose line is shortest.
+func (s *schedule) put(p *place, c class, due time.Time) {
+	p.class, p.due, p.payer = c, due, s.cheapest(p, c)
+	if s.groups[c] == nil {
+		s.groups[c] = map[string]*group{}
+	}
+	of := s.groups[c][p.payer.Group]
+	if of == nil {
+		of = &group{lines: map[string]*line{}}
+		s.groups[c][p.payer.Group] = of
+	}
+	in := of.lines[p.payer.Name]
+	if in == nil {
+		in = &line{}
+		of.lines[p.payer.Name] = in
+	}
+	heap.Push(&in.places, p)
+}
+
+// cheapest is the payer of a place whose line is shortest.
+func (s *schedule) cheapest(p *place, c class) (best Payer) {
+	shortest := -1
+	for _, kept := range p.subs {
+		length := 0
+		if of := s.groups[c][kept.payer.Group]; of != nil && of.lines[kept.payer.Name] != nil {
+			length = len(of.lines[kept.payer.Name].places)
+		}
+		if shortest < 0 || length < shortest || length == shortest && isBefore(kept.payer, best) {
+			best, shortest = kept.payer, length
+		}
+	}
+	return best
+}
+
+func isBefore(a, b Payer) bool { return a.Group < b.Group || a.Group == b.Group && a.Name < b.Name }
 
 // remove takes a place out; one that is not in stays out.
 func (s *schedule) remove(p *place) {
-	if p.slot >= 0 {
-		heap.Remove(&s.queues[p.class], p.slot)
+	if p.slot < 0 {
+		return
+	}
+	of := s.groups[p.class][p.payer.Group]
+	in := of.lines[p.payer.Name]
+	heap.Remove(&in.places, p.slot)
+	if len(in.places) == 0 {
+		delete(of.lines, p.payer.Name)
+	}
+	if len(of.lines) == 0 {
+		delete(s.groups[p.class], p.payer.Group)
 	}
 }
 
 // take removes and returns the place whose turn it is, nil if none is due. smooth is
-// when a routine probe may be sent at the earliest. Within a class the one that
-// waits longest is first.
+// when a routine probe may be sent at the earliest. Within a class payers take turns; of
+// one payer the place that waits longest is first.
 func (s *schedule) take(now, smooth time.Time) *place {
-	var due [classes]bool
+	var due [classes]*line
+	var of [classes]*group
 	turn := classes
 	for c := routine; c >= urgent; c-- {
-		if due[c] = s.due(c, now, smooth); due[c] && (turn == classes || s.overtaken[turn] < patience) {
+		if of[c], due[c] = s.due(c, now, smooth); due[c] != nil && (turn == classes || s.overtaken[turn] < patience) {
 			turn = c
 		}
 	}
@@ -56,34 +110,82 @@ func (s *schedule) take(now, smooth time.Time) *place {
 		return nil
 	}
 	for c := turn + 1; c < classes; c++ {
-		if due[c] {
+		if due[c] != nil {
 			s.overtaken[c]++
 		}
 	}
 	s.overtaken[turn] = 0
-	return heap.Pop(&s.queues[turn]).(*place)
+	s.turns++
+	of[turn].taken(due[turn], s.turns)
+	p := due[turn].places[0]
+	s.remove(p)
+	return p
 }
 
-// due says whether a class has something to send.
-func (s *schedule) due(c class, now, smooth time.Time) bool {
+// due returns the line of a class whose turn it is, with its group; nil if none has
+// something to send.
+func (s *schedule) due(c class, now, smooth time.Time) (of *group, next *line) {
 	if c == routine && now.Before(smooth) {
-		return false
+		return nil, nil
 	}
-	return len(s.queues[c]) > 0 && !now.Before(s.queues[c][0].due)
+	for _, g := range s.groups[c] {
+		if l := g.due(now); l != nil && (of == nil || goesBefore(g.last, l, of.last, next)) {
+			of, next = g, l
+		}
+	}
+	return of, next
 }
+
+// due returns the line of the group whose turn it is; nil if none has something to send.
+func (g *group) due(now time.Time) (next *line) {
+	for _, l := range g.lines {
+		if l.isDue(now) && (next == nil || goesBefore(l.last, l, next.last, next)) {
+			next = l
+		}
+	}
+	if own := g.lines[""]; own != nil && own.isDue(now) && (g.ahead < patience || next == nil) {
+		return own
+	}
+	return next
+}
+
+// goesBefore orders by the last turn, and if there was none by how long the first place
+// of a line waits.
+func goesBefore(last uint64, l *line, otherLast uint64, other *line) bool {
+	if last != otherLast {
+		return last < otherLast
+	}
+	a, b := l.places[0], other.places[0]
+	if !a.due.Equal(b.due) {
+		return a.due.Before(b.due)
+	}
+	return a.Namespace < b.Namespace || a.Namespace == b.Namespace && a.Identity < b.Identity
+}
+
+// taken notes that a line has its turn.
+func (g *group) taken(l *line, turn uint64) {
+	if g.last, l.last = turn, turn; l == g.lines[""] {
+		g.ahead++
+	} else {
+		g.ahead = 0
+	}
+}
+
+func (l *line) isDue(now time.Time) bool { return !now.Before(l.places[0].due) }
 
 // next returns when something is due; false: nothing waits.
 func (s *schedule) next(smooth time.Time) (at time.Time, any bool) {
-	for c := range s.queues {
-		if len(s.queues[c]) == 0 {
-			continue
-		}
-		due := s.queues[c][0].due
-		if class(c) == routine {
-			due = later(due, smooth)
-		}
-		if !any || due.Before(at) {
-			at, any = due, true
+	for c, groups := range s.groups {
+		for _, g := range groups {
+			for _, l := range g.lines {
+				due := l.places[0].due
+				if class(c) == routine {
+					due = later(due, smooth)
+				}
+				if !any || due.Before(at) {
+					at, any = due, true
+				}
+			}
 		}
 	}
 	return at, any

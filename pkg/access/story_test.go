@@ -232,7 +232,7 @@ func TestRealGrantAndRevoke(t *testing.T) {
 	at := Place{Namespace: namespace}
 	w.role(namespace, fullRule())
 	sub := newListener()
-	w.reviewer.Keep(sub, at, all)
+	w.reviewer.Keep(sub, at, all, Payer{})
 	is := func(d Decision) func() bool { return func() bool { return w.reviewer.Decide(at, create) == d } }
 	w.eventually("denied", time.Second, is(Denied))
 	w.bind(namespace)
@@ -257,7 +257,7 @@ func TestRealDangling(t *testing.T) {
 	rules, err := w.reviews.Rules(t.Context(), namespace)
 	w.must(err)
 	t.Logf("a dangling binding: incomplete %v", rules.Incomplete)
-	w.reviewer.Keep(newListener(), at, all)
+	w.reviewer.Keep(newListener(), at, all, Payer{})
 	w.eventually("denied", time.Second, func() bool { return w.reviewer.Decide(at, list) == Denied })
 	w.role(namespace, fullRule())
 	w.eventually("granted", 6*time.Second, func() bool {
@@ -270,7 +270,7 @@ func TestRealEverywhere(t *testing.T) {
 	other := w.namespace()
 	w.role(other, fullRule())
 	w.bind(other) // is not for all namespaces
-	w.reviewer.Keep(newListener(), Place{}, all)
+	w.reviewer.Keep(newListener(), Place{}, all, Payer{})
 	w.eventually("denied", time.Second, func() bool { return w.reviewer.Decide(Place{}, create) == Denied })
 	roles, bindings := w.admin.RbacV1().ClusterRoles(), w.admin.RbacV1().ClusterRoleBindings()
 	name := w.namespace() // unique
@@ -293,7 +293,7 @@ func TestRealIdentities(t *testing.T) {
 	w := newWorld(t, nil)
 	namespace := w.namespace()
 	at := Place{Identity: "system:serviceaccount:" + namespace + ":worker", Namespace: namespace}
-	w.reviewer.Keep(newListener(), at, all)
+	w.reviewer.Keep(newListener(), at, all, Payer{})
 	w.eventually("refused", time.Second, func() bool { return w.reviewer.State(at).Refusal != nil })
 	refusal := w.reviewer.State(at).Refusal
 	if !apierrors.IsForbidden(refusal) || !strings.Contains(refusal.Error(), "impersonate") {
@@ -311,7 +311,7 @@ func TestRealIdentities(t *testing.T) {
 	config, err := w.cluster.ServiceAccount(t.Context(), namespace, "gone")
 	w.must(err)
 	gone := newWorld(t, config)
-	gone.reviewer.Keep(newListener(), Place{Namespace: namespace}, all)
+	gone.reviewer.Keep(newListener(), Place{Namespace: namespace}, all, Payer{})
 	gone.eventually("reviewed", time.Second, func() bool { return gone.reviewer.State(Place{Namespace: namespace}).Reviewed })
 	w.must(w.admin.CoreV1().ServiceAccounts(namespace).Delete(t.Context(), "gone", metav1.DeleteOptions{}))
 	gone.eventually("a deleted account", 20*time.Second, func() bool {
@@ -324,7 +324,7 @@ func TestRealPace(t *testing.T) {
 	w := newWorld(t, nil)
 	mark := w.cluster.Audit().Mark()
 	for i := range 200 {
-		w.reviewer.Keep(newListener(), Place{Namespace: fmt.Sprint("denied-", i)}, all)
+		w.reviewer.Keep(newListener(), Place{Namespace: fmt.Sprint("denied-", i)}, all, Payer{})
 	}
 	w.eventually("all are reviewed", 20*time.Second, func() bool {
 		return w.reviewer.State(Place{Namespace: "denied-199"}).Reviewed && w.reviewer.Probes() > 200

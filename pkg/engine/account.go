@@ -66,7 +66,7 @@ func (a account) check() (*plan.Problem, time.Duration) {
 		return nil, 0
 	}
 	rights := a.operator.engine.options.Access
-	rights.Keep(accountRights{a}, a.place(), a.accesses())
+	rights.Keep(accountRights{a}, a.place(), a.accesses(), access.Payer{Group: a.operator.id})
 	if state := rights.State(a.place()); !state.Reviewed && state.Refusal == nil {
 		return nil, reviewGrace
 	}
@@ -119,6 +119,6 @@ func (a account) release() {
 	if a.name() == "" {
 		return
 	}
-	a.operator.engine.options.Access.Keep(accountRights{a}, a.place(), nil)
+	a.operator.engine.options.Access.Keep(accountRights{a}, a.place(), nil, access.Payer{})
 	a.operator.engine.options.Streams.Keep(a, nil)
 }

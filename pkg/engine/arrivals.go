@@ -136,7 +136,7 @@ func (a *arrivals) retry(missing []watch.Key) {
 func (a *arrivals) watch() (refused bool) {
 	definitions := apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 	wanted := reading(definitions.GroupResource())
-	a.engine.options.Access.Keep(arrivalRights{a}, access.Place{}, wanted)
+	a.engine.options.Access.Keep(arrivalRights{a}, access.Place{}, wanted, access.Payer{})
 	switch all, _ := decide(a.engine.options.Access, access.Place{}, wanted); all {
 	case access.Denied:
 		a.release()
@@ -148,6 +148,6 @@ func (a *arrivals) watch() (refused bool) {
 }
 
 func (a *arrivals) release() {
-	a.engine.options.Access.Keep(arrivalRights{a}, access.Place{}, nil)
+	a.engine.options.Access.Keep(arrivalRights{a}, access.Place{}, nil, access.Payer{})
 	a.engine.options.Streams.Keep(a, nil)
 }

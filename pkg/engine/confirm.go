@@ -37,7 +37,10 @@ func (p *pass) confirm(ctx context.Context, mark plan.Mark) (gone, did bool, err
 // seek reads the object of one entry. ok is false if that could not be done now; a
 // problem of the owner's metadata then says why.
 func (p *pass) seek(ctx context.Context, mark plan.Mark, record plan.Inventory, e plan.Entry) (there, ok bool, err error) {
-	p.seekKind(e.GVK)
+	if !p.seekKind(e.GVK) {
+		p.problems[plan.KeyOwner] = *tooManyKinds()
+		return false, false, nil
+	}
 	found, served := p.engine.kinds.anyVersion(e.GVK)
 	if !served {
 		_, problem := p.kindOf(e.GVK)

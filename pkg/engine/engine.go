@@ -40,12 +40,12 @@ type Options struct {
 	// Clients returns the client that writes children and statuses as an identity,
 	// as watch.Key has it. It is called for each write: share clients there. Required.
 	Clients func(identity string) (dynamic.Interface, error)
-	// Mapper finds the resources behind kinds. It may make requests. Required.
+	// Served asks the API server in which versions it serves kinds now, each of them once;
+	// nothing of the answer is older than the call. What it costs must not grow with the
+	// number of kinds. A kind that is not in the answer is not served. Required, or Mapper.
+	Served func(context.Context, []schema.GroupKind) (map[schema.GroupKind]ServedKind, error)
+	// Mapper finds the resources behind kinds if Served is nil, one by one.
 	Mapper meta.RESTMapper
-	// Served asks the API server in which versions it serves a kind now; nothing of the
-	// answer is older than the call. It is empty, without an error, if it serves none. Nil
-	// means Mapper.RESTMappings.
-	Served func(context.Context, schema.GroupKind) ([]*meta.RESTMapping, error)
 	// Identity is the user name of Ambit's own account, for messages.
 	Identity string
 	// Namespaces limits all policies to these namespaces. Empty: no limit.
@@ -86,8 +86,8 @@ type Engine struct {
 
 // New checks the options and makes an engine. It starts nothing.
 func New(o Options) (*Engine, error) {
-	if o.Streams == nil || o.Access == nil || o.Clients == nil || o.Mapper == nil {
-		return nil, fmt.Errorf("making an engine: Streams, Access, Clients and Mapper are required")
+	if o.Streams == nil || o.Access == nil || o.Clients == nil || o.Served == nil && o.Mapper == nil {
+		return nil, fmt.Errorf("making an engine: Streams, Access, Clients, and Served or Mapper are required")
 	}
 	if o.Concurrency == 0 {
 		o.Concurrency = defaultConcurrency
@@ -155,13 +155,18 @@ func (e *Engine) begin(_ context.Context, queue workqueue.TypedRateLimitingInter
 }
 
 // kindsChanged is called when kinds were found, or were found to be missing: policies that
-// have to do with one look at all of their owners anew.
+// have to do with one look at all of their owners anew. That a kind which only records
+// name is not served concerns the owners of these records, and nobody else.
 func (e *Engine) kindsChanged(news map[schema.GroupKind]bool) {
 	e.arrivals.look(e.kinds.anyMissing())
 	for _, op := range e.versions.all() {
 		if op.isAbout(news) {
 			op.anew.Store(true)
 			e.enqueue(Key{Policy: op.id})
+			continue
+		}
+		for _, owner := range op.recorded.ownersOf(news) {
+			e.enqueue(Key{Policy: op.id, Namespace: owner.Namespace, Name: owner.Name})
 		}
 	}
 }

@@ -98,8 +98,8 @@ func TestKindVersions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			mapper := &catalogue{}
-			k := newKinds(Options{Mapper: mapper, Clock: clock.RealClock{}, Served: func(context.Context, schema.GroupKind) ([]*meta.RESTMapping, error) {
-				return c.served, c.err
+			k := newKinds(Options{Mapper: mapper, Clock: clock.RealClock{}, Served: func(context.Context, []schema.GroupKind) (map[schema.GroupKind]ServedKind, error) {
+				return map[schema.GroupKind]ServedKind{beta.GroupKind(): {Mappings: c.served, Err: c.err}}, nil
 			}}, nil)
 			k.record(beta, mapping(beta), nil) // that is what it was
 			resource := mapping(beta).Resource
@@ -171,8 +171,8 @@ func TestKindMadeAgain(t *testing.T) {
 			t.Run(fmt.Sprint(name, " ", seen), func(t *testing.T) {
 				var served []*meta.RESTMapping
 				var err error
-				k := newKinds(Options{Mapper: &catalogue{}, Clock: clock.RealClock{}, Served: func(context.Context, schema.GroupKind) ([]*meta.RESTMapping, error) {
-					return served, err
+				k := newKinds(Options{Mapper: &catalogue{}, Clock: clock.RealClock{}, Served: func(context.Context, []schema.GroupKind) (map[schema.GroupKind]ServedKind, error) {
+					return map[schema.GroupKind]ServedKind{thing.GroupKind(): {Mappings: served}}, err
 				}}, nil)
 				mapping := func(k kind) *meta.RESTMapping {
 					scope := meta.RESTScopeRoot
@@ -208,4 +208,61 @@ func TestKindMadeAgain(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestKindRounds: whatever asks for kinds, a round of discovery answers all of them, rounds
+// are bounded, and one kind that nobody but a record names is looked up more and more
+// rarely. A definition that changes has all looked up at once.
+func TestKindRounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var rounds, most atomic.Int32
+		k := newKinds(Options{Clock: clock.RealClock{}, Served: func(_ context.Context, kinds []schema.GroupKind) (map[schema.GroupKind]ServedKind, error) {
+			rounds.Add(1)
+			most.Store(max(most.Load(), int32(len(kinds))))
+			return nil, nil
+		}}, func(map[schema.GroupKind]bool) {})
+		go k.run(ctx, func() []watch.Key { return nil })
+		count := func(during time.Duration) int32 {
+			synctest.Wait()
+			before := rounds.Load()
+			time.Sleep(during)
+			synctest.Wait()
+			return rounds.Load() - before
+		}
+		invented := func(i int) schema.GroupVersionKind {
+			return schema.GroupVersionKind{Group: fmt.Sprintf("g%d.example.com", i), Version: "v1", Kind: "Thing"}
+		}
+		for i := range 3000 {
+			k.lookupFor(invented(i), true)
+		}
+		if n := count(20 * time.Second); n > 10 || most.Load() != 3000 {
+			t.Errorf("3000 kinds of records: %d rounds in 20 s, of %d kinds at most", n, most.Load())
+		}
+		if n := count(time.Hour); n > 20 {
+			t.Errorf("%d rounds in an hour", n)
+		}
+		k.lookupFor(thing, true)
+		k.lookup(thing)
+		if n := count(20 * time.Second); n < 5 || n > 7 {
+			t.Errorf("a kind that a policy names as well: %d rounds in 20 s", n)
+		}
+		k.unwant([]schema.GroupVersionKind{thing}, func() []schema.GroupVersionKind { return nil })
+		count(10 * time.Second)
+		before := rounds.Load()
+		k.again()
+		if synctest.Wait(); rounds.Load() != before+1 {
+			t.Errorf("a definition has changed: %d rounds at once", rounds.Load()-before)
+		}
+		before = rounds.Load()
+		for i := range 2000 { // an owner's record that is changed a hundred times a second
+			k.lookup(invented(10_000 + i))
+			time.Sleep(10 * time.Millisecond)
+		}
+		if n := rounds.Load() - before; n > 45 {
+			t.Errorf("new kinds all the time: %d rounds in 20 s", n)
+		}
+		cancel()
+		synctest.Wait()
+	})
 }

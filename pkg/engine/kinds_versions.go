@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -32,6 +31,7 @@ func isUnserved(err error) bool {
 
 // doubt is a resource that was answered not to be there.
 type doubt struct {
+	retry
 	asked time.Time // when its kind was looked up last; zero: not yet
 	gone  bool      // no version of its kind was served then
 	// waits: somebody asked and has had no answer.
@@ -59,14 +59,15 @@ func (k *kinds) isGone(resource schema.GroupVersionResource, since time.Time) bo
 	defer k.mu.Unlock()
 	d := k.doubts[resource]
 	if d == nil {
-		d = &doubt{}
+		d = &doubt{retry: newRetry(k.clock.Now())}
 		k.doubts[resource] = d
 	}
 	if d.gone && !d.asked.Before(since) {
 		return true
 	}
 	if !d.waits || d.asked.Before(since) {
-		k.again()
+		d.retry = newRetry(k.clock.Now())
+		poke(k.wake)
 	}
 	d.waits = true
 	return false
@@ -93,30 +94,6 @@ func (k *kinds) forget(missing func() []watch.Key) {
 	})
 }
 
-// find looks up a kind: with no mapper where that is stale. That a kind is not served is
-// said only when no version of it is.
-func (k *kinds) find(ctx context.Context, gvk schema.GroupVersionKind, stale bool) (*meta.RESTMapping, error) {
-	if !stale {
-		mapping, err := k.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-		if !meta.IsNoMatchError(err) {
-			return mapping, err
-		}
-	}
-	mappings, err := k.served(ctx, gvk.GroupKind())
-	if err != nil {
-		return nil, err
-	}
-	for _, m := range mappings {
-		if m.GroupVersionKind.Version == gvk.Version {
-			return m, nil
-		}
-	}
-	if len(mappings) == 0 {
-		return nil, &meta.NoKindMatchError{GroupKind: gvk.GroupKind(), SearchedVersions: []string{gvk.Version}}
-	}
-	return nil, &otherVersion{wanted: gvk, served: mappings[0].GroupVersionKind, kind: kindOfMapping(mappings[0])}
-}
-
 // noteLocked notes in which version a kind is served, for actions on its objects. The
 // caller holds mu.
 func (k *kinds) noteLocked(err error) {
@@ -125,24 +102,6 @@ func (k *kinds) noteLocked(err error) {
 		delete(k.wanted, other.served)
 		k.knowLocked(other.served, other.kind)
 	}
-}
-
-// resolve looks up the kinds of doubted resources, and returns those of which there is news.
-func (k *kinds) resolve(ctx context.Context) (news []schema.GroupKind) {
-	k.mu.Lock()
-	doubted := make(map[schema.GroupVersionResource]schema.GroupVersionKind, len(k.doubts))
-	for resource := range k.doubts {
-		doubted[resource] = k.named[resource]
-	}
-	k.mu.Unlock()
-	for resource, gvk := range doubted {
-		asked := k.clock.Now()
-		mapping, err := k.find(ctx, gvk, true)
-		if err == nil && k.renew(resource, gvk, kindOfMapping(mapping)) || k.answer(resource, gvk, asked, err) {
-			news = append(news, gvk.GroupKind())
-		}
-	}
-	return news
 }
 
 // renew notes how the kind of a doubted resource is served now, and says whether that is
@@ -157,7 +116,6 @@ func (k *kinds) renew(resource schema.GroupVersionResource, gvk schema.GroupVers
 	delete(k.doubts, resource)
 	delete(k.wanted, gvk)
 	k.knowLocked(gvk, found)
-	k.stale[gvk] = true
 	return before != found
 }
 
@@ -167,14 +125,19 @@ func (k *kinds) answer(resource schema.GroupVersionResource, gvk schema.GroupVer
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	d := k.doubts[resource]
-	if d == nil || d.back && err != nil && !isUnserved(err) {
+	if d == nil {
+		return false
+	}
+	d.putOff(k.clock.Now(), lookupBackoffMax)
+	if d.back && err != nil && !isUnserved(err) {
 		return false
 	}
 	var other *otherVersion
 	if errors.As(err, &other) {
 		delete(k.doubts, resource)
 		delete(k.known, gvk)
-		k.stale[gvk], k.wanted[gvk] = true, err
+		k.wanted[gvk] = &search{retry: newRetry(k.clock.Now())}
+		k.wanted[gvk].failed(k.clock.Now(), err)
 		k.noteLocked(err)
 		return true
 	}

@@ -62,6 +62,7 @@ func (p *pass) layOut(ctx context.Context, shared bool, home *rights) (*sources,
 		l.scope = plan.Bind(ctx, p.program, p.owner)
 		l.findLooks(ctx)
 	}
+	l.bound()
 	p.use(l.name, l.uses)
 	if wait := l.weigh(); wait > 0 {
 		return nil, wait
@@ -119,7 +120,9 @@ func (l *layout) findSpots(wants []plan.Want) {
 // will do, as long as there is no better one.
 func (l *layout) findKind(gvk schema.GroupVersionKind, removes bool) (kind, *plan.Problem) {
 	found, problem := l.kindFor(l.name, gvk)
-	l.s.kinds[gvk] = found
+	if problem == nil || problem.Reason != v1alpha1.ReasonLimitExceeded { // else it is not looked up
+		l.s.kinds[gvk] = found
+	}
 	if problem != nil {
 		l.s.complete = false
 		if removes && found.resource.Resource != "" {
@@ -146,7 +149,7 @@ func (l *layout) addSpot(want plan.Want, child *policy.Child) {
 		return
 	}
 	at := spot{Want: want, kind: found, merged: want.Names != nil && l.owner != nil}
-	at.elsewhere = child == nil || l.owner == nil || child.Elsewhere || !found.namespaced && !l.roaming.Load()
+	at.elsewhere = child == nil || l.owner == nil || child.Elsewhere || l.isAway(want.Namespace, found)
 	l.spots = append(l.spots, at)
 	l.s.children[want.At] = slot{} // until its streams are opened
 	switch {
@@ -158,40 +161,52 @@ func (l *layout) addSpot(want plan.Want, child *policy.Child) {
 	}
 }
 
+// isAway reports whether objects of a kind in a namespace are not in the owner's own place.
+// A child that may only be there can be elsewhere by the owner's record.
+func (l *layout) isAway(namespace string, found kind) bool {
+	if l.roaming.Load() {
+		return false
+	}
+	return !found.namespaced || namespace != l.home()
+}
+
 // findSpread finds the children that are better watched in all namespaces together.
 func (l *layout) findSpread() {
 	if l.owner == nil || l.program.Informers == v1alpha1.InformersNamespace || l.program.Informers == v1alpha1.InformersOwner {
 		return
 	}
-	for _, child := range l.parts() {
-		if !l.isSpread(child) {
+	mine := map[string]int{} // spots, by child
+	for _, s := range l.spots {
+		mine[s.Child]++
+	}
+	for i := range l.spots {
+		s := &l.spots[i]
+		child := policy.FindChild(l.parts(), s.Child)
+		if !s.kind.namespaced || s.merged || !l.isSpread(child, mine[s.Child]) {
 			continue
 		}
-		for i := range l.spots {
-			if s := &l.spots[i]; s.Child == child.ID && s.kind.namespaced && !s.merged {
-				s.wide = true
-				l.uses.add(allNamespaces, use{part: child.ID, optional: true})
-			}
+		s.wide = true
+		if child == nil {
+			l.uses.add(allNamespaces, use{kind: s.GVK, optional: true})
+		} else {
+			l.uses.add(allNamespaces, use{part: child.ID, optional: true})
 		}
 	}
 }
 
-func (l *layout) isSpread(child *policy.Child) bool {
-	if l.program.Informers == v1alpha1.InformersCluster {
+// isSpread reports whether the objects of a child, of which this owner has so many spots,
+// are in many namespaces; nil: of one that the policy does not have any more. What is only
+// in this owner's record says nothing about the other owners.
+func (l *layout) isSpread(child *policy.Child, mine int) bool {
+	switch {
+	case child != nil && l.program.Informers == v1alpha1.InformersCluster:
 		return true
-	}
-	if !child.Elsewhere {
-		return false
-	}
-	mine := 0
-	for _, s := range l.spots {
-		if s.Child == child.ID {
-			mine++
-		}
+	case child == nil || !child.Elsewhere || mine > wideSpread:
+		return mine > wideSpread
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return max(mine, l.operator.uses.spread(child.ID)) > wideSpread
+	return l.operator.uses.spread(child.ID) > wideSpread
 }
 
 // weigh finds out what may be done in each place, or how long to wait for that.
@@ -232,7 +247,7 @@ func (l *layout) own(place string, r *rights) *rights {
 		}
 		return slices.ContainsFunc(l.uses[place], func(u use) bool {
 			found, ok := l.engine.kinds.anyVersion(u.kind)
-			return u.part == "" && ok && found.resource.GroupResource() == m.resource && m.subresource == ""
+			return u.part == "" && !u.optional && ok && found.resource.GroupResource() == m.resource && m.subresource == ""
 		})
 	})
 }

@@ -62,7 +62,7 @@ func (op *operator) listNamespaces() (list *spaces, known bool) {
 	op.listing = true
 	rights := op.engine.options.Access
 	wanted := reading(namespaces.GroupResource())
-	rights.Keep(namespaceRights{op}, op.everywhere(), wanted)
+	rights.Keep(namespaceRights{op}, op.everywhere(), wanted, access.Payer{Group: op.id})
 	switch all, _ := decide(rights, op.everywhere(), wanted); all {
 	case access.Denied:
 		op.engine.options.Streams.Keep(namespaceList{op}, nil)
@@ -151,7 +151,7 @@ func (l *layout) searched() (names []string, known bool) {
 // forgetNamespaces gives back what listNamespaces needed.
 func (op *operator) forgetNamespaces() {
 	op.engine.options.Streams.Keep(namespaceList{op}, nil)
-	op.engine.options.Access.Keep(namespaceRights{op}, op.everywhere(), nil)
+	op.engine.options.Access.Keep(namespaceRights{op}, op.everywhere(), nil, access.Payer{})
 }
 
 // selected are the namespaces of a scope with a selector: those that are named go on

@@ -112,8 +112,8 @@ func (op *operator) accesses(needs []need, place string, e extent, used []use) (
 				}
 			}
 		}
+		list = op.leftovers(list, used, optional)
 		if !optional {
-			list = op.leftovers(list, used)
 			required = len(list)
 		}
 	}
@@ -134,10 +134,11 @@ func (n need) isUsed(used []use, verb string, optional bool) bool {
 	})
 }
 
-// leftovers adds what it takes to remove what no part of the policy wants any more.
-func (op *operator) leftovers(list []access.Access, used []use) []access.Access {
+// leftovers adds what it takes to remove what no part of the policy wants any more, or to
+// see it in all namespaces together.
+func (op *operator) leftovers(list []access.Access, used []use, optional bool) []access.Access {
 	for _, w := range used {
-		if w.part != "" {
+		if w.part != "" || w.optional != optional {
 			continue
 		}
 		found, ok := op.engine.kinds.anyVersion(w.kind)
@@ -145,7 +146,10 @@ func (op *operator) leftovers(list []access.Access, used []use) []access.Access 
 			continue
 		}
 		verbs := []string{"get", "list", "watch", "delete"}
-		if w.released {
+		switch {
+		case optional:
+			verbs = []string{"list", "watch"}
+		case w.released:
 			verbs = []string{"list", "watch", "patch"}
 		}
 		for _, verb := range verbs {

@@ -161,9 +161,13 @@ func (op *operator) lookedUp() bool {
 	return all
 }
 
-// isAbout says whether the policy, or what it has made, has to do with one of these kinds.
+// isAbout reports whether the policy names one of these kinds, or has made objects of one
+// that is served.
 func (op *operator) isAbout(kinds map[schema.GroupKind]bool) bool {
-	return slices.ContainsFunc(slices.Concat(op.kinds(), op.recorded.all()), func(gvk schema.GroupVersionKind) bool { return kinds[gvk.GroupKind()] })
+	return slices.ContainsFunc(op.kinds(), func(gvk schema.GroupVersionKind) bool { return kinds[gvk.GroupKind()] }) ||
+		slices.ContainsFunc(op.recorded.all(), func(gvk schema.GroupVersionKind) bool {
+			return kinds[gvk.GroupKind()] && op.engine.kinds.isKnown(gvk)
+		})
 }
 
 func (op *operator) kinds() []schema.GroupVersionKind {

@@ -64,6 +64,7 @@ type asked struct {
 	accesses []access.Access
 	required int // of accesses: the first ones; the rest is of use only
 	extent   extent
+	payer    access.Payer
 	complete bool // every kind was known, so that there is no more to ask
 	since    time.Time
 	state    access.State // as of rights

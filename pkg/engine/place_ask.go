@@ -58,9 +58,14 @@ func (op *operator) putLocked(namespace string, e extent) {
 	next := &asked{extent: e, complete: complete, since: op.engine.now()}
 	next.accesses, next.required = op.accesses(needs, namespace, e, used)
 	op.mu.Lock()
+	next.payer = op.payerLocked(namespace, e)
 	before, ok := op.asked[namespace]
 	if ok && slices.Equal(before.accesses, next.accesses) && before.required == next.required {
 		before.extent, before.complete = e, complete
+		if before.payer != next.payer {
+			before.payer = next.payer
+			op.engine.options.Access.Keep(place{op, namespace}, access.Place{Identity: op.identity, Namespace: namespace}, before.accesses, before.payer)
+		}
 		op.mu.Unlock()
 		return
 	}
@@ -72,8 +77,18 @@ func (op *operator) putLocked(namespace string, e extent) {
 	op.asked[namespace] = next
 	// In one step, which makes no request: what is known of accesses that are not kept may
 	// be hours old, and nobody is to take it for the answer.
-	op.engine.options.Access.Keep(place{op, namespace}, access.Place{Identity: op.identity, Namespace: namespace}, next.accesses)
+	op.engine.options.Access.Keep(place{op, namespace}, access.Place{Identity: op.identity, Namespace: namespace}, next.accesses, next.payer)
 	op.mu.Unlock()
+}
+
+// payerLocked is on whose account a place is asked about: the policy's own where owners
+// are, or are looked for, else that of an owner that makes use of it. The caller holds mu.
+func (op *operator) payerLocked(namespace string, e extent) access.Payer {
+	payer, used := op.uses.payers[namespace]
+	if e > asUsed || namespace == allNamespaces || !used {
+		return access.Payer{Group: op.id}
+	}
+	return access.Payer{Group: op.id, Name: payer.String()}
 }
 
 // leave is called when the last owner in a namespace is gone: nothing more is asked
@@ -127,6 +142,6 @@ func (op *operator) dropLocked(namespace string) {
 	delete(op.asked, namespace)
 	op.mu.Unlock()
 	if ok {
-		op.engine.options.Access.Keep(place{op, namespace}, access.Place{Identity: op.identity, Namespace: namespace}, nil)
+		op.engine.options.Access.Keep(place{op, namespace}, access.Place{Identity: op.identity, Namespace: namespace}, nil, access.Payer{})
 	}
 }

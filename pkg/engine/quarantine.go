@@ -3,7 +3,6 @@ package engine
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -125,9 +124,16 @@ func (op *operator) heldBack(name types.NamespacedName, owner *unstructured.Unst
 	return op.quarantine.wait(name, owner.GetResourceVersion(), op.engine.now())
 }
 
-// limit holds an owner back whose plan ran into a limit, and says for how long.
+// limit holds an owner back whose plan ran into a limit, and says for how long. One that
+// names too many places or kinds costs no more than others: it looks again after a while,
+// and nobody else waits.
 func (p *pass) limit(planned *plan.Plan) time.Duration {
-	exceeded := slices.ContainsFunc(planned.Blockers, func(b plan.Problem) bool { return b.Reason == v1alpha1.ReasonLimitExceeded })
+	exceeded, crowded := false, false
+	for _, b := range planned.Blockers {
+		here := b.Message == p.state.sources.crowded || b.Message == tooManyKinds().Message
+		exceeded = exceeded || b.Reason == v1alpha1.ReasonLimitExceeded && !here
+		crowded = crowded || b.Reason == v1alpha1.ReasonLimitExceeded && here
+	}
 	name := p.state.subscriber.name
 	if exceeded {
 		return p.exceed(name, p.owner.GetResourceVersion())
@@ -135,6 +141,9 @@ func (p *pass) limit(planned *plan.Plan) time.Duration {
 	p.mu.Lock()
 	p.quarantine.forget(name)
 	p.mu.Unlock()
+	if crowded {
+		return soonest(p.next(planned), crowdedRetry)
+	}
 	return 0
 }
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/watch"
 )
 
@@ -23,8 +25,8 @@ func TestKindsOfRecords(t *testing.T) {
 		if _, ok := e.kinds.wanted[thing]; ok != want {
 			t.Errorf("%s: it is looked up: %t", when, ok)
 		}
-		if about := op.isAbout(map[schema.GroupKind]bool{thing.GroupKind(): true}); about != want {
-			t.Errorf("%s: the policy would be told of it: %t", when, about)
+		if about := len(op.recorded.ownersOf(map[schema.GroupKind]bool{thing.GroupKind(): true})) > 0; about != want {
+			t.Errorf("%s: its owners would be told of it: %t", when, about)
 		}
 	}
 	// pass is a pass over an owner that has, or has not, one object of the kind in its record.
@@ -62,4 +64,57 @@ func TestKindsOfRecords(t *testing.T) {
 	}
 	op.release()
 	wanted("the policy is gone", false)
+}
+
+// TestRecordedKindsAreBounded: of kinds that only records name some are looked up at a
+// time, and an owner that names many takes nothing from one that names few.
+func TestRecordedKindsAreBounded(t *testing.T) {
+	e := idle(t, clocktesting.NewFakeClock(time.Unix(1000, 0)), compiled(t, "a", "1", ""))
+	op := e.versions.get("ambit-system/a")
+	kindOf := func(owner string, i int) schema.GroupVersionKind {
+		return schema.GroupVersionKind{Group: fmt.Sprintf("g%d.example.com", i), Version: "v1", Kind: owner}
+	}
+	name := func(owner string) types.NamespacedName { return types.NamespacedName{Namespace: "n", Name: owner} }
+	admitted := func(owner string, n int) (count int) {
+		for i := range n {
+			if _, problem := op.kindFor(name(owner), kindOf(owner, i)); problem.Reason != v1alpha1.ReasonLimitExceeded {
+				count++
+			}
+		}
+		return count
+	}
+	for _, hostile := range []string{"A", "B", "C", "D"} {
+		if n := admitted(hostile, 3000); n != ownerRecordKinds {
+			t.Errorf("an owner has %d kinds looked up", n)
+		}
+	}
+	if n := len(e.kinds.wanted); n != policyRecordKinds {
+		t.Errorf("%d kinds are looked up", n)
+	}
+	if n := admitted("Victim", 3); n != 3 {
+		t.Errorf("the owner that names three has %d looked up", n)
+	}
+	for _, hostile := range []string{"A", "B", "C", "D"} {
+		admitted(hostile, 3000)
+	}
+	if n := admitted("Victim", 3); n != 3 || len(e.kinds.wanted) > policyRecordKinds {
+		t.Errorf("later the owner that names three has %d looked up, of %d", n, len(e.kinds.wanted))
+	}
+	for range 3000 / ownerRecordKinds {
+		e.kinds.lookupAll(t.Context())
+		admitted("A", 3000)
+	}
+	if n := admitted("A", 3000); n < 3000-ownerRecordKinds {
+		t.Errorf("after all answers an owner has had %d looked up", n)
+	}
+	op.partAll(name("A"))
+	if n := admitted("E", 3000); n < policyRecordKinds/5 {
+		t.Errorf("there is room again, and an owner has %d looked up", n)
+	}
+	for _, owner := range []string{"A", "B", "C", "D", "E", "Victim"} {
+		op.partAll(name(owner))
+	}
+	if e.kinds.anyWanted() || len(op.recorded.byOwner)+len(op.recorded.searched)+len(op.recorded.owners) > 0 {
+		t.Errorf("all are gone: %d kinds are looked up", len(e.kinds.wanted))
+	}
 }

@@ -28,6 +28,7 @@ type sources struct {
 	inside          *[]string   // the same, for a scope with a selector
 	seeks           bool        // a watch looks in all namespaces
 	records         bool        // the owner may come to need a record of its children
+	crowded         string      // why not all places are used, for users; empty if all are
 
 	home      placed            // the owner's own place
 	elsewhere map[string]placed // others
@@ -90,7 +91,7 @@ func (s *sources) standing() []plan.Problem {
 
 // holds says whether the sources of an earlier pass are still right.
 func (p *pass) holds(s *sources, shared bool, home *rights) bool {
-	if s == nil || !s.complete || s.shared != shared || s.home.answer != home {
+	if s == nil || !s.complete || p.isCrowded(p.state.subscriber.name) || s.shared != shared || s.home.answer != home {
 		return false
 	}
 	if p.owner != nil && (s.uid != p.owner.GetUID() || s.resourceVersion != p.owner.GetResourceVersion()) {
@@ -118,7 +119,7 @@ func isSameWant(a, b plan.Want) bool {
 
 // kindOf finds the resource of a kind.
 func (op *operator) kindOf(gvk schema.GroupVersionKind) (kind, *plan.Problem) {
-	found, ok, err := op.engine.kinds.lookup(gvk)
+	found, ok, err := op.engine.kinds.lookupFor(gvk, !op.named[gvk])
 	var other *otherVersion
 	switch {
 	case ok:

@@ -111,7 +111,7 @@ func (t *triggers) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if asked.IsZero() || t.due(asked) {
 			asked = t.clock.Now()
-			t.access.Keep(triggerRights{t}, access.Place{}, t.accesses())
+			t.access.Keep(triggerRights{t}, access.Place{}, t.accesses(), access.Payer{})
 		}
 		if now, known := t.working(on); known && (now != on || !settled) {
 			on, settled = now, true
@@ -187,6 +187,6 @@ func (t *triggers) turn(on bool) {
 }
 
 func (t *triggers) release() {
-	t.access.Keep(triggerRights{t}, access.Place{}, nil)
+	t.access.Keep(triggerRights{t}, access.Place{}, nil, access.Payer{})
 	t.streams.Keep(t, nil)
 }

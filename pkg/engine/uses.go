@@ -52,14 +52,24 @@ func (u usesAt) has(place string, parts []string) bool {
 type uses struct {
 	owners map[types.NamespacedName]usesAt
 	places map[string]map[use]int // by how many owners
+	named  map[string]int         // how many owners name a place that is not their own
+	// payers are on whose account a place is reviewed: of those who use it the owner that
+	// uses the fewest places. users are how many these are.
+	payers map[string]types.NamespacedName
+	users  map[string]int
+	// crowded are owners that have to make room for others.
+	crowded map[types.NamespacedName]bool
 }
 
 func newUses() uses {
-	return uses{owners: map[types.NamespacedName]usesAt{}, places: map[string]map[use]int{}}
+	return uses{
+		owners: map[types.NamespacedName]usesAt{}, places: map[string]map[use]int{}, named: map[string]int{},
+		payers: map[string]types.NamespacedName{}, users: map[string]int{}, crowded: map[types.NamespacedName]bool{},
+	}
 }
 
 // set notes what an owner makes use of from now on; nil: nothing. It returns the
-// places in which that makes a difference.
+// places in which that makes a difference: to what is asked there, or to who pays.
 func (u *uses) set(owner types.NamespacedName, next usesAt) (changed []string) {
 	before := u.owners[owner]
 	for place, list := range before {
@@ -78,11 +88,68 @@ func (u *uses) set(owner types.NamespacedName, next usesAt) (changed []string) {
 	}
 	if len(next) == 0 {
 		delete(u.owners, owner)
+		delete(u.crowded, owner)
 	} else {
 		u.owners[owner] = next
 	}
+	u.countPlaces(owner, before, -1)
+	u.countPlaces(owner, next, 1)
+	changed = append(changed, u.payAnew(owner, before, next)...)
 	slices.Sort(changed)
 	return slices.Compact(changed)
+}
+
+// countPlaces adds to the numbers of owners that name and use places.
+func (u *uses) countPlaces(owner types.NamespacedName, at usesAt, more int) {
+	for place, list := range at {
+		countPlace(u.users, place, more)
+		if isNamed(owner, place, list) {
+			countPlace(u.named, place, more)
+		}
+	}
+}
+
+func countPlace(counts map[string]int, place string, more int) {
+	if counts[place] += more; counts[place] == 0 {
+		delete(counts, place)
+	}
+}
+
+// payAnew says who pays for the places that an owner used or uses, and returns those of
+// which it is another one than before.
+func (u *uses) payAnew(owner types.NamespacedName, before, next usesAt) (changed []string) {
+	for place := range before {
+		if _, still := next[place]; !still && u.payers[place] == owner {
+			u.choosePayer(place)
+			changed = append(changed, place)
+		}
+	}
+	for place := range next {
+		switch payer, any := u.payers[place]; {
+		case payer == owner && (len(next) <= len(before) || u.users[place] == 1):
+		case payer == owner: // it uses more than it did
+			u.choosePayer(place)
+			changed = append(changed, place)
+		case !any || len(next) < len(u.owners[payer]):
+			u.payers[place] = owner
+			changed = append(changed, place)
+		}
+	}
+	return changed
+}
+
+// choosePayer looks for the owner that uses the fewest places among those that use this one.
+func (u *uses) choosePayer(place string) {
+	delete(u.payers, place)
+	if u.users[place] == 0 {
+		return
+	}
+	for owner, at := range u.owners {
+		payer, any := u.payers[place]
+		if _, uses := at[place]; uses && (!any || len(at) < len(u.owners[payer]) || len(at) == len(u.owners[payer]) && owner.String() < payer.String()) {
+			u.payers[place] = owner
+		}
+	}
 }
 
 // count adds to the number of owners with a use, and returns it.

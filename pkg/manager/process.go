@@ -10,7 +10,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/dynamic"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/engine"
@@ -124,17 +123,12 @@ func (p *process) assemble() (*parts, error) {
 		}),
 		reviewer: access.New(access.Options{Reviews: p.clients.reviews, Logger: p.log.WithName("access")}),
 	}
-	discovery := p.discovery()
-	mapper, err := apiutil.NewDynamicRESTMapper(p.own.config, discovery)
-	if err != nil {
-		return nil, fmt.Errorf("preparing discovery: %w", err)
-	}
-	kinds, err := newServed(p.own.config, discovery)
+	kinds, err := newServed(p.own.config, p.discovery())
 	if err != nil {
 		return nil, fmt.Errorf("preparing discovery: %w", err)
 	}
 	made.engine, err = engine.New(engine.Options{
-		Programs: o.Programs, Retire: o.Retire, Streams: made.streams, Access: made.reviewer, Clients: p.writer, Mapper: mapper, Served: kinds.find, Identity: p.user,
+		Programs: o.Programs, Retire: o.Retire, Streams: made.streams, Access: made.reviewer, Clients: p.writer, Served: kinds.find, Identity: p.user,
 		Namespaces: o.Namespaces, Concurrency: o.Concurrency, Meter: p.meters, Tracer: o.Tracer, Logger: p.log.WithName("engine"),
 	})
 	if err != nil {

@@ -2,6 +2,7 @@ package manager
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -13,60 +14,102 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
+
+	"github.com/ambit-dev/ambit/pkg/engine"
 )
 
-// served finds the versions in which a kind is served now: as engine.Options has it. A
-// mapper does not do, since it never forgets a version that it has seen.
-type served struct{ client discovery.DiscoveryInterface }
+// served finds the versions in which kinds are served now: as engine.Options has it. A
+// mapper does not do, since it never forgets a version that it has seen, and asks for each
+// kind that it does not know.
+type served struct{ client *discovery.DiscoveryClient }
 
 func newServed(config *rest.Config, client *http.Client) (served, error) {
 	made, err := discovery.NewDiscoveryClientForConfigAndClient(config, client)
 	return served{client: made}, err
 }
 
-// find asks for the versions of the group, the preferred one first, and for what is
-// served in each.
-func (s served) find(ctx context.Context, gk schema.GroupKind) ([]*meta.RESTMapping, error) {
-	versions, err := s.versions(ctx, gk.Group)
+// find asks for all that is served: two requests, for the documents of /api and /apis. An
+// API server before 1.27 is also asked for each version of those of the groups that it has.
+func (s served) find(ctx context.Context, kinds []schema.GroupKind) (map[schema.GroupKind]engine.ServedKind, error) {
+	groups, resources, failed, err := s.client.GroupsAndMaybeResourcesWithContext(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("looking up the versions of group %q: %w", gk.Group, err)
+		return nil, fmt.Errorf("looking up what the API server serves: %w", err)
 	}
-	var found []*meta.RESTMapping
-	for _, version := range versions {
-		resources, err := s.client.ServerResourcesForGroupVersion(version.String())
-		if apierrors.IsNotFound(err) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("looking up what %s has: %w", version, err)
-		}
-		if m := mappingOf(resources, version.WithKind(gk.Kind)); m != nil {
-			found = append(found, m)
-		}
+	document := document{groups: map[string][]schema.GroupVersion{}, resources: resources, failed: failed}
+	for _, group := range groups.Groups {
+		document.groups[group.Name] = versionsOf(group)
+	}
+	if resources == nil {
+		s.complete(ctx, &document, kinds)
+	}
+	found := make(map[schema.GroupKind]engine.ServedKind, len(kinds))
+	for _, gk := range kinds {
+		found[gk] = document.find(gk)
 	}
 	return found, nil
 }
 
-// versions are those of a group, the preferred one first; none if there is no such group.
-func (s served) versions(ctx context.Context, group string) ([]schema.GroupVersion, error) {
-	if group == "" {
-		return []schema.GroupVersion{{Version: "v1"}}, nil
+// complete asks for the resources of the groups of kinds, each group once.
+func (s served) complete(ctx context.Context, d *document, kinds []schema.GroupKind) {
+	d.resources = map[schema.GroupVersion]*metav1.APIResourceList{}
+	for _, gk := range kinds {
+		for _, version := range d.groups[gk.Group] {
+			if d.resources[version] != nil || d.failed[version] != nil {
+				continue
+			}
+			list, err := s.client.ServerResourcesForGroupVersionWithContext(ctx, version.String())
+			switch {
+			case err == nil:
+				d.resources[version] = list
+			case apierrors.IsNotFound(err):
+				d.resources[version] = &metav1.APIResourceList{}
+			default:
+				d.failed[version] = err
+			}
+		}
 	}
-	var answer metav1.APIGroup
-	err := s.client.RESTClient().Get().AbsPath("/apis/" + group).Do(ctx).Into(&answer)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
+}
+
+// document is what the API server says that it serves.
+type document struct {
+	groups    map[string][]schema.GroupVersion // by group, the preferred version first
+	resources map[schema.GroupVersion]*metav1.APIResourceList
+	failed    map[schema.GroupVersion]error // what nobody knows the resources of
+}
+
+// find says how a kind is served. A version of its group that could not be asked for may
+// have it.
+func (d document) find(gk schema.GroupKind) (found engine.ServedKind) {
+	for _, version := range d.groups[gk.Group] {
+		if list := d.resources[version]; list != nil {
+			if m := mappingOf(list, version.WithKind(gk.Kind)); m != nil {
+				found.Mappings = append(found.Mappings, m)
+			}
+		}
 	}
+	var failed []error
+	for version, err := range d.failed {
+		if version.Group == gk.Group {
+			failed = append(failed, fmt.Errorf("looking up what %s has: %w", version, err))
+		}
+	}
+	slices.SortFunc(failed, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	found.Err = errors.Join(failed...)
+	return found
+}
+
+// versionsOf are the versions of a group, the preferred one first.
+func versionsOf(group metav1.APIGroup) []schema.GroupVersion {
 	var versions []schema.GroupVersion
-	for _, v := range answer.Versions {
-		next := schema.GroupVersion{Group: group, Version: v.Version}
-		if v.Version == answer.PreferredVersion.Version {
+	for _, v := range group.Versions {
+		next := schema.GroupVersion{Group: group.Name, Version: v.Version}
+		if v.Version == group.PreferredVersion.Version {
 			versions = slices.Insert(versions, 0, next)
 			continue
 		}
 		versions = append(versions, next)
 	}
-	return versions, err
+	return versions
 }
 
 // mappingOf finds the resource of a kind; nil if there is none.

@@ -167,7 +167,7 @@ func (s *shelf) candidates() []string {
 func (s *shelf) ask(namespace string) {
 	if !s.asked[namespace] {
 		s.asked[namespace] = true
-		s.o.Access.Keep(shelfRights{s}, access.Place{Namespace: namespace}, append(s.kind.reading(), s.kind.writing()...))
+		s.o.Access.Keep(shelfRights{s}, access.Place{Namespace: namespace}, append(s.kind.reading(), s.kind.writing()...), access.Payer{})
 	}
 }
 
@@ -221,7 +221,7 @@ func (s *shelf) askWhereWritten(places []string) {
 	for namespace := range s.asked {
 		if !wanted[namespace] {
 			delete(s.asked, namespace)
-			s.o.Access.Keep(shelfRights{s}, access.Place{Namespace: namespace}, nil)
+			s.o.Access.Keep(shelfRights{s}, access.Place{Namespace: namespace}, nil, access.Payer{})
 		}
 	}
 }
@@ -259,6 +259,6 @@ func (s *shelf) insist() {
 func (s *shelf) release() {
 	s.o.Streams.Keep(s, nil)
 	for namespace := range s.asked {
-		s.o.Access.Keep(shelfRights{s}, access.Place{Namespace: namespace}, nil)
+		s.o.Access.Keep(shelfRights{s}, access.Place{Namespace: namespace}, nil, access.Payer{})
 	}
 }

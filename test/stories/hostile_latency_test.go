@@ -23,7 +23,8 @@ const (
 )
 
 // TestHostileLatency: while what owners of policies with hostile expressions watch
-// changes all the time, and so do those of the owners that are small, the owners of
+// changes all the time, and so do those of the owners that are small, and while there are
+// owners with hostile records, the owners of
 // another policy are served in at most twice the time that it takes in peace. Large ones
 // are not changed: what a patch of a MiB costs the API server is not Ambit's doing.
 // Samples of both are taken in turn. It measures, and so runs alone.
@@ -31,7 +32,10 @@ func TestHostileLatency(t *testing.T) {
 	h := newHostileWorld(t, "hostile-latency")
 	list, _ := h.policies()
 	h.makeBell()
-	h.attack(flapStill, programsOf(list)...)
+	configs := rightsTo("", "configmaps")
+	h.grantEverywhere("configs", configs)
+	h.decided("", true, configs)
+	h.attack(flapStill, append(programsOf(list), h.recordProgram())...)
 	for _, of := range list {
 		h.beast(of.name, of.name, hostileSpec(of.expression))
 	}
@@ -40,13 +44,15 @@ func TestHostileLatency(t *testing.T) {
 	for i := range flapStill {
 		f.untouched = append(f.untouched, fmt.Sprintf("cache-%d", i))
 	}
-	turn := 0
+	turn, records := 0, hostileRecords(t)
 	for range hostileRounds {
 		h.settled()
 		f.sampled(flapQuiet, flapFixed(flapSamples/hostileRounds))
+		h.makeRecorded(records)
 		stop := h.provoke(list, &turn)
 		f.sampled(flapDuring, flapFixed(flapSamples/hostileRounds))
 		stop()
+		h.dropRecorded(records)
 	}
 	t.Logf("%d times all %d hostile owners were to be looked at", turn, len(list))
 	if turn < hostileRounds*10 {

@@ -1,0 +1,103 @@
+package access
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// hostilePlaces is how many places one payer has asked about.
+const hostilePlaces = 5000
+
+// keepHostile keeps so many places, in all of which everything is denied.
+func (b *bench) keepHostile(payer Payer) {
+	b.Helper()
+	for i := range hostilePlaces {
+		b.reviewer.Keep(newListener(), Place{Namespace: fmt.Sprintf("n%d", i)}, all, payer)
+	}
+}
+
+// until waits at most so long until ok, and returns how long that took.
+func (b *bench) until(limit time.Duration, ok func() bool) time.Duration {
+	b.Helper()
+	start := time.Now()
+	for ; !ok(); b.pass(10 * time.Millisecond) {
+		if time.Since(start) > limit {
+			b.Fatalf("not within %s", limit)
+		}
+	}
+	return time.Since(start)
+}
+
+// TestFairReviews: one payer has 5000 first reviews, and after them 5000 denied places. What
+// others ask is answered as if it had one.
+func TestFairReviews(t *testing.T) {
+	hostile := Payer{Group: "p", Name: "hostile"}
+	for name, victim := range map[string]Payer{
+		"another policy": {Group: "q"}, "another owner": {Group: "p", Name: "victim"}, "an owner's own place": {Group: "p"},
+	} {
+		for _, after := range []time.Duration{time.Second, time.Hour} {
+			t.Run(fmt.Sprint(name, " after ", after), func(t *testing.T) {
+				inBubble(t, Options{}, func(b *bench) {
+					b.keepHostile(hostile)
+					b.pass(after)
+					sub := newListener()
+					b.reviewer.Keep(sub, team, all, victim)
+					first := b.until(time.Hour, func() bool { return b.reviewer.State(team).Reviewed })
+					if first > time.Second {
+						b.Errorf("the first review: after %s", first)
+					}
+					b.pass(20 * time.Second)
+					b.server.grant(team, all...)
+					granted := b.until(time.Hour, func() bool { return b.reviewer.Decide(team, create) == Allowed })
+					if granted > 5*time.Second {
+						b.Errorf("a grant: after %s", granted)
+					}
+					b.server.revoke(team, all...)
+					b.reviewer.Suspect("team")
+					hinted := b.until(time.Hour, func() bool { return b.reviewer.Decide(team, create) == Denied })
+					if hinted > time.Second {
+						b.Errorf("a hint: after %s", hinted)
+					}
+					if n := most(b.server.since(0), time.Second); n > defaultCeiling {
+						b.Errorf("%d requests in a second", n)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestSharedPlaceIsWithTheCheapest: a place that a payer with many places keeps as well is
+// on the account of the other.
+func TestSharedPlaceIsWithTheCheapest(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		b.keepHostile(Payer{Group: "p", Name: "hostile"})
+		b.reviewer.Keep(newListener(), team, all, Payer{Group: "p", Name: "hostile"})
+		b.reviewer.Keep(newListener(), team, all, Payer{Group: "p", Name: "victim"})
+		if took := b.until(time.Hour, func() bool { return b.reviewer.State(team).Reviewed }); took > time.Second {
+			b.Errorf("the first review: after %s", took)
+		}
+	})
+}
+
+// TestOwnPlacesGoFirst: what a group needs for itself goes before its names, and leaves
+// them a turn.
+func TestOwnPlacesGoFirst(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		for i := range 700 {
+			b.reviewer.Keep(newListener(), Place{Namespace: fmt.Sprintf("home-%d", i)}, all, Payer{Group: "p"})
+		}
+		for i := range 100 {
+			b.reviewer.Keep(newListener(), Place{Namespace: fmt.Sprintf("other-%d", i)}, all, Payer{Group: "p", Name: fmt.Sprint(i % 10)})
+		}
+		b.pass(time.Minute)
+		reviewed := map[string]int{}
+		for _, p := range b.server.since(0)[:400] {
+			reviewed[p.place.Namespace[:4]]++
+		}
+		if reviewed["othe"] < 400/(patience+1)-10 || reviewed["othe"] > 400/(patience+1)+10 {
+			b.Errorf("the first 400 requests: %v", reviewed)
+		}
+	})
+}

@@ -1,0 +1,205 @@
+package stories
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/test/cluster"
+)
+
+// What hostile records may cost Ambit, whatever is in them.
+const (
+	recordStreams    = 20
+	recordGoroutines = 100
+	recordHeap       = 20 << 20
+	recordLookups    = 100 // in 20 s
+)
+
+// recordPolicy makes a ConfigMap for each Beast, in its own namespace.
+const recordPolicy = `
+children:
+  - id: config
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${owner.metadata.name}"}
+      data: {size: "${string(owner.spec.size)}"}
+`
+
+// recordGroup is a part of the record of an owner's children.
+type recordGroup struct {
+	Child      string   `json:"child"`
+	APIVersion string   `json:"apiVersion"`
+	Kind       string   `json:"kind"`
+	Objects    []string `json:"objects"`
+}
+
+// hostileRecords are records that somebody wrote who may write owners, by owner.
+func hostileRecords(t *testing.T) map[string]string {
+	t.Helper()
+	var everywhere []string
+	for i := range 20_000 {
+		everywhere = append(everywhere, fmt.Sprintf("n%d/a/", i))
+	}
+	var kinds []recordGroup
+	for i := range 3000 {
+		kinds = append(kinds, recordGroup{Child: "x", APIVersion: fmt.Sprintf("g%d.x/v1", i), Kind: "K", Objects: []string{"n/a/"}})
+	}
+	records := map[string]string{}
+	for name, groups := range map[string][]recordGroup{
+		"places":    {{Child: "config", APIVersion: "v1", Kind: "ConfigMap", Objects: everywhere}},
+		"leftovers": {{Child: "gone", APIVersion: "v1", Kind: "ConfigMap", Objects: everywhere}},
+		"kinds":     kinds,
+	} {
+		text, err := json.Marshal(map[string]any{"policy": "recorded", "claim": "aaaaaaaaaaaaaaaa", "groups": groups})
+		if err != nil {
+			t.Fatal(err)
+		}
+		records[name] = string(text)
+	}
+	return records
+}
+
+// recordProgram is recordPolicy for the Beasts that are labelled with it.
+func (h *hostileWorld) recordProgram() *policy.Program {
+	h.t.Helper()
+	program, err := h.beastPolicy("recorded", nil, fromYAML(h.t, recordPolicy).(map[string]any))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return program
+}
+
+// makeRecorded makes Beasts with these records.
+func (h *hostileWorld) makeRecorded(records map[string]string) {
+	h.t.Helper()
+	for name, record := range records {
+		beast := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "hostile.example.com/v1", "kind": "Beast", "spec": map[string]any{"size": int64(1)},
+			"metadata": map[string]any{
+				"name": name, "labels": map[string]any{"hostile": "recorded"}, "annotations": map[string]any{v1alpha1.AnnotationChildren: record},
+			},
+		}}
+		if _, err := h.objects.Resource(beasts).Namespace(h.namespace).Create(h.t.Context(), beast, metav1.CreateOptions{}); err != nil {
+			h.t.Fatalf("making Beast %q: %v", name, err)
+		}
+	}
+}
+
+// dropRecorded removes Beasts, whatever is left of what their records say.
+func (h *hostileWorld) dropRecorded(records map[string]string) {
+	h.t.Helper()
+	of := h.objects.Resource(beasts).Namespace(h.namespace)
+	for name := range records {
+		h.eventually("Beast "+name+" is gone", func(ctx context.Context) error {
+			free := []byte(`{"metadata":{"finalizers":null}}`)
+			if _, err := of.Patch(ctx, name, "application/merge-patch+json", free, metav1.PatchOptions{}); apierrors.IsNotFound(err) {
+				return nil
+			}
+			return errors.Join(errors.New("it is there"), of.Delete(ctx, name, metav1.DeleteOptions{}))
+		})
+	}
+}
+
+// TestHostileRecords: records with 20,000 places and with 3000 invented kinds stand on
+// owners of a policy that makes one ConfigMap next to each. Ambit opens a few streams, looks
+// a few kinds up at a time, stays small, says so on these owners, and serves others. It
+// measures the heap and so runs alone.
+func TestHostileRecords(t *testing.T) {
+	h := newHostileWorld(t, "hostile-records")
+	configs := rightsTo("", "configmaps")
+	h.grantEverywhere("configs", configs) // what a record could have opened is bounded by nothing else
+	h.decided("", true, configs)
+	h.attack(1, h.recordProgram())
+	h.beast("recorded", "first", map[string]any{"size": int64(1)})
+	h.ended(h.nobody)
+	before, by := h.steadyGoroutines(h.l, "before the records")
+	streams := h.watches()
+	heap := sampleHeap()
+	mark := h.control.Audit().Mark()
+
+	records := hostileRecords(t)
+	h.makeRecorded(records)
+	for i := range 10 {
+		h.createOwner(h.good, fmt.Sprintf("victim-%d", i), 1)
+		h.beast("recorded", fmt.Sprintf("victim-%d", i), map[string]any{"size": int64(1)})
+	}
+	h.allReady([]string{h.good}, 11)
+	h.eventually("owners of the same policy are Ready, and the hostile ones are not", func(context.Context) error {
+		return h.servesBeside(records)
+	})
+	h.goroutinesAtMost(h.l, "with the records", before+recordGoroutines, by)
+	peak, kept := heap.end()
+	t.Logf("the heap grew by %d MiB at most, and by %d MiB for good", peak>>20, kept>>20)
+	if kept > recordHeap {
+		t.Errorf("the heap grew by more than %d MiB for good", recordHeap>>20)
+	}
+	if more := h.watches() - streams; more > recordStreams {
+		t.Errorf("%d more streams are open", more)
+	}
+	if n := h.lookups(mark); n > recordLookups {
+		t.Errorf("%d discovery requests in 20 s", n)
+	}
+	h.unharmed(3)
+	h.dropRecorded(records)
+	h.unharmed(2)
+}
+
+// servesBeside returns nil if all Beasts of the policy are Ready but for those with hostile
+// records, of which none is, and the one with kinds is told so.
+func (h *hostileWorld) servesBeside(records map[string]string) error {
+	found := h.must()
+	for name, how := range found {
+		if _, hostile := records[name]; hostile == (how.ready == "True") {
+			return fmt.Errorf("%s is %+v", name, how)
+		}
+	}
+	if found["kinds"].stalled == "" || len(found) != 11+len(records) {
+		return fmt.Errorf("there are %d; the one with kinds is %+v", len(found), found["kinds"])
+	}
+	return nil
+}
+
+// watches are the streams that Ambit has open by the audit log.
+func (w *world) watches() int {
+	w.t.Helper()
+	open, err := w.control.Audit().OpenWatches(w.user)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return len(open)
+}
+
+// lookups is the largest number of discovery requests in 20 s since a mark.
+func (w *world) lookups(mark cluster.Mark) (most int) {
+	w.t.Helper()
+	all, err := w.control.Audit().Since(mark, w.user)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var times []time.Time
+	for _, r := range all {
+		if r.Verb == "get" && r.Resource == "" && strings.HasPrefix(r.URI, "/api") {
+			times = append(times, r.Time)
+		}
+	}
+	for from, to := 0, 0; to < len(times); to++ {
+		for times[to].Sub(times[from]) > 20*time.Second {
+			from++
+		}
+		most = max(most, to-from+1)
+	}
+	w.t.Logf("%d discovery requests, at most %d in 20 s", len(times), most)
+	return most
+}
