@@ -42,6 +42,9 @@ func (p *pass) act(ctx context.Context, action plan.Action) (did bool, err error
 	if err != nil {
 		return false, err
 	}
+	if p.holdsChild(ctx, action, client.Resource(found.resource).Namespace(action.Namespace)) {
+		return true, nil
+	}
 	applier := apply.Applier{Client: client, Manager: p.manager, Identity: p.user()}
 	outcome, err := p.do(ctx, applier, action, found)
 	if err != nil {
@@ -52,6 +55,9 @@ func (p *pass) act(ctx context.Context, action plan.Action) (did bool, err error
 		return true, nil
 	}
 	p.take(ctx, action, outcome)
+	if !outcome.Stale && !outcome.Met {
+		p.noteChildWrite(action)
+	}
 	return true, nil
 }
 

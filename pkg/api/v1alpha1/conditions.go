@@ -92,6 +92,9 @@ const (
 	// ReasonFieldConflict: another manager has fields that a child is to merge into its
 	// object (Stalled=True).
 	ReasonFieldConflict = "FieldConflict"
+	// ReasonContested: another writer undoes what is written to a child, again and again, so
+	// that it is written more and more rarely (Stalled=True).
+	ReasonContested = "Contested"
 	// ReasonOtherPolicy: another policy has not cleaned up after the owner yet, and this
 	// one waits for it (Reconciling=True).
 	ReasonOtherPolicy = "OtherPolicy"
