@@ -134,7 +134,7 @@ func (p *pass) holdsChild(ctx context.Context, action plan.Action, objects dynam
 		return false
 	}
 	now := p.engine.now()
-	c.see(action, false, now)
+	c.see(action, p.program.FollowsVersions(), now)
 	if !c.isFought() {
 		return false
 	}
