@@ -36,6 +36,8 @@ type ownerState struct {
 	settled map[types.UID]string
 	status  settledStatus
 	contest contest
+	// feedback is about writes of a status that the policy reads.
+	feedback statusFeedback
 	// conflicts are the writes of children that others may undo, by object; nil: there are none.
 	conflicts map[plan.ObjectKey]*childConflict
 	lost      time.Time // since when rights are missing for the owner; zero: none are. For metrics.
@@ -117,7 +119,7 @@ func (op *operator) state(name types.NamespacedName, uid types.UID, from watch.V
 	}
 	if ok {
 		if state.uid != uid { // another owner of that name
-			state.status, state.contest, state.conflicts = settledStatus{}, contest{}, nil
+			state.status, state.contest, state.feedback, state.conflicts = settledStatus{}, contest{}, statusFeedback{}, nil
 		}
 		state.uid = uid
 		return state, true
