@@ -36,6 +36,7 @@ type ownerState struct {
 	settled map[types.UID]string
 	status  settledStatus
 	contest contest
+	other   otherPolicy // whose record is on the owner
 	// feedback is about writes of a status that the policy reads.
 	feedback statusFeedback
 	// conflicts are the writes of children that others may undo, by object; nil: there are none.
@@ -119,7 +120,7 @@ func (op *operator) state(name types.NamespacedName, uid types.UID, from watch.V
 	}
 	if ok {
 		if state.uid != uid { // another owner of that name
-			state.status, state.contest, state.feedback, state.conflicts = settledStatus{}, contest{}, statusFeedback{}, nil
+			state.status, state.contest, state.feedback, state.conflicts, state.other = settledStatus{}, contest{}, statusFeedback{}, nil, otherPolicy{}
 		}
 		state.uid = uid
 		return state, true

@@ -127,6 +127,7 @@ func (p *pass) run(ctx context.Context, home *rights) (time.Duration, error) {
 	p.partKinds()
 	p.sweep()
 	p.noteFare(planned)
+	p.noteOther(planned)
 	if p.retire && planned.Done {
 		p.finished()
 		return 0, nil
