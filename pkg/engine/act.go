@@ -35,7 +35,8 @@ func (p *pass) act(ctx context.Context, action plan.Action) (did bool, err error
 		return false, err
 	}
 	at := p.state.sources.at(action.Namespace)
-	if p.held(action.Key(), func() string { return write(action) }, at, at.own.lacks(found.resource.GroupResource(), "", verbOf(action))) {
+	if p.held(action.Key(), func() string { return write(action) }, at, at.own.lacks(found.resource.GroupResource(), "", verbOf(action))) ||
+		p.held(action.Key(), func() string { return labelsText(action) }, at, nil) {
 		return true, nil
 	}
 	client, err := p.engine.options.Clients(p.identity)
@@ -52,6 +53,9 @@ func (p *pass) act(ctx context.Context, action plan.Action) (did bool, err error
 	}
 	if outcome.Problem != nil {
 		p.refused(ctx, action, accessOf(action, found), *outcome.Problem)
+		return true, nil
+	}
+	if p.lacksLabels(ctx, action, found, outcome) {
 		return true, nil
 	}
 	p.take(ctx, action, outcome)
