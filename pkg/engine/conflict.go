@@ -92,10 +92,9 @@ func (c *childConflict) write(action plan.Action, now time.Time) {
 	c.wanted, c.wrote, c.undone, c.quick = action.Wanted, now, time.Time{}, false
 }
 
-// isOver reports whether the last write stood for long enough.
-func (c *childConflict) isOver(now time.Time) bool {
-	return !c.wrote.IsZero() && c.undone.IsZero() && now.Sub(c.wrote) >= contestOver
-}
+// isOver reports whether the last write is so long ago that it stands, or that nobody wants it any
+// more: that is longer than a contested write ever waits.
+func (c *childConflict) isOver(now time.Time) bool { return now.Sub(c.wrote) >= contestOver }
 
 // problem is what the owner says of a child that is fought over.
 func (c *childConflict) problem() plan.Problem {
@@ -110,27 +109,11 @@ func (c *childConflict) problem() plan.Problem {
 		"%s: %s %s; it is written more and more rarely until one of the two stops: let only one of them have it", c.name, who, what)}
 }
 
-// conflict is what is remembered of the object of an action; nil for one that no child wants.
-func (p *pass) conflict(action plan.Action) *childConflict {
-	if action.Wanted == "" {
-		return nil
-	}
-	if p.state.conflicts == nil {
-		p.state.conflicts = map[plan.ObjectKey]*childConflict{}
-	}
-	c, ok := p.state.conflicts[action.ObjectKey()]
-	if !ok {
-		c = &childConflict{}
-		p.state.conflicts[action.ObjectKey()] = c
-	}
-	return c
-}
-
 // holdsChild reports whether a write of a child has to wait because others undo it, and has the
 // next plan say so.
 func (p *pass) holdsChild(ctx context.Context, action plan.Action, objects dynamic.ResourceInterface) bool {
-	c := p.conflict(action)
-	if c == nil {
+	c := p.state.conflicts[action.ObjectKey()]
+	if c == nil || action.Wanted == "" {
 		return false
 	}
 	now := p.engine.now()
@@ -188,15 +171,21 @@ func (p *pass) tellConflict(ctx context.Context, c *childConflict, action plan.A
 }
 
 // noteChildWrite notes that a write of a child was accepted. What is deleted for good is no
-// matter of conflict any more.
+// matter of conflict any more; nor is what was written so long ago that it stands.
 func (p *pass) noteChildWrite(action plan.Action) {
-	now := p.engine.now()
+	now, key := p.engine.now(), action.ObjectKey()
 	maps.DeleteFunc(p.state.conflicts, func(_ plan.ObjectKey, c *childConflict) bool { return !c.told && c.isOver(now) })
-	if c := p.conflict(action); c != nil {
-		c.write(action, now)
+	if action.Wanted == "" {
+		delete(p.state.conflicts, key)
 		return
 	}
-	delete(p.state.conflicts, action.ObjectKey())
+	if p.state.conflicts == nil {
+		p.state.conflicts = map[plan.ObjectKey]*childConflict{}
+	}
+	if p.state.conflicts[key] == nil {
+		p.state.conflicts[key] = &childConflict{}
+	}
+	p.state.conflicts[key].write(action, now)
 }
 
 // conflictProblems are those of children that are fought over: they hold between two writes as
@@ -224,9 +213,8 @@ func (p *pass) endConflicts(ctx context.Context) {
 		case c.isOver(now):
 			ctrllog.FromContext(ctx).Info("nobody undoes what is written to a child any more", "child", c.name)
 			return true
-		case c.undone.IsZero():
-			p.lookAgain(c.wrote.Add(contestOver))
 		}
+		p.lookAgain(c.wrote.Add(contestOver))
 		return false
 	})
 }

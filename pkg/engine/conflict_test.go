@@ -128,7 +128,8 @@ func TestConflictProblem(t *testing.T) {
 	e := idle(t, clock, compiled(t, "a", "1", ""))
 	p := e.versions.get("ambit-system/a").newPass(nil, newOwnerState(e.versions.get("ambit-system/a").subscriber(types.NamespacedName{Name: "x"})), false)
 	apply := plan.Action{Verb: plan.Apply, Child: "web", Name: "web", Wanted: "w", Fields: []string{"a", "b", "c", "d"}}
-	c := p.conflict(apply)
+	p.noteChildWrite(apply)
+	c := p.state.conflicts[apply.ObjectKey()]
 	c.name, c.by, c.told, c.wrote = `Deployment "web"`, "hpa", true, clock.Now()
 	c.note(apply.Fields)
 	want := plan.Problem{Reason: v1alpha1.ReasonContested, Terminal: true,
@@ -140,6 +141,7 @@ func TestConflictProblem(t *testing.T) {
 	if wait := p.next(&plan.Plan{}); wait != contestOver {
 		t.Errorf("it is looked at again in %s", wait)
 	}
+	c.undone = clock.Now() // and then nobody wants the child any more
 	clock.Step(contestOver)
 	if list := p.conflictProblems(); list != nil {
 		t.Errorf("it is over, and still said: %v", list)
@@ -153,5 +155,25 @@ func TestConflictProblem(t *testing.T) {
 	p.noteChildWrite(apply)
 	if len(p.state.conflicts) > 0 {
 		t.Errorf("what is deleted for good is remembered: %v", p.state.conflicts)
+	}
+}
+
+// TestConflictNames: of children whose names follow the owner's content only those are remembered
+// that were written a short while ago.
+func TestConflictNames(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
+	e := idle(t, clock, compiled(t, "a", "1", ""))
+	op := e.versions.get("ambit-system/a")
+	p := op.newPass(nil, newOwnerState(op.subscriber(types.NamespacedName{Name: "x"})), false)
+	for i := range 100 {
+		create := plan.Action{Verb: plan.Create, Name: fmt.Sprint("child-", i), Wanted: "w"}
+		if p.holdsChild(t.Context(), create, nil) || len(p.state.conflicts) > 1 {
+			t.Fatalf("what is not accepted is held or remembered: %v", p.state.conflicts)
+		}
+		p.noteChildWrite(create)
+		clock.Step(contestOver)
+	}
+	if n := len(p.state.conflicts); n != 1 {
+		t.Errorf("%d children are remembered", n)
 	}
 }
