@@ -65,7 +65,7 @@ func TestChildContested(t *testing.T) {
 	w.patiently(fightWindow)
 	w.fewWrites(mark, namespace)
 
-	message := w.condition(namespace, "x", v1alpha1.ConditionStalled, "True", "Contested")
+	message := w.condition(namespace, "x", v1alpha1.ConditionStalled, "True", v1alpha1.ReasonContested)
 	w.names(message, `ConfigMap "x"`, "data.text", adversaryManager)
 	w.says(l, 0, "another writer keeps undoing what is written to a child; backing off", adversaryManager, "data.text")
 	w.eventually("an Event says it", func(ctx context.Context) error {
@@ -119,7 +119,7 @@ func (w *world) fightEvents(ctx context.Context, namespace string, want int) err
 	}
 	n := 0
 	for _, e := range list.Items {
-		if e.Reason == "Contested" && e.Regarding.Kind == "Memcached" && e.Type == corev1.EventTypeWarning && e.Series == nil {
+		if e.Reason == v1alpha1.ReasonContested && e.Regarding.Kind == "Memcached" && e.Type == corev1.EventTypeWarning && e.Series == nil {
 			n++
 		}
 	}

@@ -35,13 +35,13 @@ func TestLabelsStripped(t *testing.T) {
 	mark := w.control.Audit().Mark()
 	w.run([]string{namespace}, program(t, "fight.yaml", []byte(fightPolicy)))
 	w.createOwner(namespace, "x", 1)
-	message := w.condition(namespace, "x", v1alpha1.ConditionStalled, "True", "LabelsRemoved")
+	message := w.condition(namespace, "x", v1alpha1.ConditionStalled, "True", v1alpha1.ReasonLabelsRemoved)
 	w.names(message, `ConfigMap "x"`, "exists", "is ours", v1alpha1.LabelPolicy, "admission")
 	for i := range 50 {
 		w.labelOwner(namespace, "x", fmt.Sprint(i))
 	}
 	w.createOwner(namespace, "y", 1) // when this one was served, the labels were seen
-	w.condition(namespace, "y", v1alpha1.ConditionStalled, "True", "LabelsRemoved")
+	w.condition(namespace, "y", v1alpha1.ConditionStalled, "True", v1alpha1.ReasonLabelsRemoved)
 	requests := w.since(mark, func(r cluster.Request) bool {
 		return r.Namespace == namespace && r.Resource == "configmaps" && !r.IsWatch() && r.Verb != "list"
 	})

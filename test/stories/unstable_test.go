@@ -49,16 +49,16 @@ func TestStatusReadsItself(t *testing.T) {
 		namespace := w.namespace(rights...)
 		l := w.launch(w.control.User(w.user), []string{namespace}, counting(t, "endless", "${string(step + 1)}"))
 		w.createOwner(namespace, "x", 1)
-		message := w.condition(namespace, "x", v1alpha1.ConditionStalled, "True", "Unstable")
+		message := w.condition(namespace, "x", v1alpha1.ConditionStalled, "True", v1alpha1.ReasonUnstable)
 		w.names(message, "owner.status.state.status", "10 times")
 		w.stateIs(namespace, "x", "10")
-		w.says(l, 0, "owner is stalled", "Unstable")
+		w.says(l, 0, "owner is stalled", v1alpha1.ReasonUnstable)
 		mark := w.control.Audit().Mark()
 		for i := range 20 {
 			w.labelOwner(namespace, "x", fmt.Sprint(i))
 		}
 		w.createOwner(namespace, "y", 1) // when this one was served, the labels were seen
-		w.condition(namespace, "y", v1alpha1.ConditionStalled, "True", "Unstable")
+		w.condition(namespace, "y", v1alpha1.ConditionStalled, "True", v1alpha1.ReasonUnstable)
 		writes := w.since(mark, func(r cluster.Request) bool { return r.Subresource == "status" && r.Name == "x" })
 		if len(writes) > 0 {
 			t.Errorf("20 changes of labels led to %d writes of a status that is known not to come to rest", len(writes))
@@ -74,6 +74,6 @@ func TestStatusReadsItself(t *testing.T) {
 			}
 			return nil
 		})
-		w.condition(namespace, "x", v1alpha1.ConditionStalled, "True", "Unstable")
+		w.condition(namespace, "x", v1alpha1.ConditionStalled, "True", v1alpha1.ReasonUnstable)
 	})
 }
