@@ -35,12 +35,16 @@ func (p *pass) act(ctx context.Context, action plan.Action) (did bool, err error
 		return false, err
 	}
 	at := p.state.sources.at(action.Namespace)
-	if p.held(action.Key(), func() string { return write(action) }, at, at.own.lacks(found.resource.GroupResource(), "", verbOf(action))) {
+	if p.held(action.Key(), func() string { return write(action) }, at, at.own.lacks(found.resource.GroupResource(), "", verbOf(action))) ||
+		p.held(action.Key(), func() string { return labelsText(action) }, at, nil) {
 		return true, nil
 	}
 	client, err := p.engine.options.Clients(p.identity)
 	if err != nil {
 		return false, err
+	}
+	if p.holdsChild(ctx, action, client.Resource(found.resource).Namespace(action.Namespace)) {
+		return true, nil
 	}
 	applier := apply.Applier{Client: client, Manager: p.manager, Identity: p.user()}
 	outcome, err := p.do(ctx, applier, action, found)
@@ -51,7 +55,13 @@ func (p *pass) act(ctx context.Context, action plan.Action) (did bool, err error
 		p.refused(ctx, action, accessOf(action, found), *outcome.Problem)
 		return true, nil
 	}
+	if p.lacksLabels(ctx, action, found, outcome) {
+		return true, nil
+	}
 	p.take(ctx, action, outcome)
+	if !outcome.Stale && !outcome.Met {
+		p.noteChildWrite(action)
+	}
 	return true, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/ambit-dev/ambit/pkg/internal/apply"
 	"github.com/ambit-dev/ambit/pkg/internal/status"
 )
 
@@ -102,7 +103,7 @@ func (p *pass) holdsBack(ctx context.Context, what string, owners dynamic.Resour
 	if wait == 0 {
 		return false
 	}
-	p.again = now.Add(wait)
+	p.lookAgain(now.Add(wait))
 	return true
 }
 
@@ -116,7 +117,7 @@ func (p *pass) tellContest(ctx context.Context, owners dynamic.ResourceInterface
 	}
 	c.told = true
 	log := ctrllog.FromContext(ctx)
-	managers, err := status.Writers(ctx, owners, p.owner, p.manager)
+	managers, err := apply.Writers(ctx, owners, p.owner, "status", p.manager)
 	switch {
 	case err != nil:
 		log = log.WithValues("unknown", err.Error())
@@ -137,6 +138,6 @@ func (p *pass) stands(ctx context.Context) {
 		*c = contest{}
 		ctrllog.FromContext(ctx).Info("nobody else writes the owner's status any more")
 	default:
-		p.again = c.at.Add(contestOver)
+		p.lookAgain(c.at.Add(contestOver))
 	}
 }

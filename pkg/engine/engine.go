@@ -61,6 +61,8 @@ type Options struct {
 	Meter Meter
 	// Tracer makes a span of each pass, plan and write. Nil: none.
 	Tracer trace.Tracer
+	// Recorder makes Events of owners. Nil: there are none.
+	Recorder Recorder
 	// Clock is the time of conditions and backoffs. Nil means the real one.
 	Clock clock.Clock
 }

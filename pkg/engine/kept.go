@@ -44,7 +44,7 @@ func keptBy(program *policy.Program, manager string) kept {
 	}
 	for _, w := range program.Watches {
 		p := project(w.Fields)
-		p.form.Metadata = w.Fields.MetadataOnly()
+		p.form.Metadata, p.form.Versions = w.Fields.MetadataOnly(), w.Versions
 		k.watches[w.ID] = p
 	}
 	return k

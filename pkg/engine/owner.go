@@ -38,7 +38,12 @@ type ownerState struct {
 	settled map[types.UID]string
 	status  settledStatus
 	contest contest
-	lost    time.Time // since when rights are missing for the owner; zero: none are. For metrics.
+	other   otherPolicy // whose record is on the owner
+	// feedback is about writes of a status that the policy reads.
+	feedback statusFeedback
+	// conflicts are the writes of children that others may undo, by object; nil: there are none.
+	conflicts map[plan.ObjectKey]*childConflict
+	lost      time.Time // since when rights are missing for the owner; zero: none are. For metrics.
 	// refused are writes that the API server refused, by the key of the problem.
 	refused map[string]refusal
 }
@@ -117,7 +122,7 @@ func (op *operator) state(name types.NamespacedName, uid types.UID, from watch.V
 	}
 	if ok {
 		if state.uid != uid { // another owner of that name
-			state.status, state.contest = settledStatus{}, contest{}
+			state.status, state.contest, state.feedback, state.conflicts, state.other = settledStatus{}, contest{}, statusFeedback{}, nil, otherPolicy{}
 		}
 		state.uid = uid
 		return state, true

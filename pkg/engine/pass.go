@@ -33,7 +33,7 @@ type pass struct {
 	// confirmed says of objects of the record whether they are there, as of this pass.
 	confirmed map[plan.ObjectKey]bool
 	stale     bool      // an answer showed that the cache is behind
-	again     time.Time // when a contested status is to be looked at; zero: not for that
+	again     time.Time // when to look at what was held back, or is not over; zero: there is nothing
 	// event is when the first event came that led to the pass, until a write has answered
 	// it; zero: there was none. last is the plan that the pass came to; nil: to none.
 	event time.Time
@@ -128,6 +128,7 @@ func (p *pass) run(ctx context.Context, home *rights) (time.Duration, error) {
 	p.sweep()
 	p.noteFare(planned)
 	p.noteDropped(ctx, planned)
+	p.noteOther(planned)
 	if p.retire && planned.Done {
 		p.finished()
 		return 0, nil
@@ -202,6 +203,7 @@ func (p *pass) converge(ctx context.Context, home *rights) (*plan.Plan, time.Dur
 		if !progress || p.stale || turn >= p.turns(planned) {
 			// What is still wanted, though it was tried and not refused: the cache does
 			// not show its effect.
+			p.endConflicts(ctx)
 			p.stale = p.stale || len(planned.Actions) > 0 || planned.Mark != nil || slices.ContainsFunc(p.met, met.isHidden)
 			return planned, 0, nil
 		}
@@ -279,6 +281,13 @@ func (p *pass) isHome(want plan.Want) bool {
 // isElsewhere says whether only a plan says where the objects of a child are.
 func isElsewhere(child *policy.Child) bool {
 	return child.Elsewhere || child.Existing == v1alpha1.ExistingMerge
+}
+
+// lookAgain has the owner looked at again at a time, if nothing happens before.
+func (p *pass) lookAgain(at time.Time) {
+	if p.again.IsZero() || at.Before(p.again) {
+		p.again = at
+	}
 }
 
 // next says when to look at the owner again if nothing happens.

@@ -73,7 +73,7 @@ func (op *operator) serves(ctx context.Context, owner *unstructured.Unstructured
 	name := types.NamespacedName{Namespace: owner.GetNamespace(), Name: owner.GetName()}
 	began := op.engine.now()
 	ctx = cel.WithBudget(ctx, cel.NewBudget(0, 0))
-	wanted, err := filter.EvalBool(ctx, cel.Activation{"object": owner.Object})
+	wanted, err := filter.EvalBool(ctx, cel.Activation{"object": op.program.Owner.See(owner.Object)})
 	op.evaluated(name, began)
 	if cel.IsBudget(err) {
 		op.exceed(name, owner.GetResourceVersion())

@@ -110,12 +110,16 @@ func (p *pass) writeStatus(ctx context.Context, planned *plan.Plan) error {
 	case status.Equal(old, next):
 		if !planned.Partial {
 			p.state.status = settledStatus{wanted: old, kept: old}
+			p.state.feedback.rest()
 		}
 		p.stands(ctx)
 		return nil
 	case p.state.status.covers(old, next):
 		p.stands(ctx)
 		return nil
+	}
+	if stalled := p.unstable(planned, old, next); stalled != nil {
+		return p.writeStatus(ctx, stalled)
 	}
 	found, ok, err := p.engine.kinds.lookup(p.program.Owner.GVK)
 	if !ok {
@@ -165,6 +169,7 @@ func (p *pass) statusWritten(ctx context.Context, owner kind, next map[string]an
 		delete(p.state.refused, statusProblem)
 	}
 	p.tell(ctx, planned)
+	p.noteFeedback(status.Of(p.owner), status.Of(written))
 	p.state.status = settledStatus{wanted: next, kept: status.Of(written)}
 	p.engine.options.Streams.Observe(p.ownerKey(owner), written, p.operator)
 	p.owner = written

@@ -129,7 +129,7 @@ func (p *process) assemble() (*parts, error) {
 	}
 	made.engine, err = engine.New(engine.Options{
 		Programs: o.Programs, Retire: o.Retire, Streams: made.streams, Access: made.reviewer, Clients: p.writer, Served: kinds.find, Identity: p.user,
-		Namespaces: o.Namespaces, Concurrency: o.Concurrency, Meter: p.meters, Tracer: o.Tracer, Logger: p.log.WithName("engine"),
+		Namespaces: o.Namespaces, Concurrency: o.Concurrency, Meter: p.meters, Tracer: o.Tracer, Recorder: p.recorder, Logger: p.log.WithName("engine"),
 	})
 	if err != nil {
 		return nil, err

@@ -60,6 +60,13 @@ type Action struct {
 	Migrate bool
 	// Reason says why, as in `spec.replicas is another number`.
 	Reason string
+	// Wanted stands for the desired object: equal texts, equal objects. It is there also for a
+	// Delete that makes the object anew; empty for the deletion or release of an object that no
+	// child wants.
+	Wanted string
+	// Fields are the paths in which the live object is not as desired, as in `spec.replicas`;
+	// nil if it is not there, or no child wants it.
+	Fields []string
 	// Digest stands for the difference, for Snapshot.Settled; empty for Create,
 	// Delete and Release.
 	Digest string
@@ -77,6 +84,11 @@ func (a Action) Key() string {
 		return a.Child + " " + name
 	}
 	return Leftover(a.GVK.Kind, name)
+}
+
+// ObjectKey names the object that the action is about.
+func (a Action) ObjectKey() ObjectKey {
+	return ObjectKey{Kind: a.GVK.GroupKind(), Namespace: a.Namespace, Name: a.Name}
 }
 
 // Leftover is the key of the deletion or release of an object that no child wants;

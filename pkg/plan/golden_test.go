@@ -39,6 +39,7 @@ var rewrite = flag.Bool("rewrite", false, "rewrite the expected plans in testdat
 //   - missing: the kinds that are not served from now on;
 //   - deleteOwner: somebody deletes the owner;
 //   - retire: the policy does not want the owner any more;
+//   - stays: another policy whose record is on the owner does not clean up;
 //   - break: the policy does not compile any more;
 //   - record: the text of the owner's annotation of children;
 //   - ensure: the plan is for the objects of the policy itself.
@@ -124,6 +125,8 @@ func (o *operator) step(t *testing.T, name, data string) {
 		o.deleteOwner()
 	case "retire":
 		o.retire = true
+	case "stays":
+		o.stays = true
 	case "break":
 		protect := o.program.Protect
 		o.program = &policy.Program{Name: o.program.Name, Namespace: o.program.Namespace, Owner: o.program.Owner, Broken: errors.New("it is broken")}

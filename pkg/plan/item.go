@@ -70,14 +70,14 @@ func (p *planner) decideItem(ctx context.Context, c *child, it *item) {
 func (p *planner) bindLive(c *child) {
 	if c.ForEach == nil {
 		if live := c.items[0].live; live != nil {
-			p.scope.vars[c.ID] = live.Object
+			p.scope.vars[c.ID] = c.See(live.Object)
 		}
 		return
 	}
 	list := make([]any, 0, len(c.items))
 	for i := range c.items {
 		if live := c.items[i].live; live != nil {
-			list = append(list, live.Object)
+			list = append(list, c.See(live.Object))
 		}
 	}
 	p.scope.vars[c.ID] = list
@@ -95,7 +95,7 @@ func (p *planner) judge(ctx context.Context, c *child) {
 			it.stage = judging
 			p.bindElement(c, it)
 			if it.live != nil {
-				p.scope.vars[c.ID] = it.live.Object
+				p.scope.vars[c.ID] = c.See(it.live.Object)
 			}
 			p.judgeItem(ctx, c, it)
 			it.stage = decided

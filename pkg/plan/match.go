@@ -132,7 +132,7 @@ func (p *planner) compare(c *child, it *item) bool {
 	}
 	p.act(c, it, Action{
 		Verb: verb, UID: it.live.GetUID(), ResourceVersion: it.live.GetResourceVersion(),
-		Migrate: migrate && verb == Apply, Reason: reasonOf(differences), Digest: digest,
+		Migrate: migrate && verb == Apply, Reason: reasonOf(differences), Fields: pathsOf(differences), Digest: digest,
 	})
 	return false
 }
@@ -146,7 +146,7 @@ func (p *planner) recreate(c *child, it *item, differences []Difference) bool {
 	}
 	p.act(c, it, Action{
 		Verb: Delete, UID: it.live.GetUID(), ResourceVersion: it.live.GetResourceVersion(),
-		Reason: "is made anew: " + reasonOf(differences),
+		Reason: "is made anew: " + reasonOf(differences), Fields: pathsOf(differences),
 	})
 	return false
 }
@@ -154,6 +154,7 @@ func (p *planner) recreate(c *child, it *item, differences []Difference) bool {
 // act notes the action that the object needs.
 func (p *planner) act(c *child, it *item, a Action) {
 	a.Child, a.GVK, a.Namespace, a.Name = c.ID, c.GVK, it.at.Namespace, it.state.Name
+	a.Wanted = digestOf(it.desired.Object)
 	if a.Verb != Delete {
 		a.Object = it.desired
 	}
@@ -175,6 +176,17 @@ func (p *planner) act(c *child, it *item, a Action) {
 		separator = ": "
 	}
 	it.advance(c.name(it)+separator+a.Reason, a.Reason)
+}
+
+// pathsOf returns the paths of differences, but for the record beside others.
+func pathsOf(differences []Difference) []string {
+	paths := make([]string, 0, len(differences))
+	for _, d := range differences {
+		if len(differences) == 1 || !d.isRecord() {
+			paths = append(paths, d.Path)
+		}
+	}
+	return paths
 }
 
 // maxReasons is how many differences a reason lists.

@@ -31,7 +31,8 @@ type operator struct {
 	// labelled: places show only what has the policy's label, as streams do.
 	labelled bool
 	// retire: the policy does not want the owner. ensuring: plans are of Ensure.
-	retire, ensuring bool
+	// stays: the other policy on the owner does not clean up.
+	retire, ensuring, stays bool
 	// gone: the owner is not there any more.
 	gone  bool
 	wants []Want
@@ -61,7 +62,7 @@ func compile(t testing.TB, spec string) *policy.Program {
 func (o *operator) snapshot() Snapshot {
 	s := Snapshot{
 		Owner: o.owner, Namespaced: map[schema.GroupVersionKind]bool{}, Children: map[At]Input{}, Watches: map[string]Input{},
-		Problems: o.problems, Standing: o.standing, Settled: o.settled, Retire: o.retire, Claim: fmt.Sprintf("claim-%016d", o.world.next),
+		Problems: o.problems, Standing: o.standing, Settled: o.settled, Retire: o.retire, OtherStays: o.stays, Claim: fmt.Sprintf("claim-%016d", o.world.next),
 	}
 	if o.ensuring {
 		s.Owner = nil

@@ -43,7 +43,7 @@ func (f *failure) problem() *Problem {
 func bind(ctx context.Context, program *policy.Program, owner *unstructured.Unstructured) scope {
 	vars := make(cel.Activation, 3+len(program.Variables)+len(program.Children)+len(program.Watches))
 	if owner != nil {
-		vars["owner"] = owner.Object
+		vars["owner"] = program.Owner.See(owner.Object)
 	}
 	vars["policy"] = map[string]any{"name": program.Name, "namespace": program.Namespace}
 	s := scope{program: program, vars: vars}

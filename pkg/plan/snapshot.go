@@ -42,6 +42,9 @@ type Snapshot struct {
 	// matches, is out of the scope, or the policy itself goes. All that is ours is
 	// removed as onDelete says, also what garbage collection would take.
 	Retire bool
+	// OtherStays: the other policy whose record is on the owner was given the time to clean up,
+	// and does not.
+	OtherStays bool
 	// Claim is a fresh random text of at least 16 characters, for the record of an
 	// owner that has none. What needs a record waits as long as it is empty.
 	Claim string

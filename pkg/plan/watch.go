@@ -98,7 +98,7 @@ func (p *planner) filter(ctx context.Context, w *policy.Watch) func(*unstructure
 	if w.Filter == nil {
 		return func(*unstructured.Unstructured) (bool, *failure) { return true, nil }
 	}
-	vars := cel.Activation{"owner": p.snapshot.Owner.Object}
+	vars := cel.Activation{"owner": p.scope.vars["owner"]}
 	return func(obj *unstructured.Unstructured) (bool, *failure) {
 		vars["object"] = obj.Object
 		wanted, err := w.Filter.EvalBool(ctx, vars)

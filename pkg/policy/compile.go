@@ -80,6 +80,7 @@ func (c *compiler) compile() {
 	c.dependencies()
 	c.whole()
 	c.readAliases()
+	c.refuseElementVersions()
 	c.fields()
 	c.hash()
 }

@@ -22,6 +22,9 @@ func dump(p *policy.Program) string {
 	line("owner %s labels=%q fields=%q filter=%t selector=%q silent=%t",
 		p.Owner.GVK, p.Owner.LabelSelector, p.Owner.FieldSelector, p.Owner.Filter != nil, p.Owner.Selector, p.Owner.Silent)
 	line("  reads %s", p.Owner.Fields)
+	if p.Owner.StatusRead != nil || p.Owner.Versionless {
+		line("  reads of its own writes: status %s versionless=%t", p.Owner.StatusRead, p.Owner.Versionless)
+	}
 	for _, v := range p.Variables {
 		line("variable %s reads %v", v.Name, v.Expr.Vars())
 		if len(v.Watches) > 0 {
@@ -37,6 +40,9 @@ func dump(p *policy.Program) string {
 			line("  name %v namespace %v all=%t fieldSelector %v", vars(w.Name), vars(w.Namespace), w.AllNamespaces, vars(w.FieldTemplate))
 		}
 		line("  reads %s", w.Fields)
+		if w.Versions {
+			line("  follows every version")
+		}
 	}
 	if p.Status != nil {
 		line("status sets %s from %v", p.Status.Paths(), p.Status.Vars())
@@ -71,6 +77,9 @@ func dumpChild(line func(string, ...any), c *policy.Child) {
 	}
 	line("  %s %s %s %s elsewhere=%t", c.Apply, c.Existing, c.OnDelete, c.Update, c.Elsewhere)
 	line("  reads %s", c.Fields)
+	if c.Versionless {
+		line("  versionless")
+	}
 }
 
 // vars are the variables of a template; nil if there is no template.

@@ -54,6 +54,7 @@ func (c *compiler) unread(f field, s scope, w want) *cel.Expr {
 		return nil
 	}
 	c.asked(f.node, x.Asked(), s)
+	c.refuseVersions(f.node, x.Reads(), s)
 	return x
 }
 

@@ -88,6 +88,12 @@ type Owner struct {
 	Filter *cel.Expr
 	// Fields are those that the program reads of an owner, and its status unless Silent.
 	Fields *fields.Set
+	// StatusRead are the fields of the status that the program reads; nil for none. Ambit's own
+	// writes change them.
+	StatusRead *fields.Set
+	// Versionless: something reads all of the owner's metadata, and sees it as See returns it:
+	// without what changes by Ambit's own writes.
+	Versionless bool
 	// Silent: nothing is written to the owner's status. It is so for kinds of
 	// Kubernetes itself, whose status belongs to others, unless the policy has a
 	// status or conditions.
@@ -136,6 +142,8 @@ type Child struct {
 	Children, Watches, Asked []string
 	// Fields are those that the template sets or an expression reads.
 	Fields *fields.Set
+	// Versionless is as that of Owner, for the objects of the child.
+	Versionless bool
 }
 
 // FindChild returns the child of an id; nil if there is none.
@@ -182,6 +190,8 @@ type Watch struct {
 	Filter *cel.Expr
 	// Fields are those that an expression reads.
 	Fields *fields.Set
+	// Versions: the resourceVersion is among them, so that every change of an object counts.
+	Versions bool
 }
 
 // Condition is a condition on the owner.

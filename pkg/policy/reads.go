@@ -22,13 +22,17 @@ func always() *fields.Set {
 func (c *compiler) fields() {
 	p := c.program
 	p.Owner.Fields = always().Union(c.reads["owner"]).Add("metadata", "annotations", v1alpha1.AnnotationChildren)
+	p.Owner.StatusRead = c.reads["owner"].Sub("status")
+	p.Owner.Versionless = readsVersion(c.reads["owner"])
 	if !p.Owner.Silent {
 		p.Owner.Fields.Add("status")
 	}
 	for _, w := range p.Watches {
 		w.Fields = always().Union(c.reads[w.ID])
+		w.Versions = readsVersion(c.reads[w.ID])
 	}
 	for _, child := range p.Children {
+		child.Versionless = readsVersion(c.reads[child.ID])
 		child.Fields = c.fieldsOf(child).Add("metadata", "annotations", v1alpha1.AnnotationClaim)
 		if child.Keep > 0 {
 			child.Fields.Add("metadata", "annotations", v1alpha1.AnnotationChild).Add("metadata", "creationTimestamp")

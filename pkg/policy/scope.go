@@ -57,12 +57,18 @@ func (s scope) ofEach(child v1alpha1.Child, of *cel.Schema) scope {
 // read notes what an expression or template reads in its scope.
 func (c *compiler) read(reads map[string]*fields.Set, s scope) {
 	for name, set := range reads {
-		switch {
-		case name == "object":
-			name = s.object
-		case name != s.one && slices.Contains(c.names.lists, name):
-			set = set.Sub(fields.Any)
-		}
+		name, set = c.readOf(name, set, s)
 		c.reads[name] = c.reads[name].Union(set)
 	}
+}
+
+// readOf returns what a name stands for in a scope, and what is read of one object of it.
+func (c *compiler) readOf(name string, set *fields.Set, s scope) (string, *fields.Set) {
+	switch {
+	case name == "object":
+		return s.object, set
+	case name != s.one && slices.Contains(c.names.lists, name):
+		return name, set.Sub(fields.Any)
+	}
+	return name, set
 }

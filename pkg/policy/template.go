@@ -30,6 +30,7 @@ func (c *compiler) template(f field, s scope) *cel.Template {
 		return nil
 	}
 	c.asked(f.node, t.Asked(), s)
+	c.refuseVersions(f.node, t.Reads(), s)
 	c.read(t.Reads(), s)
 	return t
 }

@@ -92,8 +92,18 @@ const (
 	// ReasonFieldConflict: another manager has fields that a child is to merge into its
 	// object (Stalled=True).
 	ReasonFieldConflict = "FieldConflict"
-	// ReasonOtherPolicy: another policy has not cleaned up after the owner yet, and this
-	// one waits for it (Reconciling=True).
+	// ReasonContested: another writer undoes what is written to a child, again and again, so
+	// that it is written more and more rarely (Stalled=True).
+	ReasonContested = "Contested"
+	// ReasonUnstable: the policy reads the status that it writes, and that does not come to
+	// rest: 10 writes in a row have each led to another (Stalled=True).
+	ReasonUnstable = "Unstable"
+	// ReasonLabelsRemoved: a child was made and is ours, and something removes the labels by
+	// which it is watched, so that it cannot be kept (Stalled=True).
+	ReasonLabelsRemoved = "LabelsRemoved"
+	// ReasonOtherPolicy: another policy has a record of children on the owner, and this one waits
+	// until that one has cleaned up (Reconciling=True; Stalled=True if that takes longer than
+	// a moment).
 	ReasonOtherPolicy = "OtherPolicy"
 	// ReasonProtected: the owner is being deleted, and the policy's protect holds it
 	// back (Ready=False).

@@ -107,6 +107,27 @@ func (s *Set) Sub(element string) *Set {
 	return s.below[Any]
 }
 
+// Touches reports whether anything at or below a path is covered, if only because of Any or of
+// what is above it.
+func (s *Set) Touches(path ...string) bool {
+	for _, element := range path {
+		s = s.Sub(element)
+	}
+	return s != nil
+}
+
+// Names reports whether the set has a path as such, element by element: not because of Any, and
+// not because all of what is above it is covered.
+func (s *Set) Names(path ...string) bool {
+	for _, element := range path {
+		if s == nil || s.whole {
+			return false
+		}
+		s = s.below[element]
+	}
+	return s != nil
+}
+
 // IsAll says whether whole objects are covered.
 func (s *Set) IsAll() bool { return s != nil && s.whole }
 

@@ -141,3 +141,30 @@ func drawSet(t *rapid.T) *Set {
 	}
 	return s
 }
+
+// TestTouchesAndNames: what is covered somehow, and what is named as such.
+func TestTouchesAndNames(t *testing.T) {
+	path := []string{"metadata", "resourceVersion"}
+	cases := map[string]struct {
+		reason         string
+		set            *Set
+		touches, names bool
+	}{
+		"Nil":      {reason: "nothing is covered"},
+		"Named":    {reason: "it is named", set: New("metadata.resourceVersion"), touches: true, names: true},
+		"Presence": {reason: "whether it is there is read", set: New().AddPresence(path...), touches: true, names: true},
+		"Above":    {reason: "all metadata is read", set: New("metadata"), touches: true},
+		"All":      {reason: "everything is read", set: All(), touches: true},
+		"AnyKey":   {reason: "a key that is computed may be it", set: New("metadata.*"), touches: true},
+		"Other":    {reason: "another field is read", set: New("metadata.name", "spec.resourceVersion")},
+		"Here":     {reason: "only that there is metadata is read", set: New().AddPresence("metadata")},
+		"Both":     {reason: "it is named beside a computed key", set: New().AddPresence("metadata", Any).Add(path...), touches: true, names: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if touches, names := tc.set.Touches(path...), tc.set.Names(path...); touches != tc.touches || names != tc.names {
+				t.Errorf("%s: touches %t, names %t", tc.reason, touches, names)
+			}
+		})
+	}
+}

@@ -1,4 +1,4 @@
-package status
+package apply
 
 import (
 	"testing"
@@ -15,6 +15,7 @@ func TestWriters(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		entries []metav1.ManagedFieldsEntry
+		of      string // empty: status
 		want    []string
 	}{
 		"None":       {reason: "nobody has written it", entries: []metav1.ManagedFieldsEntry{entry("kubectl", "", 9), {Manager: "timeless", Subresource: "status"}}},
@@ -22,10 +23,15 @@ func TestWriters(t *testing.T) {
 		"Other":      {reason: "of one second, not ours", entries: []metav1.ManagedFieldsEntry{entry("ours", "status", 2), entry("new", "status", 2)}, want: []string{"new", "ours"}},
 		"OtherFirst": {reason: "in any order", entries: []metav1.ManagedFieldsEntry{entry("new", "status", 2), entry("ours", "status", 2)}, want: []string{"new", "ours"}},
 		"Ours":       {reason: "another process has our name", entries: []metav1.ManagedFieldsEntry{entry("old", "status", 1), entry("ours", "status", 2), entry("ours", "status", 1)}, want: []string{"ours", "old"}},
+		"Object":     {reason: "of the object, not of its status", entries: []metav1.ManagedFieldsEntry{entry("kubelet", "status", 9), entry("kubectl", "", 3), entry("ours", "", 2)}, of: "object", want: []string{"kubectl", "ours"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, writers(tc.entries, "ours")); diff != "" {
+			subresource := "status"
+			if tc.of == "object" {
+				subresource = ""
+			}
+			if diff := cmp.Diff(tc.want, writers(tc.entries, subresource, "ours")); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})

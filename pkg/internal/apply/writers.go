@@ -1,0 +1,54 @@
+package apply
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/dynamic"
+)
+
+// Writers asks the API server which field managers have fields in a subresource of an object,
+// `status` or empty for the object itself: the last writer first; of those within one second ours
+// is the last. A writer that only removes fields is not among them. It needs the right to list the
+// object, as its stream does. An object that is gone has no writers.
+func Writers(ctx context.Context, objects dynamic.ResourceInterface, object *unstructured.Unstructured, subresource, ours string) ([]string, error) {
+	byName := fields.OneTermEqualSelector("metadata.name", object.GetName()).String()
+	found, err := objects.List(ctx, metav1.ListOptions{FieldSelector: byName})
+	if err != nil {
+		return nil, fmt.Errorf("reading who writes %s %s/%s: %w", object.GetKind(), object.GetNamespace(), object.GetName(), err)
+	}
+	if len(found.Items) == 0 {
+		return nil, nil
+	}
+	return writers(found.Items[0].GetManagedFields(), subresource, ours), nil
+}
+
+func writers(entries []metav1.ManagedFieldsEntry, subresource, ours string) []string {
+	entries = slices.DeleteFunc(entries, func(e metav1.ManagedFieldsEntry) bool { return e.Subresource != subresource || e.Time == nil })
+	slices.SortStableFunc(entries, func(a, b metav1.ManagedFieldsEntry) int {
+		return cmp.Or(b.Time.Compare(a.Time.Time), order(a.Manager == ours, b.Manager == ours), cmp.Compare(a.Manager, b.Manager))
+	})
+	var managers []string
+	for _, e := range entries {
+		if !slices.Contains(managers, e.Manager) {
+			managers = append(managers, e.Manager)
+		}
+	}
+	return managers
+}
+
+// order puts what is true after what is not.
+func order(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
