@@ -55,7 +55,7 @@ type compiler struct {
 // modes sets what is one word for the whole policy.
 func (c *compiler) modes() {
 	spec := c.policy.Spec
-	c.program.Suspend = spec.Suspend
+	c.program.Suspend, c.program.Retire = spec.Suspend, spec.Retire
 	c.program.Informers = cmp.Or(spec.Informers, v1alpha1.InformersAuto)
 	c.program.Deletion = cmp.Or(spec.Deletion, v1alpha1.DeletionBackground)
 }

@@ -41,8 +41,14 @@ func parse(t text) ([]parsed, error) {
 		}
 		list = append(list, parsed{document: d, name: d.Name(), index: i})
 	}
+	if len(list) == 0 && err == nil && t.origin.Kind == File {
+		return nil, fmt.Errorf("%s: %w", t.origin, errNoPolicy)
+	}
 	return list, err
 }
+
+// errNoPolicy is what is wrong with a file without a policy: it may have been emptied.
+var errNoPolicy = errors.New("there is no policy in it")
 
 // compiled is what became of a document: a program, or a mistake and what can clean
 // up, which is nil if nothing can.

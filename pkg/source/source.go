@@ -64,6 +64,7 @@ func New(o Options) (*Source, error) {
 		o.Clock = clock.RealClock{}
 	}
 	s := &Source{o: o, book: newBook(o.Namespace), wake: make(chan struct{}, 1), hopeless: map[string]time.Time{}}
+	s.book.retireFiles = o.RetireRemovedFiles
 	f, err := newFiles(o)
 	if err != nil {
 		return nil, err
@@ -96,7 +97,7 @@ func newFiles(o Options) (files, error) {
 		if err != nil {
 			return files{}, fmt.Errorf("reading the policies on stdin: %w", err)
 		}
-		t := text{origin: Origin{Kind: File, File: "<stdin>"}, data: data}
+		t := text{origin: Origin{Kind: File, File: "<stdin>"}, data: data, steady: true}
 		t.digest = digestOf(t)
 		f.stdin = &t
 	}
