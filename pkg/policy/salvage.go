@@ -19,6 +19,11 @@ import (
 // owners they are.
 func Salvage(d *Document) (*Program, error) {
 	_, broken := Compile(d)
+	return SalvageFrom(d, broken)
+}
+
+// SalvageFrom is Salvage where it is known already why d is refused. broken may be nil.
+func SalvageFrom(d *Document, broken error) (*Program, error) {
 	legible := &Document{src: d.src, root: only(d.root, legibleParts())}
 	p, err := Compile(legible)
 	if err != nil {

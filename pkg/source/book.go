@@ -6,10 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/ambit-dev/ambit/pkg/internal/schemas"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -36,9 +34,6 @@ type entryKey struct {
 type entry struct {
 	key   entryKey
 	claim claim
-	// fresh is its document until settle has seen it, named the kinds that this names.
-	fresh *policy.Document
-	named []schema.GroupVersionKind
 	now   compiled
 	// good is the last version that compiled; nil if there was none.
 	good *policy.Program
@@ -77,7 +72,7 @@ type verdict struct {
 }
 
 // book is all that is known of policies: pure, and not safe for concurrent use. It is
-// told what the shelves hold (read, settle), and decides (decide).
+// told what the shelves hold (read), and decides (decide).
 type book struct {
 	own string // Ambit's own namespace
 	// retireFiles: a policy is retired whose text is removed from a file, or with the file.
@@ -141,7 +136,10 @@ func (e *entry) take(t *text) {
 // known of it, what is legible is taken. What lacks something of what is run, and may be
 // written still, is not taken before it is steady.
 func (b *book) open(t text, now time.Time) {
-	documents, illegible := parse(t)
+	if t.reading == nil {
+		t.reading = read(t, b.own, nil)
+	}
+	documents, illegible := t.reading.documents, t.reading.illegible
 	switch isEmpty := errors.Is(illegible, errNoPolicy); {
 	case isEmpty && b.knows(t.origin):
 		illegible = nil // it has no more text of those
@@ -161,11 +159,10 @@ func (b *book) open(t text, now time.Time) {
 			e.illegible, e.absent = nil, time.Time{}
 			continue
 		}
-		e.claim.index, e.fresh, e.illegible, e.absent, e.done, e.abandoned = d.index, d.document, nil, time.Time{}, false, ""
-		asked := &schemas.Asked{}
-		e.now = compileDocument(d.document, t.origin, b.own, typed(asked))
-		e.named = asked.Kinds()
-		e.named = e.named[:min(len(e.named), mostKinds)]
+		e.claim.index, e.illegible, e.absent, e.done, e.abandoned = d.index, nil, time.Time{}, false, ""
+		if e.now = d.compiled; e.now.program != nil {
+			e.good, e.source = e.now.program, d.document
+		}
 	}
 	if illegible != nil && !b.keep(t.origin, illegible) {
 		e := b.entry(nameless(t.origin))
@@ -219,36 +216,6 @@ func (b *book) entry(key entryKey) *entry {
 		b.entries[key] = e
 	}
 	return e
-}
-
-// fresh returns the kinds that those policies name which settle has not seen, whether they
-// compile or not, some more than once, and whether there is anything that it has not.
-func (b *book) fresh() (kinds []schema.GroupVersionKind, any bool) {
-	for _, e := range b.sorted() {
-		if e.fresh == nil {
-			continue
-		}
-		any = true
-		kinds = append(kinds, e.named...)
-	}
-	return kinds, any
-}
-
-// settle takes what is new for what it is; with compile, if not nil, it is compiled
-// again first: what has mistakes too, so that all of them are known at once.
-func (b *book) settle(compile compileFunc) {
-	for _, e := range b.entries {
-		if e.fresh == nil {
-			continue
-		}
-		if compile != nil {
-			e.now = compileDocument(e.fresh, e.key.origin, b.own, compile)
-		}
-		if e.now.program != nil {
-			e.good, e.source = e.now.program, e.fresh
-		}
-		e.fresh, e.named = nil, nil
-	}
 }
 
 // finished notes that the engine has cleaned up after a policy, or why it never will.

@@ -95,7 +95,6 @@ func (s *story) play(lines []string) string {
 		}
 	}
 	s.book.read(s.snapshot(), s.now)
-	s.book.settle(nil)
 	return s.print(s.book.decide(s.now))
 }
 

@@ -41,7 +41,6 @@ func (r *reader) decides() decision {
 	var shown snapshot
 	r.shelf.snapshot(&shown)
 	r.book.read(shown, r.clock.Now())
-	r.book.settle(nil)
 	return r.book.decide(r.clock.Now())
 }
 

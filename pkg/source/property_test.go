@@ -67,7 +67,6 @@ func TestTaken(t *testing.T) {
 			s.now = s.now.Add(time.Duration(rapid.IntRange(0, 6).Draw(r, "seconds")) * time.Second)
 			s.line(drawEvent(r, step))
 			s.book.read(s.snapshot(), s.now)
-			s.book.settle(nil)
 			d := s.book.decide(s.now)
 			if err := errors.Join(policy.Together(d.programs), policy.Leaving(d.programs, d.retire)); err != nil {
 				r.Fatalf("the engine refuses:\n%s\n%v", s.print(d), err)
@@ -105,6 +104,5 @@ func (s *story) again() *story {
 
 func (s *story) decided(shown snapshot) string {
 	s.book.read(shown, s.now)
-	s.book.settle(nil)
 	return s.print(s.book.decide(s.now))
 }

@@ -32,8 +32,20 @@ type text struct {
 	// deleting and guarded: the custom resource is being deleted, and has the
 	// finalizer. unguardable: the finalizer cannot be put there.
 	deleting, guarded, unguardable bool
+	// reading is what it says, if that is known already; else nil.
+	reading *reading
 	// owned: its status says that it has owners.
 	owned bool
+}
+
+// as returns the text with what an older version of it says, as long as what it says itself is
+// not known. Nobody takes it for the newest: it has the generation of the older one, or none.
+func (t text) as(old text) text {
+	if t.uid != old.uid {
+		old.generation = 0
+	}
+	t.data, t.object, t.unread, t.digest, t.generation, t.reading = old.data, old.object, old.unread, old.digest, old.generation, old.reading
+	return t
 }
 
 // place is a part of the world that a shelf has seen all of.
