@@ -50,6 +50,8 @@ type compiler struct {
 	reads   map[string]*fields.Set // what the expressions so far read, by variable; of lists: of one object
 	aliases []alias
 	program *Program
+	// exprBytes is how many bytes the expressions so far have.
+	exprBytes int
 }
 
 // modes sets what is one word for the whole policy.
