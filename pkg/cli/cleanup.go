@@ -23,6 +23,10 @@ type cleanupOptions struct {
 	genericiooptions.IOStreams
 	// Files are the values of -f.
 	Files []string
+	// Namespace is Ambit's own: policies in it act as the caller.
+	Namespace string
+	// AsCaller: all policies act as the caller, not as the accounts of their namespaces.
+	AsCaller bool
 	// Namespaces to work in; empty: all.
 	Namespaces []string
 	// Timeout is how long to try; 0: until it is done.
@@ -55,7 +59,12 @@ another Ambit may serve it: delete that first, a ReconcilePolicy with --wait=fal
 no Ambit runs. When all is cleaned up, the finalizer of a ReconcilePolicy that is
 being deleted is taken off as well, so that it goes.
 
-A policy acts as the ServiceAccount that the file names, else as you.
+Each policy acts as it would in the cluster: one without metadata.namespace, or in
+Ambit's own (-n), as you unless it names a ServiceAccount; one in any other namespace
+as the ServiceAccount of that namespace that it names, or default, and only for owners
+there unless it has a scope. stderr says as whom. With --as-caller all act as you,
+wherever their files say: for accounts that are gone, and for policies that
+` + "`ambit run -f`" + ` has run as Ambit itself.
 
 It works with a policy that does not compile, too. Then only what the owners have
 on record is removed: what garbage collection would not remove when an owner goes.
@@ -77,6 +86,9 @@ ambit cleanup -f policies/memcached.yaml --namespaces team-a,team-b --timeout 0`
 	addFilesFlag(flags, &o.Files)
 	flags.StringSliceVar(&o.Namespaces, "namespaces", namesIn(os.Getenv(watchNamespaceVar)),
 		"Namespaces to work in, separated by commas; empty: all (default: $"+watchNamespaceVar+")")
+	flags.StringVarP(&o.Namespace, "namespace", "n", ownNamespace(os.Getenv, os.ReadFile),
+		"Ambit's own namespace: policies in it act as you (default: $"+podNamespaceVar+", that of the Pod's ServiceAccount, or "+defaultNamespace+")")
+	flags.BoolVar(&o.AsCaller, "as-caller", false, "Act as you for all policies, and not as the ServiceAccounts of their namespaces")
 	flags.DurationVar(&o.Timeout, "timeout", cleanupTimeout, "How long to try, such as 30s or 10m; 0: until nothing is left")
 	flags.BoolVar(&o.Force, "force", false, "Clean up also while a ReconcilePolicy or a ConfigMap in the cluster has the policy: for namespaces in which Ambit does not serve it any more")
 	addOutputFlag(flags, &o.Output, "json", "yaml")
@@ -88,6 +100,9 @@ ambit cleanup -f policies/memcached.yaml --namespaces team-a,team-b --timeout 0`
 func (o *cleanupOptions) Run(ctx context.Context) error {
 	var err error
 	if o.Namespaces, err = checkNamespaces(o.Namespaces); err != nil {
+		return err
+	}
+	if err := checkNamespace("--namespace", o.Namespace); err != nil {
 		return err
 	}
 	if o.Timeout < 0 {
@@ -132,6 +147,7 @@ func (o *cleanupOptions) load() ([]*policy.Program, error) {
 	if len(programs) == 0 {
 		return nil, l.mistakes()
 	}
+	programs = o.actors(programs)
 	if err := policy.Together(programs); err != nil {
 		return nil, &exitError{code: exitFindings, err: err}
 	}

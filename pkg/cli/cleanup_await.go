@@ -131,9 +131,9 @@ func halts(e *engine.Engine) []leftover {
 		why := h.Reason + ": " + h.Message
 		switch h.Reason {
 		case v1alpha1.ReasonServiceAccountMissing:
-			why += "; create it, or delete serviceAccountName from the file: `ambit cleanup` then acts as you"
+			why += "; create it, or use --as-caller: `ambit cleanup` then acts as you"
 		case v1alpha1.ReasonImpersonationRefused:
-			why += "; grant that, or delete serviceAccountName from the file: `ambit cleanup` then acts as you"
+			why += "; grant that, or use --as-caller: `ambit cleanup` then acts as you"
 		}
 		found = append(found, leftover{Policy: nameIn(h.Policy), Why: why})
 	}

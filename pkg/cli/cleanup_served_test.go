@@ -140,14 +140,14 @@ func TestCleanupNoAccount(t *testing.T) {
 		t.Errorf("It took %s to see that nothing comes of waiting", took)
 	}
 	want := fmt.Sprintf("policy %q: ServiceAccountMissing: ServiceAccount \"ghost\" does not exist in namespace %q; "+
-		"create it, or delete serviceAccountName from the file: `ambit cleanup` then acts as you\n", c.name, c.home)
+		"create it, or use --as-caller: `ambit cleanup` then acts as you\n", c.name, c.home)
 	if r.Code != 1 || !strings.Contains(r.Stdout, want) {
 		t.Errorf("exit code %d\n%s%s", r.Code, r.Stdout, r.Stderr)
 	}
 	if strings.Contains(r.Stderr, "ServiceAccount") || strings.Contains(r.Stderr, "0 left") {
 		t.Errorf("It says why once, and counts nothing: %s", r.Stderr)
 	}
-	if r := c.ambit(c.text, "cleanup", "--timeout", "1m"); r.Code != 0 {
+	if r := c.ambit(with, "cleanup", "--as-caller", "--timeout", "1m"); r.Code != 0 {
 		t.Errorf("As the caller all goes: exit code %d\n%s%s", r.Code, r.Stdout, r.Stderr)
 	}
 }

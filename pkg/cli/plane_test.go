@@ -169,6 +169,9 @@ type result struct {
 
 // ambit runs a command with the policy on stdin, as the caller.
 func (s *stage) ambit(policy []byte, command string, args ...string) result {
+	if command == "cleanup" {
+		args = append([]string{"-n", s.home}, args...) // the policies are in Ambit's own namespace
+	}
 	if command == "run" || command == "cleanup" {
 		return s.ambitWith(s.Context(), policy, command, args...)
 	}

@@ -32,6 +32,8 @@ type runOptions struct {
 	Files []string
 	// PoliciesFrom are the sources beside Files: crd, configmap.
 	PoliciesFrom []string
+	// RetireRemovedFiles: policies that are removed from Files are cleaned up after.
+	RetireRemovedFiles bool
 	// AllowInvalid: policies with mistakes do not keep the others from running.
 	AllowInvalid bool
 	// Namespace is the own one.
@@ -77,7 +79,13 @@ configmap the keys ending in .yaml of ConfigMaps with the label ambit.dev/policy
 They are read in all namespaces where that is permitted, else in Ambit's own and in
 those of --namespaces. In other namespaces than Ambit's own a policy acts as a
 ServiceAccount of its namespace. A new version of a policy that does not compile leaves
-the one before it running; one that is deleted is cleaned up after.
+the one before it running.
+
+A policy that says spec.retire: true is cleaned up after; so is one whose
+ReconcilePolicy or ConfigMap is deleted. One whose file has no more text of it, or is
+not there, is stopped instead, and what it made stays: that may be a full disk, or a
+volume that is not mounted. With --retire-removed-files it is cleaned up after as well,
+if the folder is there.
 
 At the start expressions are checked for fields that no object of the kind has,
 against the schemas that the API server publishes, as by ` + "`ambit validate --crds`" + `;
@@ -147,7 +155,7 @@ func (o *runOptions) Run(ctx context.Context) error {
 	}
 	logger.Info("starting", "version", version.String(), "sources", o.sourceNames(), "namespaces", o.Namespaces, "server", config.Host)
 	return o.manage(ctx, config, manager.Sources{
-		Files: o.Files, In: bytes.NewReader(stdin), Namespace: o.Namespace, Schemas: read.of,
+		Files: o.Files, RetireRemovedFiles: o.RetireRemovedFiles, In: bytes.NewReader(stdin), Namespace: o.Namespace, Schemas: read.of,
 		CustomResources: slices.Contains(o.PoliciesFrom, fromCRD), ConfigMaps: slices.Contains(o.PoliciesFrom, fromConfigMap),
 	}, logger)
 }

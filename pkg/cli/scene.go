@@ -79,7 +79,7 @@ func (s *scene) unserved(ctx context.Context) (why string, retire bool) {
 	if why = unserved(ctx, s.program, s.owner); why == "" {
 		why = s.unselected()
 	}
-	return why, why != "" && !s.program.Suspend && !s.filterFails(ctx)
+	return why, why != "" && (s.program.Retire || !s.program.Suspend) && !s.filterFails(ctx)
 }
 
 // unselected says why the labels of the owner's namespace keep it out of the scope; ""
@@ -125,6 +125,8 @@ func unserved(ctx context.Context, program *policy.Program, owner *unstructured.
 	namespace := homeOf(owner)
 	unlisted := len(program.Namespaces) > 0 && program.NamespaceSelector == nil && !slices.Contains(program.Namespaces, namespace)
 	switch {
+	case program.Retire:
+		return "it is retired"
 	case program.Suspend:
 		return "it is suspended"
 	case namespace != "" && slices.Contains(program.Exclude, namespace):

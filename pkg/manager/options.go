@@ -20,7 +20,8 @@ type Options struct {
 	// Config says how to reach the API server, and as whom. Its QPS and Burst are
 	// used as they are: set QPS to -1 for no limit on this side. Required.
 	Config *rest.Config
-	// Programs are the policies to run; policy.Together says which can.
+	// Programs are the policies to run; policy.Together says which can. Those with Retire are
+	// cleaned up after.
 	Programs []*policy.Program
 	// Sources are where policies come from that may change; nil: there are only Programs.
 	// Not together with Programs and Retire.

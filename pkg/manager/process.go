@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/engine"
+	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/pkg/source"
 	"github.com/ambit-dev/ambit/pkg/watch"
 )
@@ -127,8 +129,9 @@ func (p *process) assemble() (*parts, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing discovery: %w", err)
 	}
+	running, retired := divide(o.Programs)
 	made.engine, err = engine.New(engine.Options{
-		Programs: o.Programs, Retire: o.Retire, Streams: made.streams, Access: made.reviewer, Clients: p.writer, Served: kinds.find, Identity: p.user,
+		Programs: running, Retire: slices.Concat(o.Retire, retired), Streams: made.streams, Access: made.reviewer, Clients: p.writer, Served: kinds.find, Identity: p.user,
 		Namespaces: o.Namespaces, Concurrency: o.Concurrency, Meter: p.meters, Tracer: o.Tracer, Recorder: p.recorder, Logger: p.log.WithName("engine"),
 	})
 	if err != nil {
@@ -136,6 +139,19 @@ func (p *process) assemble() (*parts, error) {
 	}
 	made.source, err = p.newSource(made)
 	return made, err
+}
+
+// divide returns the programs that are to be run, and those that say that they are to be
+// cleaned up after.
+func divide(programs []*policy.Program) (running, retired []*policy.Program) {
+	for _, program := range programs {
+		if program.Retire {
+			retired = append(retired, program)
+			continue
+		}
+		running = append(running, program)
+	}
+	return running, retired
 }
 
 // writer is what the engine writes with as an identity. It asks for it before each write.

@@ -19,6 +19,9 @@ type Sources struct {
 	// when they change.
 	Files []string
 	In    io.Reader
+	// RetireRemovedFiles is as in source.Options: a policy that is removed from Files is
+	// cleaned up after. Else it is stopped, and what it made stays.
+	RetireRemovedFiles bool
 	// CustomResources and ConfigMaps say whether those are read.
 	CustomResources, ConfigMaps bool
 	// Namespace is Ambit's own. Required for CustomResources and ConfigMaps.
@@ -52,7 +55,7 @@ func (p *process) newSource(made *parts) (*source.Source, error) {
 		return nil, fmt.Errorf("preparing the sources of policies: %w", err)
 	}
 	s, err := source.New(source.Options{
-		Files: from.Files, In: from.In, CustomResources: from.CustomResources, ConfigMaps: from.ConfigMaps,
+		Files: from.Files, In: from.In, RetireRemovedFiles: from.RetireRemovedFiles, CustomResources: from.CustomResources, ConfigMaps: from.ConfigMaps,
 		Namespace: from.Namespace, Namespaces: p.options.Namespaces,
 		Streams: made.streams, Access: made.reviewer, Client: client,
 		Schemas: from.Schemas, Engine: runner{made.engine}, Recorder: p.recorder, Logger: p.log.WithName("source"),

@@ -50,12 +50,14 @@ type compiler struct {
 	reads   map[string]*fields.Set // what the expressions so far read, by variable; of lists: of one object
 	aliases []alias
 	program *Program
+	// exprBytes is how many bytes the expressions so far have.
+	exprBytes int
 }
 
 // modes sets what is one word for the whole policy.
 func (c *compiler) modes() {
 	spec := c.policy.Spec
-	c.program.Suspend = spec.Suspend
+	c.program.Suspend, c.program.Retire = spec.Suspend, spec.Retire
 	c.program.Informers = cmp.Or(spec.Informers, v1alpha1.InformersAuto)
 	c.program.Deletion = cmp.Or(spec.Deletion, v1alpha1.DeletionBackground)
 }

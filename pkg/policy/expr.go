@@ -40,6 +40,9 @@ func (c *compiler) unread(f field, s scope, w want) *cel.Expr {
 		return nil
 	}
 	c.place(f.what, f.node)
+	if !c.affords(f.node) {
+		return nil
+	}
 	env := c.env(s)
 	if env == nil {
 		return nil

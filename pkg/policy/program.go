@@ -28,6 +28,9 @@ type Program struct {
 	ServiceAccount string
 	// Suspend: no work is done for any owner.
 	Suspend bool
+	// Retire: the policy is to be cleaned up after, not run. It is for whoever runs
+	// programs to obey that.
+	Retire bool
 	// Namespaces are the only ones to look at, empty for all unless there is a
 	// NamespaceSelector; Exclude are left out in any case. Sorted, without duplicates.
 	Namespaces, Exclude []string

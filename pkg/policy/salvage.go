@@ -10,8 +10,8 @@ import (
 )
 
 // Salvage makes of a document that Compile refuses a program that can clean up: it
-// has the name, the namespace, the account, the scope, informers, suspend and the
-// kind of the owner, and Broken says why it does nothing else. If the policy has
+// has the name, the namespace, the account, the scope, informers, suspend, retire
+// and the kind of the owner, and Broken says why it does nothing else. If the policy has
 // `protect`, so has the program, and holds back every deletion: what cannot be
 // evaluated does.
 //
@@ -19,6 +19,11 @@ import (
 // owners they are.
 func Salvage(d *Document) (*Program, error) {
 	_, broken := Compile(d)
+	return SalvageFrom(d, broken)
+}
+
+// SalvageFrom is Salvage where it is known already why d is refused. broken may be nil.
+func SalvageFrom(d *Document, broken error) (*Program, error) {
 	legible := &Document{src: d.src, root: only(d.root, legibleParts())}
 	p, err := Compile(legible)
 	if err != nil {
@@ -48,7 +53,7 @@ func legibleParts() part {
 		"apiVersion": nil, "kind": nil,
 		"metadata": {"name": nil, "namespace": nil},
 		"spec": {
-			"serviceAccountName": nil, "scope": nil, "informers": nil, "suspend": nil,
+			"serviceAccountName": nil, "scope": nil, "informers": nil, "suspend": nil, "retire": nil,
 			"owner": {"apiVersion": nil, "kind": nil},
 		},
 	}

@@ -17,6 +17,9 @@ func (c *compiler) template(f field, s scope) *cel.Template {
 		return nil
 	}
 	c.placeAll(f)
+	if !c.affords(f.node) {
+		return nil
+	}
 	env, before := c.env(s), len(c.list)
 	tree := c.tree(f.node)
 	if env == nil {

@@ -14,12 +14,14 @@ import (
 // only, because its conditions (Ready, Permitted, ...) and its record of children can
 // say one thing only: two policies for one kind need namespaces or label selectors that
 // differ. An owner may go from one to the other: its record names the policy that has to
-// clean up first. Policies that write nothing on their owners can share them.
+// clean up first. Policies that write nothing on their owners can share them. Programs with
+// Retire are not run, and so are in nobody's way.
 func Together(programs []*Program) error {
 	var errs []error
 	for i, p := range programs {
 		for _, q := range programs[:i] {
 			switch {
+			case p.Retire || q.Retire:
 			case p.Name == q.Name:
 				errs = append(errs, fmt.Errorf("policy %q of %s has the name of a policy of %s", p.Name, p.File, q.File))
 			case p.Meets(q):

@@ -118,3 +118,28 @@ func (c *compiler) typeOf(name string, s scope) *cel.Schema {
 	}
 	return c.types.objects[name]
 }
+
+// Kinds returns the kinds that a policy names and whose schemas CompileWith asks for, in the
+// order in which it does, some more than once. Those that are not legible are left out.
+func Kinds(d *Document) []schema.GroupVersionKind {
+	var kinds []schema.GroupVersionKind
+	add := func(n *yaml.Node) {
+		if kind, ok := literalKind(n); ok {
+			kinds = append(kinds, kind)
+		}
+	}
+	add(lookup(d.root, "spec", "owner"))
+	for _, list := range []struct{ name, of string }{{"children", "template"}, {"watches", ""}} {
+		items := lookup(d.root, "spec", list.name)
+		if items == nil || items.Kind != yaml.SequenceNode {
+			continue
+		}
+		for _, item := range items.Content {
+			if list.of != "" {
+				item = lookup(item, list.of)
+			}
+			add(item)
+		}
+	}
+	return kinds
+}

@@ -53,7 +53,7 @@ type heard struct {
 }
 
 // isStuck says whether a policy that is being deleted cannot clean up.
-func isStuck(says said) bool { return says.stalled && says.ready.reason == v1alpha1.ReasonDeleting }
+func isStuck(says said) bool { return says.stalled && isEnding(says.ready.reason) }
 
 // passes says whether a reason is one that each version of a policy goes through.
 func passes(reason string) bool {
@@ -76,7 +76,7 @@ func (s *secretary) tellOf(d document, now heard, said func(*unstructured.Unstru
 		return
 	}
 	kind := corev1.EventTypeNormal
-	if now.status != isTrue && now.reason != v1alpha1.ReasonDeleting || now.stuck {
+	if now.status != isTrue && !isEnding(now.reason) || now.stuck {
 		kind = corev1.EventTypeWarning
 	}
 	text := now.message
@@ -114,7 +114,7 @@ func wasSaid(object *unstructured.Unstructured, d document, now heard) bool {
 		})
 	}
 	was := observed(object, v1alpha1.ConditionReady)
-	stuck := now.reason == v1alpha1.ReasonDeleting && observed(object, v1alpha1.ConditionStalled)["status"] == isTrue
+	stuck := isEnding(now.reason) && observed(object, v1alpha1.ConditionStalled)["status"] == isTrue
 	return was["status"] == now.status && was["reason"] == now.reason && stuck == now.stuck && was["observedGeneration"] == d.generation
 }
 

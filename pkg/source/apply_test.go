@@ -30,13 +30,22 @@ func newPassing(t *testing.T) *passing {
 }
 
 // has says what the folder holds from now on.
-func (p *passing) has(documents ...string) {
-	r := filesReading{complete: []place{{kind: File, argument: "policies"}}}
+func (p *passing) has(documents ...string) { p.shows(textsOf(documents...)) }
+
+// textsOf are the files that hold a policy each.
+func textsOf(documents ...string) []text {
+	var texts []text
 	for _, words := range documents {
 		t := text{origin: Origin{Kind: File, File: "policies/" + strings.Fields(words)[0] + ".yaml"}, data: []byte(documentText(words))}
 		t.digest = digestOf(t)
-		r.texts = append(r.texts, t)
+		texts = append(texts, t)
 	}
+	return texts
+}
+
+// shows has these texts read from now on.
+func (p *passing) shows(texts []text) {
+	r := filesReading{texts: texts, complete: []place{{kind: File, argument: "policies"}}}
 	p.source.files.mu.Lock()
 	p.source.files.last, p.source.files.read = r, true
 	p.source.files.mu.Unlock()
@@ -76,6 +85,7 @@ func TestRefused(t *testing.T) {
 		"a policy that is new": func(p *passing) { p.has("cache v1", "other v1 owner=Other") },
 		"a policy that was cleaned up after": func(p *passing) {
 			p.engine.refuse(nil)
+			p.source.book.retireFiles = true
 			p.has()
 			p.during(absence + time.Second)
 			if !p.engine.retires("cache") {

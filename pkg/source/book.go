@@ -1,20 +1,22 @@
 package source
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/ambit-dev/ambit/pkg/internal/schemas"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
 // absence is how long a policy must be gone from complete readings before it is taken
 // for deleted: files are replaced, and objects made anew, in less.
 const absence = 5 * time.Second
+
+// doubtful marks the digest of a text that lacks something, and is to be read again.
+const doubtful = " (doubtful)"
 
 // mostKinds is of how many kinds that a policy names schemas are asked for: one that names
 // more has more children and watches than a policy may have.
@@ -32,16 +34,18 @@ type entryKey struct {
 type entry struct {
 	key   entryKey
 	claim claim
-	// fresh is its document until settle has seen it, named the kinds that this names.
-	fresh *policy.Document
-	named []schema.GroupVersionKind
 	now   compiled
 	// good is the last version that compiled; nil if there was none.
 	good *policy.Program
+	// source is the document of good, if it is from here; else nil.
+	source *policy.Document
 	// illegible is why the text cannot be read as a whole now; nil if it can.
 	illegible error
 	// absent is since when it is gone from complete readings; zero: it is there.
 	absent time.Time
+	// kept: nobody has said that it was removed, so that being absent it is stopped, and not
+	// retired. Only of files.
+	kept bool
 
 	uid                            types.UID
 	generation                     int64
@@ -68,9 +72,12 @@ type verdict struct {
 }
 
 // book is all that is known of policies: pure, and not safe for concurrent use. It is
-// told what the shelves hold (read, settle), and decides (decide).
+// told what the shelves hold (read), and decides (decide).
 type book struct {
-	own     string            // Ambit's own namespace
+	own string // Ambit's own namespace
+	// retireFiles: a policy is retired whose text is removed from a file, or with the file.
+	retireFiles bool
+
 	digests map[Origin]string // of the texts that entries are made of
 	entries map[entryKey]*entry
 }
@@ -86,23 +93,32 @@ func (b *book) read(s snapshot, now time.Time) {
 	for i := range s.texts {
 		t := &s.texts[i]
 		seen[t.origin] = t
-		if b.digests[t.origin] != t.digest {
+		if known := b.digests[t.origin]; known != t.digest && (known != t.digest+doubtful || t.steady) {
 			b.digests[t.origin] = t.digest
 			b.open(*t, now)
 		}
 	}
 	maps.DeleteFunc(b.digests, func(o Origin, _ string) bool { return seen[o] == nil })
 	for key, e := range b.entries {
-		t := seen[key.origin]
-		switch {
-		case t != nil:
+		if t := seen[key.origin]; t != nil {
 			e.take(t)
-		case !s.covers(key.origin):
+			continue
+		}
+		switch covers := s.covers(key.origin); {
+		case covers != unseen:
+			b.miss(e, covers, now)
+		case e.whereabouts(now) != stopped:
 			e.absent = time.Time{}
-		case e.absent.IsZero():
-			e.absent = now
 		}
 	}
+}
+
+// miss notes that a policy is gone from a complete reading.
+func (b *book) miss(e *entry, covers coverage, now time.Time) {
+	if e.absent.IsZero() {
+		e.absent = now
+	}
+	e.kept = e.key.origin.Kind == File && (!b.retireFiles || covers == notThere)
 }
 
 // take takes in what is known of the object that a text stands in.
@@ -117,10 +133,17 @@ func (e *entry) take(t *text) {
 
 // open makes entries of a text that is new. Those that it does not have any more are
 // absent. Of a text that is not legible as a whole all stays as it was; if nothing was
-// known of it, what is legible is taken.
+// known of it, what is legible is taken. What lacks something of what is run, and may be
+// written still, is not taken before it is steady.
 func (b *book) open(t text, now time.Time) {
-	documents, illegible := parse(t)
-	if illegible != nil && b.keep(t.origin, illegible) {
+	if t.reading == nil {
+		t.reading = read(t, b.own, nil)
+	}
+	documents, illegible := t.reading.documents, t.reading.illegible
+	switch isEmpty := errors.Is(illegible, errNoPolicy); {
+	case isEmpty && b.knows(t.origin):
+		illegible = nil // it has no more text of those
+	case !isEmpty && illegible != nil && b.keep(t.origin, illegible):
 		return
 	}
 	found := map[entryKey]bool{}
@@ -131,11 +154,15 @@ func (b *book) open(t text, now time.Time) {
 		}
 		found[key] = true
 		e := b.entry(key)
-		e.claim.index, e.fresh, e.illegible, e.absent, e.done, e.abandoned = d.index, d.document, nil, time.Time{}, false, ""
-		asked := &schemas.Asked{}
-		e.now = compileDocument(d.document, t.origin, b.own, typed(asked))
-		e.named = asked.Kinds()
-		e.named = e.named[:min(len(e.named), mostKinds)]
+		if !t.steady && e.source != nil && d.document.Lacks(e.source) {
+			b.digests[t.origin] = t.digest + doubtful
+			e.illegible, e.absent = nil, time.Time{}
+			continue
+		}
+		e.claim.index, e.illegible, e.absent, e.done, e.abandoned = d.index, nil, time.Time{}, false, ""
+		if e.now = d.compiled; e.now.program != nil {
+			e.good, e.source = e.now.program, d.document
+		}
 	}
 	if illegible != nil && !b.keep(t.origin, illegible) {
 		e := b.entry(nameless(t.origin))
@@ -143,8 +170,8 @@ func (b *book) open(t text, now time.Time) {
 		found[e.key] = true
 	}
 	for key, e := range b.entries {
-		if key.origin == t.origin && !found[key] && e.absent.IsZero() {
-			e.absent = now
+		if key.origin == t.origin && !found[key] {
+			b.miss(e, removed, now)
 		}
 	}
 }
@@ -155,6 +182,16 @@ func nameless(o Origin) entryKey {
 		return entryKey{origin: o, name: o.Name}
 	}
 	return entryKey{origin: o}
+}
+
+// knows reports whether a policy with a name is known of a text.
+func (b *book) knows(o Origin) bool {
+	for k := range b.entries {
+		if k.origin == o && k.name != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // keep notes why a text cannot be read with all that is known of it: false, if that is
@@ -179,36 +216,6 @@ func (b *book) entry(key entryKey) *entry {
 		b.entries[key] = e
 	}
 	return e
-}
-
-// fresh returns the kinds that those policies name which settle has not seen, whether they
-// compile or not, some more than once, and whether there is anything that it has not.
-func (b *book) fresh() (kinds []schema.GroupVersionKind, any bool) {
-	for _, e := range b.sorted() {
-		if e.fresh == nil {
-			continue
-		}
-		any = true
-		kinds = append(kinds, e.named...)
-	}
-	return kinds, any
-}
-
-// settle takes what is new for what it is; with compile, if not nil, it is compiled
-// again first: what has mistakes too, so that all of them are known at once.
-func (b *book) settle(compile compileFunc) {
-	for _, e := range b.entries {
-		if e.fresh == nil {
-			continue
-		}
-		if compile != nil {
-			e.now = compileDocument(e.fresh, e.key.origin, b.own, compile)
-		}
-		e.fresh, e.named = nil, nil
-		if e.now.program != nil {
-			e.good = e.now.program
-		}
-	}
 }
 
 // finished notes that the engine has cleaned up after a policy, or why it never will.

@@ -21,7 +21,6 @@ func BenchmarkBook(b *testing.B) {
 		now := time.Now()
 		book := newBook("own")
 		book.read(shown, now)
-		book.settle(nil)
 		book.decide(now)
 		b.Run(fmt.Sprintf("read/%d", n), func(b *testing.B) {
 			b.ReportAllocs()

@@ -32,8 +32,11 @@ var rewrite = flag.Bool("rewrite", false, "write the expected output of the file
 //	unseen KIND, seen KIND                     nothing is known of a kind any more, or again
 //	cleaned ID                                 the engine has cleaned up
 //
-// WORDS are created=3s, uid=u, guarded, unguardable, deleting. A DOC is `name v1` and
-// owner=Kind, ns=x, account=x, scope=x,y, select=label:x,y, exclude=x, suspend, broken (it does not
+//	retire removed files                       as by the flag of that name
+//	unmounted                                  the folder of the files is not there
+//
+// WORDS are half (the file was not read like this twice), created=3s, uid=u, guarded, unguardable, deleting. A DOC is `name v1` and
+// owner=Kind, ns=x, account=x, scope=x,y, select=label:x,y, exclude=x, child=x,y, suspend, retire, broken (it does not
 // compile), opaque (nor can it be salvaged), garbled (no YAML from here on).
 func TestBook(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
@@ -77,6 +80,7 @@ type story struct {
 	now      time.Time
 	texts    map[Origin]text
 	unseen   map[Kind]bool
+	gone     bool              // the folder of the files
 	versions map[string]string // by hash
 }
 
@@ -91,12 +95,11 @@ func (s *story) play(lines []string) string {
 		}
 	}
 	s.book.read(s.snapshot(), s.now)
-	s.book.settle(nil)
 	return s.print(s.book.decide(s.now))
 }
 
 func (s *story) line(line string) {
-	head, body, _ := strings.Cut(line, ": ")
+	head, body, _ := strings.Cut(line+" ", ": ")
 	words := strings.Fields(head)
 	switch words[0] {
 	case "at":
@@ -109,6 +112,11 @@ func (s *story) line(line string) {
 		s.unseen[Kind(words[1])] = true
 	case "seen":
 		delete(s.unseen, Kind(words[1]))
+	case "retire":
+		s.book.retireFiles = true
+	case "unmounted":
+		s.gone = true
+		maps.DeleteFunc(s.texts, func(o Origin, _ text) bool { return o.Kind == File })
 	case "cleaned":
 		s.book.finished(words[1], "")
 	case "gone":
@@ -140,7 +148,7 @@ func originIn(words []string) (Origin, []string) {
 }
 
 func (s *story) text(o Origin, words []string, body string) text {
-	t := text{origin: o, generation: 1}
+	t := text{origin: o, generation: 1, steady: true}
 	for _, word := range words {
 		name, value, _ := strings.Cut(word, "=")
 		switch name {
@@ -152,6 +160,8 @@ func (s *story) text(o Origin, words []string, body string) text {
 			t.created = began.Add(after)
 		case "uid":
 			t.uid = types.UID(value)
+		case "half":
+			t.steady = false
 		case "guarded":
 			t.guarded = true
 		case "unguardable":
@@ -190,7 +200,10 @@ func (s *story) remember(t text, body string) {
 func (s *story) snapshot() snapshot {
 	out := snapshot{within: func(string) string { return "" }}
 	for _, kind := range []Kind{File, CustomResource, ConfigMap} {
-		if !s.unseen[kind] {
+		switch {
+		case kind == File && s.gone:
+			out.gone = append(out.gone, place{kind: kind})
+		case !s.unseen[kind]:
 			out.complete = append(out.complete, place{kind: kind})
 		}
 	}

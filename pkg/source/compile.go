@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -16,6 +18,39 @@ type parsed struct {
 	document *policy.Document
 	name     string
 	index    int
+	compiled compiled // set by read only
+}
+
+// reading is what a text says. It is immutable.
+type reading struct {
+	documents []parsed
+	illegible error // why it cannot be read as a whole; nil if it can
+}
+
+// read parses a text and compiles what is legible of it, with what schemas returns for the
+// kinds that it names; nil: nothing is known of them.
+func read(t text, own string, schemas func([]schema.GroupVersionKind) policy.Schemas) *reading {
+	r := &reading{}
+	r.documents, r.illegible = parse(t)
+	var known policy.Schemas
+	if kinds := kindsOf(r.documents); schemas != nil && len(kinds) > 0 {
+		known = schemas(kinds)
+	}
+	for i := range r.documents {
+		d := &r.documents[i]
+		d.compiled = compileDocument(d.document, t.origin, own, typed(known))
+	}
+	return r
+}
+
+// kindsOf are the kinds that documents name, at most mostKinds of each.
+func kindsOf(documents []parsed) []schema.GroupVersionKind {
+	var kinds []schema.GroupVersionKind
+	for _, d := range documents {
+		named := policy.Kinds(d.document)
+		kinds = append(kinds, named[:min(len(named), mostKinds)]...)
+	}
+	return kinds
 }
 
 // parse returns the documents of a text, and why it is not legible as a whole.
@@ -41,8 +76,14 @@ func parse(t text) ([]parsed, error) {
 		}
 		list = append(list, parsed{document: d, name: d.Name(), index: i})
 	}
+	if len(list) == 0 && err == nil && t.origin.Kind == File {
+		return nil, fmt.Errorf("%s: %w", t.origin, errNoPolicy)
+	}
 	return list, err
 }
+
+// errNoPolicy is what is wrong with a file without a policy: it may have been emptied.
+var errNoPolicy = errors.New("there is no policy in it")
 
 // compiled is what became of a document: a program, or a mistake and what can clean
 // up, which is nil if nothing can.
@@ -64,7 +105,7 @@ func compileDocument(d *policy.Document, from Origin, own string, compile compil
 		return compiled{program: program}
 	}
 	c := compiled{mistake: err}
-	if salvaged, err := policy.Salvage(d); err == nil {
+	if salvaged, err := policy.SalvageFrom(d, err); err == nil {
 		if salvaged, err = actAs(salvaged, from, own); err == nil {
 			c.salvaged = salvaged
 		}

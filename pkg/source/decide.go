@@ -19,6 +19,9 @@ const (
 	Invalid State = "invalid"
 	// Superseded: another policy has its name or its owners.
 	Superseded State = "superseded"
+	// Stopped: its file has no more text of it, or is not there. Nobody has said that it is
+	// to be cleaned up after, so that what it made stays.
+	Stopped State = "stopped"
 )
 
 // decision is what is to be run, and what is to be said of each document.
@@ -41,9 +44,11 @@ type document struct {
 	// held: it waits for its finalizer. retiring, done, deleting and guarded are as in
 	// entry; missing: its text is gone.
 	held, retiring, done, deleting, guarded, unguardable, missing bool
-	abandoned                                                     string // as in entry
-	generation                                                    int64
-	uid                                                           string
+	// retires: its text says that it is to be cleaned up after.
+	retires    bool
+	abandoned  string // as in entry
+	generation int64
+	uid        string
 }
 
 // whereabouts says whether an entry counts.
@@ -52,17 +57,28 @@ type whereabouts int
 const (
 	present whereabouts = iota
 	missing             // for less than absence
-	leaving             // deleted
+	stopped             // for longer, and nobody has said that it was removed
+	leaving             // deleted, or retired by its own text
 )
 
 func (e *entry) whereabouts(now time.Time) whereabouts {
 	switch {
-	case e.deleting, !e.absent.IsZero() && now.Sub(e.absent) >= absence:
+	case e.deleting, e.retires():
 		return leaving
-	case !e.absent.IsZero():
+	case e.absent.IsZero():
+		return present
+	case now.Sub(e.absent) < absence:
 		return missing
+	case e.kept:
+		return stopped
 	}
-	return present
+	return leaving
+}
+
+// retires reports whether the text of an entry says that it is to be cleaned up after.
+func (e *entry) retires() bool {
+	p := e.runnable()
+	return p != nil && p.Retire
 }
 
 // runnable returns the best that can be run of an entry; nil for nothing.
@@ -141,7 +157,7 @@ func inherit(all []*entry, now time.Time) {
 	}
 	left := map[heritage]*policy.Program{}
 	for _, gone := range all {
-		if gone.running && gone.whereabouts(now) != present {
+		if where := gone.whereabouts(now); gone.running && where != present || gone.ran && where == stopped {
 			left[heritageOf(gone)] = gone.good
 		}
 	}
@@ -207,7 +223,7 @@ func (e *entry) document() document {
 	return document{
 		entryKey: e.key, verdict: e.verdict, id: idOf(e.verdict.program),
 		good: e.verdict.program != nil && e.verdict.program == e.now.program && e.illegible == nil,
-		held: e.held(), retiring: e.retiring, done: e.done, abandoned: e.abandoned, deleting: e.deleting, guarded: e.guarded, unguardable: e.unguardable,
+		held: e.held(), retiring: e.retiring, done: e.done, retires: e.retires(), abandoned: e.abandoned, deleting: e.deleting, guarded: e.guarded, unguardable: e.unguardable,
 		missing: !e.absent.IsZero(), generation: e.generation, uid: string(e.uid),
 	}
 }

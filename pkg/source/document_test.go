@@ -33,12 +33,19 @@ func documentText(words string) string {
 			spec += "  scope: {exclude: [" + value + "]}\n"
 		case "suspend":
 			spec += "  suspend: true\n"
+		case "child":
+			tail += "  children:\n"
+			for _, id := range strings.Split(value, ",") {
+				tail += fmt.Sprintf("    - {id: %s, template: {apiVersion: v1, kind: ConfigMap, metadata: {name: \"${owner.metadata.name}-%s\"}}}\n", id, id)
+			}
+		case "retire":
+			spec += "  retire: true\n"
 		case "broken":
 			requeue = "nonsense"
 		case "opaque":
 			owner = `""`
 		case "garbled":
-			tail = "  oops: [\n"
+			tail += "  oops: [\n"
 		default:
 			panic("unknown word " + word)
 		}

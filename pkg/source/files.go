@@ -26,6 +26,8 @@ type files struct {
 type filesReading struct {
 	texts    []text
 	complete []place
+	// gone are the arguments that are not there, nor the folder that they would be in.
+	gone []place
 	// within says which argument a file belongs to.
 	within map[string]string
 	// problems are why arguments could not be read, sorted.
@@ -42,6 +44,9 @@ func (f files) read() filesReading {
 	for _, argument := range f.arguments {
 		paths, err := filesIn(argument)
 		if err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				r.gone = append(r.gone, place{kind: File, argument: argument})
+			}
 			r.problems = append(r.problems, fmt.Sprintf("%s: %v", argument, err))
 			continue
 		}
@@ -122,8 +127,8 @@ func plainly(path string, err error) error {
 
 // same says whether two readings hold the same.
 func (r filesReading) same(other filesReading) bool {
-	return slices.EqualFunc(r.texts, other.texts, func(a, b text) bool { return a.origin == b.origin && a.digest == b.digest }) &&
-		slices.Equal(r.complete, other.complete) && slices.Equal(r.problems, other.problems)
+	return slices.EqualFunc(r.texts, other.texts, func(a, b text) bool { return a.origin == b.origin && a.digest == b.digest && a.steady == b.steady }) &&
+		slices.Equal(r.complete, other.complete) && slices.Equal(r.gone, other.gone) && slices.Equal(r.problems, other.problems)
 }
 
 // argumentOf says which argument a file belongs to that may be gone.

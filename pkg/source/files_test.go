@@ -23,6 +23,11 @@ type shelfOfFiles struct {
 
 func newShelfOfFiles(t *testing.T, arguments ...string) *shelfOfFiles {
 	t.Helper()
+	return runFiles(t, Options{}, arguments...)
+}
+
+func runFiles(t *testing.T, o Options, arguments ...string) *shelfOfFiles {
+	t.Helper()
 	s := &shelfOfFiles{T: t, dir: t.TempDir(), engine: newFakeEngine()}
 	for i := range arguments {
 		arguments[i] = filepath.Join(s.dir, arguments[i])
@@ -31,7 +36,8 @@ func newShelfOfFiles(t *testing.T, arguments ...string) *shelfOfFiles {
 		arguments = []string{s.dir}
 	}
 	var err error
-	if s.source, err = New(Options{Files: arguments, Engine: s.engine}); err != nil {
+	o.Files, o.Engine = arguments, s.engine
+	if s.source, err = New(o); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -82,7 +88,7 @@ func (s *shelfOfFiles) is(name string, state State) {
 
 // TestFiles: files of a folder come, change, break and go.
 func TestFiles(t *testing.T) {
-	s := newShelfOfFiles(t)
+	s := runFiles(t, Options{RetireRemovedFiles: true})
 	s.eventually("it is ready without a policy", func() bool { ready, _ := s.source.Ready(); return ready })
 	s.write("a.yaml", documentText("cache v1"))
 	s.write(".hidden.yaml", documentText("hidden v1 owner=Hidden"))
@@ -142,8 +148,9 @@ func TestFilesSwapped(t *testing.T) {
 	}
 }
 
-// TestFilesUnreadable: a folder that cannot be read is not an empty one.
-func TestFilesUnreadable(t *testing.T) {
+// TestFilesNotThere: a folder that is not there stops what was in it, and retires nothing;
+// nor does one that is empty, as where a volume is not mounted.
+func TestFilesNotThere(t *testing.T) {
 	t.Parallel()
 	s := newShelfOfFiles(t, "policies")
 	s.eventually("it says that there is no folder", func() bool {
@@ -154,15 +161,23 @@ func TestFilesUnreadable(t *testing.T) {
 	s.write("policies/a.yaml", documentText("cache v1"))
 	first := s.runs("cache", "")
 	must(t, os.Rename(filepath.Join(s.dir, "policies"), filepath.Join(s.dir, "elsewhere")))
-	s.eventually("it says that the folder is gone", func() bool { _, why := s.source.Ready(); return why != "" })
-	deadline := time.Now().Add(absence + time.Second)
-	s.eventually("a while has passed", func() bool { return time.Now().After(deadline) })
-	if s.engine.hash("cache") != first {
-		t.Error("a folder that cannot be read stops a policy")
-	}
-	must(t, os.Rename(filepath.Join(s.dir, "elsewhere"), filepath.Join(s.dir, "policies")))
-	s.write("policies/a.yaml", documentText("cache v2"))
+	s.is("cache", Stopped)
+	must(t, os.Mkdir(filepath.Join(s.dir, "policies"), 0o700))
+	s.eventually("it reads the empty folder", func() bool { _, why := s.source.Ready(); return why == "" })
+	s.is("cache", Stopped)
 	s.runs("cache", first)
+	if s.engine.retires("cache") {
+		t.Error("what is not there was taken for deleted")
+	}
+	must(t, os.Rename(filepath.Join(s.dir, "elsewhere", "a.yaml"), filepath.Join(s.dir, "policies", "a.yaml")))
+	s.runs("cache", "")
+	s.write("policies/a.yaml", documentText("cache v1 retire"))
+	s.eventually("it is retired", func() bool { return s.engine.retires("cache") })
+	s.engine.clean("cache")
+	s.eventually("it says so", func() bool {
+		list := s.source.Policies()
+		return len(list) == 1 && list[0].State == Valid && !list[0].Retiring && len(s.source.Shortfalls()) == 0
+	})
 }
 
 // TestStdin: what is read from stdin stays.

@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,6 +18,9 @@ const (
 	settleTime = 200 * time.Millisecond
 	// mostSettling is how long that may take if somebody writes all the time.
 	mostSettling = 2 * time.Second
+	// steadyReading is how far two equal readings of a text must be apart for it to be steady:
+	// a writer that takes longer over a line is not noticed.
+	steadyReading = time.Second
 	// pollTime is how often files are read although nothing was heard of them: not every
 	// file system tells.
 	pollTime = 10 * time.Second
@@ -32,6 +36,8 @@ type fileShelf struct {
 	mu   sync.Mutex // guards what is below
 	last filesReading
 	read bool // last is one
+	// first is when each text that is there was first read as it is.
+	first map[Origin]time.Time
 }
 
 // snapshot adds what the files hold; false: they have not been read yet.
@@ -40,6 +46,7 @@ func (f *fileShelf) snapshot(s *snapshot) bool {
 	defer f.mu.Unlock()
 	s.texts = append(s.texts, f.last.texts...)
 	s.complete = append(s.complete, f.last.complete...)
+	s.gone = append(s.gone, f.last.gone...)
 	s.within = f.files.argumentOf
 	return f.read
 }
@@ -85,23 +92,52 @@ func (f *fileShelf) attend(watcher *fsnotify.Watcher) {
 func (f *fileShelf) look() {
 	next := f.files.read()
 	f.mu.Lock()
-	news := !f.read || !next.same(f.last)
-	if news {
-		f.last, f.read = next, true
-	}
+	f.compare(&next)
+	news, problems := !f.read || !next.same(f.last), !slices.Equal(next.problems, f.last.problems)
+	f.last, f.read = next, true
 	f.mu.Unlock()
 	if !news {
 		return
 	}
 	for _, problem := range next.problems {
-		f.logger.Info("policies cannot be read; what was read before stays", "reason", problem)
+		if problems {
+			f.logger.Info("policies cannot be read; what they made stays", "reason", problem)
+		}
 	}
 	f.wake()
 }
 
+// compare says of the texts of a reading which are steady. mu is held.
+func (f *fileShelf) compare(next *filesReading) {
+	now, before := f.clock.Now(), map[Origin]string{}
+	for _, t := range f.last.texts {
+		before[t.origin] = t.digest
+	}
+	first := map[Origin]time.Time{}
+	for i := range next.texts {
+		t := &next.texts[i]
+		first[t.origin] = now
+		if before[t.origin] == t.digest {
+			first[t.origin] = f.first[t.origin]
+		}
+		t.steady = t.steady || now.Sub(first[t.origin]) >= steadyReading
+	}
+	f.first = first
+}
+
+// again is how long the last reading holds without news: shortly, where a text is not steady.
+func (f *fileShelf) again() time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if slices.ContainsFunc(f.last.texts, func(t text) bool { return !t.steady }) {
+		return steadyReading
+	}
+	return pollTime
+}
+
 // wait returns when files may have changed and are left alone, or it is time to look.
 func (f *fileShelf) wait(ctx context.Context, watcher *fsnotify.Watcher) {
-	poll := f.clock.NewTimer(pollTime)
+	poll := f.clock.NewTimer(f.again())
 	defer poll.Stop()
 	select {
 	case <-ctx.Done():

@@ -21,7 +21,6 @@ func TestForgetTexts(t *testing.T) {
 			put := text{origin: o, data: []byte(content)}
 			put.digest = digestOf(put)
 			b.read(snapshot{texts: []text{put}}, time.Time{}.Add(time.Hour))
-			b.settle(nil)
 		}
 	}
 	for i := range 2 {

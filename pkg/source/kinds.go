@@ -39,6 +39,7 @@ func configMaps() kindOfObject {
 
 func textOfResource(object *unstructured.Unstructured) []text {
 	t := text{
+		steady: true,
 		origin: Origin{Kind: CustomResource, Namespace: object.GetNamespace(), Name: object.GetName()},
 		object: object.Object, created: object.GetCreationTimestamp().Time, uid: object.GetUID(), generation: object.GetGeneration(),
 		deleting: object.GetDeletionTimestamp() != nil,
@@ -65,6 +66,7 @@ func textsOfConfigMap(object *unstructured.Unstructured) []text {
 			continue
 		}
 		t := text{
+			steady:  true,
 			origin:  Origin{Kind: ConfigMap, Namespace: object.GetNamespace(), Name: object.GetName(), Key: key},
 			data:    []byte(data[key]),
 			created: object.GetCreationTimestamp().Time, uid: object.GetUID(),

@@ -21,6 +21,10 @@ import (
 type Options struct {
 	// Files are files and folders, as -f names them; `-` is In, which is read once.
 	Files []string
+	// RetireRemovedFiles has a policy cleaned up after when its text is removed from a file, or
+	// with the file: 5 seconds after the first reading without it. Else it is stopped, and what
+	// it made stays: see Stopped. A folder that is not there stops its policies in any case.
+	RetireRemovedFiles bool
 	// In is read for `-`; it may be nil if there is none.
 	In io.Reader
 	// CustomResources and ConfigMaps say whether those are read.

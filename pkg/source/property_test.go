@@ -62,11 +62,11 @@ func TestOrder(t *testing.T) {
 func TestTaken(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		s := newStory(t)
+		s.book.retireFiles = rapid.Bool().Draw(r, "retire removed files")
 		for step := range rapid.IntRange(1, 12).Draw(r, "steps") {
 			s.now = s.now.Add(time.Duration(rapid.IntRange(0, 6).Draw(r, "seconds")) * time.Second)
 			s.line(drawEvent(r, step))
 			s.book.read(s.snapshot(), s.now)
-			s.book.settle(nil)
 			d := s.book.decide(s.now)
 			if err := errors.Join(policy.Together(d.programs), policy.Leaving(d.programs, d.retire)); err != nil {
 				r.Fatalf("the engine refuses:\n%s\n%v", s.print(d), err)
@@ -83,7 +83,7 @@ func drawEvent(r *rapid.T, step int) string {
 	name := rapid.SampledFrom([]string{"a", "b"}).Draw(r, "name")
 	body := fmt.Sprintf(": %s v%d owner=%s%s%s", name, step+1, rapid.SampledFrom([]string{"X", "Y"}).Draw(r, "owner"),
 		rapid.SampledFrom([]string{"", " scope=team-0", " scope=team-0,team-1", " select=tier:team-1"}).Draw(r, "scope"),
-		rapid.SampledFrom([]string{"", "", " broken", " suspend"}).Draw(r, "flaw"))
+		rapid.SampledFrom([]string{"", "", " broken", " suspend", " retire"}).Draw(r, "flaw"))
 	at := rapid.SampledFrom([]string{"team-0", "team-1", "ambit-system"}).Draw(r, "namespace")
 	origin := rapid.SampledFrom([]string{"file " + name + at + ".yaml", "crd " + at + "/" + name, "configmap " + at + "/maps " + name + ".yaml"}).Draw(r, "origin")
 	switch what := rapid.SampledFrom([]string{"", "", "gone", "deleting"}).Draw(r, "what"); {
@@ -104,6 +104,5 @@ func (s *story) again() *story {
 
 func (s *story) decided(shown snapshot) string {
 	s.book.read(shown, s.now)
-	s.book.settle(nil)
 	return s.print(s.book.decide(s.now))
 }

@@ -31,11 +31,11 @@ func (s *Source) retired(d decision, now time.Time) decision {
 		left, done := s.o.Engine.RetiredOf(idOf(p))
 		switch r := reports[idOf(p)]; {
 		case done && !r.Nowhere: // where owners can be seen nowhere, that none is seen says nothing
-			s.o.Logger.Info("a policy was deleted, and all is cleaned up", "policy", idOf(p))
+			s.o.Logger.Info(whyEnded(p)+", and all is cleaned up", "policy", idOf(p))
 			s.book.finished(idOf(p), "")
 		case s.gaveUp(idOf(p), s.isHopeless(p, r, left), now):
 			why := whyHopeless(r)
-			s.o.Logger.Info("a policy was deleted, and nobody can clean up after it: `ambit leftovers` shows what it may have left", "policy", idOf(p), "message", why)
+			s.o.Logger.Info(whyEnded(p)+", and nobody can clean up after it: `ambit leftovers` shows what it may have left", "policy", idOf(p), "message", why)
 			s.book.finished(idOf(p), why)
 		default:
 			continue
@@ -49,6 +49,14 @@ func (s *Source) retired(d decision, now time.Time) decision {
 	s.noteOwned(d)
 	s.apply(d, now)
 	return d
+}
+
+// whyEnded says why a policy is cleaned up after.
+func whyEnded(p *policy.Program) string {
+	if p.Retire {
+		return "a policy is retired by spec.retire"
+	}
+	return "a policy was deleted"
 }
 
 // retires says whether a policy is to be cleaned up after.

@@ -39,7 +39,6 @@ func (r *retiring) isRetired() bool {
 	r.Helper()
 	s := r.source
 	s.book.read(snapshot{texts: []text{r.text}}, time.Now())
-	s.book.settle(nil)
 	d := s.book.decide(time.Now())
 	s.noteOwned(d)
 	s.apply(d, time.Now())

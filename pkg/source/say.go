@@ -88,11 +88,13 @@ func deniedText(denied []v1alpha1.DeniedAccess) string {
 func ready(d document, r *Report, left int) (c condition, stalled bool) {
 	switch {
 	case d.deleting || d.retiring:
-		return deleting(d, r, left)
-	case d.state == Superseded:
+		return ending(d, r, left)
+	case d.state == Superseded || d.state == Stopped:
 		return condition{isFalse, d.reason, d.message}, true
 	case d.state == Invalid:
 		return condition{isFalse, v1alpha1.ReasonInvalid, instead(d)}, true
+	case d.retires && d.done:
+		return retired(d)
 	case d.held || r == nil:
 		return condition{isFalse, v1alpha1.ReasonStarting, "the policy is about to be run"}, false
 	case d.program != nil && d.program.Suspend:
@@ -109,25 +111,43 @@ func ready(d document, r *Report, left int) (c condition, stalled bool) {
 	return condition{isTrue, v1alpha1.ReasonServing, ""}, false
 }
 
-func deleting(d document, r *Report, left int) (condition, bool) {
-	c := condition{isFalse, v1alpha1.ReasonDeleting, "the policy was deleted, and all is cleaned up"}
+// ending says how far it is with a policy that is cleaned up after.
+func ending(d document, r *Report, left int) (condition, bool) {
+	what, c := "the policy was deleted", condition{status: isFalse, reason: v1alpha1.ReasonDeleting}
+	if d.retires && !d.deleting {
+		what, c.reason = "the policy is retired by spec.retire", v1alpha1.ReasonRetiring
+	}
 	switch {
 	case d.abandoned != "":
-		c.message = "the policy was deleted, and nobody can clean up after it: " + d.abandoned + "; `ambit leftovers` shows what it may have left"
+		c.message = what + ", and nobody can clean up after it: " + d.abandoned + "; `ambit leftovers` shows what it may have left"
 		return c, true
 	case d.done:
+		c.message = what + ", and all is cleaned up"
 	case r != nil && r.Halt != nil:
-		c.message = "the policy was deleted, and cannot clean up: " + r.Halt.Message
+		c.message = what + ", and cannot clean up: " + r.Halt.Message
 		return c, true
 	case r != nil && len(toRemove(r.Denied)) > 0:
-		c.message = "the policy was deleted, and cannot clean up: " + deniedText(toRemove(r.Denied))
+		c.message = what + ", and cannot clean up: " + deniedText(toRemove(r.Denied))
 		return c, true
 	case left > 0:
-		c.message = fmt.Sprintf("the policy was deleted, and is cleaning up: %d left", left)
+		c.message = fmt.Sprintf("%s, and is cleaning up: %d left", what, left)
 	default: // nothing is counted yet
-		c.message = "the policy was deleted, and is cleaning up"
+		c.message = what + ", and is cleaning up"
 	}
 	return c, false
+}
+
+// retired says of a policy that its text has ended it, or that this cannot be.
+func retired(d document) (c condition, stalled bool) {
+	if d.abandoned != "" {
+		return ending(d, nil, 0)
+	}
+	return condition{isTrue, v1alpha1.ReasonRetired, "all that the policy made is cleaned up, as spec.retire is true: it can be deleted, or set to false to serve its owners again"}, false
+}
+
+// isEnding reports whether a reason is one of a policy that is cleaned up after.
+func isEnding(reason string) bool {
+	return reason == v1alpha1.ReasonDeleting || reason == v1alpha1.ReasonRetiring
 }
 
 // toRemove is what of denied accesses keeps from cleaning up, which creates nothing.

@@ -35,17 +35,20 @@ type Source struct {
 	shelves   []*shelf
 	book      *book
 	secretary *secretary
+	workshop  *workshop     // nil before Start: what is new is compiled by each pass itself
 	wake      chan struct{} // holds one; of the goroutine of Start
 
 	// Of the goroutine of Start.
 	began    time.Time
-	opened   bool // the first decision was made
+	opened   bool            // the first decision was made
+	compiled map[Origin]text // the texts that the book has, each with its reading
 	programs []*policy.Program
 	retire   []*policy.Program
 	refusal  refusal              // of the last decision
-	patient  time.Time            // schemas are not asked for before
 	hopeless map[string]time.Time // by id, of those to be cleaned up after: since when nothing can be done
 	asking   sync.WaitGroup
+	asks     chan struct{} // holds one: guards patient
+	patient  time.Time     // schemas are not asked for before
 
 	mu       sync.Mutex // guards what is below
 	last     decision
@@ -63,7 +66,8 @@ func New(o Options) (*Source, error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	s := &Source{o: o, book: newBook(o.Namespace), wake: make(chan struct{}, 1), hopeless: map[string]time.Time{}}
+	s := &Source{o: o, book: newBook(o.Namespace), wake: make(chan struct{}, 1), hopeless: map[string]time.Time{}, asks: make(chan struct{}, 1)}
+	s.book.retireFiles = o.RetireRemovedFiles
 	f, err := newFiles(o)
 	if err != nil {
 		return nil, err
@@ -96,7 +100,7 @@ func newFiles(o Options) (files, error) {
 		if err != nil {
 			return files{}, fmt.Errorf("reading the policies on stdin: %w", err)
 		}
-		t := text{origin: Origin{Kind: File, File: "<stdin>"}, data: data}
+		t := text{origin: Origin{Kind: File, File: "<stdin>"}, data: data, steady: true}
 		t.digest = digestOf(t)
 		f.stdin = &t
 	}
@@ -119,6 +123,8 @@ func (s *Source) Start(ctx context.Context) error {
 		running.Go(func() { s.files.run(ctx) })
 	}
 	running.Go(func() { s.secretary.run(ctx) })
+	s.workshop = newWorkshop(s.o.Clock, s.read, s.look)
+	running.Go(func() { s.workshop.run(ctx) })
 	s.began = s.o.Clock.Now()
 	for ctx.Err() == nil {
 		s.sleep(ctx, s.pass(ctx))
@@ -151,19 +157,17 @@ func (s *Source) sleep(ctx context.Context, wait time.Duration) {
 func (s *Source) pass(ctx context.Context) time.Duration {
 	now := s.o.Clock.Now()
 	shown, settled := s.snapshot()
+	awaited := s.useReadings(ctx, &shown)
 	if !settled && !s.opened {
 		if left := firstReading - now.Sub(s.began); left > 0 {
 			return left
 		}
 	}
+	if awaited && !s.opened || ctx.Err() != nil {
+		return 0 // which of two is run is decided when both are known
+	}
 	s.opened = true
 	s.book.read(shown, now)
-	if kinds, any := s.book.fresh(); any {
-		s.book.settle(s.compiler(ctx, kinds))
-	}
-	if ctx.Err() != nil {
-		return 0
-	}
 	d := s.book.decide(now)
 	s.noteOwned(d)
 	s.apply(d, now)
@@ -196,25 +200,68 @@ func (s *Source) snapshot() (snapshot, bool) {
 	return out, settled
 }
 
-// compiler compiles with the schemas of these kinds that can be had soon; nil if there are
-// none.
-func (s *Source) compiler(ctx context.Context, kinds []schema.GroupVersionKind) compileFunc {
-	now := s.o.Clock.Now()
-	if s.o.Schemas == nil || len(kinds) == 0 || now.Before(s.patient) {
+// useReadings gives the texts of a snapshot their readings. Of one that is not compiled yet
+// the version before is left in its place; one that has none is left out, which awaited
+// says.
+func (s *Source) useReadings(ctx context.Context, shown *snapshot) (awaited bool) {
+	if s.workshop != nil {
+		s.workshop.want(shown.texts)
+	}
+	before := s.compiled
+	s.compiled = make(map[Origin]text, len(shown.texts))
+	var texts []text
+	for _, t := range shown.texts {
+		old, had := before[t.origin]
+		switch {
+		case had && old.digest == t.digest:
+			t.reading = old.reading
+		case s.workshop == nil:
+			t.reading = s.read(ctx, t)
+		default:
+			t.reading = s.workshop.readingOf(t)
+		}
+		if t.reading == nil && !had {
+			awaited = true
+			continue
+		}
+		if t.reading == nil {
+			t = t.as(old)
+		}
+		s.compiled[t.origin] = t
+		texts = append(texts, t)
+	}
+	shown.texts = texts
+	return awaited
+}
+
+// read compiles a text, with the schemas that can be had soon.
+func (s *Source) read(ctx context.Context, t text) *reading {
+	return read(t, s.o.Namespace, func(kinds []schema.GroupVersionKind) policy.Schemas { return s.schemas(ctx, kinds) })
+}
+
+// schemas returns those of kinds that can be had soon; nil if there are none.
+func (s *Source) schemas(ctx context.Context, kinds []schema.GroupVersionKind) policy.Schemas {
+	if s.o.Schemas == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, schemasTime)
 	defer cancel()
+	select {
+	case s.asks <- struct{}{}:
+		defer func() { <-s.asks }()
+	case <-ctx.Done():
+		return nil
+	}
+	if s.o.Clock.Now().Before(s.patient) {
+		return nil
+	}
 	answer := make(chan policy.Schemas, 1)
 	s.asking.Go(func() { answer <- s.o.Schemas(ctx, kinds) })
 	select {
 	case schemas := <-answer:
-		if schemas == nil {
-			return nil
-		}
-		return typed(schemas)
+		return schemas
 	case <-ctx.Done():
-		s.patient = now.Add(schemasRest)
+		s.patient = s.o.Clock.Now().Add(schemasRest)
 		s.o.Logger.Info("fields of kinds are not checked", "reason", "the API server did not publish them in time")
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -21,6 +22,9 @@ type text struct {
 	// unread is why it could not be read; nil if it could.
 	unread error
 	digest string // of data, object and unread
+	// steady: the last two readings of the file, a second apart at least, found this text. Of
+	// what comes from an API server it is so at once.
+	steady bool
 	// created, uid and generation are those of the object; zero for files.
 	created    time.Time
 	uid        types.UID
@@ -28,8 +32,20 @@ type text struct {
 	// deleting and guarded: the custom resource is being deleted, and has the
 	// finalizer. unguardable: the finalizer cannot be put there.
 	deleting, guarded, unguardable bool
+	// reading is what it says, if that is known already; else nil.
+	reading *reading
 	// owned: its status says that it has owners.
 	owned bool
+}
+
+// as returns the text with what an older version of it says, as long as what it says itself is
+// not known. Nobody takes it for the newest: it has the generation of the older one, or none.
+func (t text) as(old text) text {
+	if t.uid != old.uid {
+		old.generation = 0
+	}
+	t.data, t.object, t.unread, t.digest, t.generation, t.reading = old.data, old.object, old.unread, old.digest, old.generation, old.reading
+	return t
 }
 
 // place is a part of the world that a shelf has seen all of.
@@ -44,24 +60,40 @@ type snapshot struct {
 	texts []text
 	// complete are the places of which texts holds everything.
 	complete []place
+	// gone are the places that are not there: nothing stands in them, and nobody has said
+	// that it was removed. Folders of -f only.
+	gone []place
 	// within says in which argument of -f a file is found; nil for no files.
 	within func(file string) string
 }
 
-// covers says whether what stands at an origin would be in the snapshot.
-func (s snapshot) covers(o Origin) bool {
-	for _, p := range s.complete {
+// coverage is what a snapshot knows of a place in which it has no text.
+type coverage int
+
+const (
+	unseen   coverage = iota // the text may be there
+	removed                  // the place was read, and the text is not there
+	notThere                 // the place itself is not there
+)
+
+// covers returns what is known of an origin that has no text in the snapshot.
+func (s snapshot) covers(o Origin) coverage {
+	in := func(p place) bool {
 		switch {
 		case p.kind != o.Kind:
-		case p.kind != File:
-			if p.namespace == "" || p.namespace == o.Namespace {
-				return true
-			}
-		case s.within == nil || s.within(o.File) == p.argument:
-			return true
+			return false
+		case p.kind == File:
+			return s.within == nil || s.within(o.File) == p.argument
 		}
+		return p.namespace == "" || p.namespace == o.Namespace
 	}
-	return false
+	switch {
+	case slices.ContainsFunc(s.complete, in):
+		return removed
+	case slices.ContainsFunc(s.gone, in):
+		return notThere
+	}
+	return unseen
 }
 
 // digestOf makes the digest of a text.

@@ -2,7 +2,10 @@ package stories
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -57,14 +60,65 @@ func TestSourceConfigMap(t *testing.T) {
 	}
 }
 
-// TestSourceFile is the same with a file of a folder.
+// TestSourceFile is the same with a file of a folder. It is retired by its text.
 func TestSourceFile(t *testing.T) {
 	t.Parallel()
 	s := newSourced(t, "source-file")
 	s.start(manager.Sources{Files: []string{s.dir}})
 	s.tale(s.putFile, func() { s.logs("policy is not ready", `"reason"="Invalid"`, "memcached.yaml:29:") })
+	s.putFile(strings.Replace(memcachedText(s.t, s.own, 3), "\nspec:", "\nspec:\n  retire: true", 1))
+	s.cleanedUp()
+	s.logs("a policy is retired by spec.retire, and all is cleaned up")
+	s.putFile(memcachedText(s.t, s.own, 4))
+	s.versionIs(s.own, 4, 1)
+}
+
+// TestSourceRemoved is the end of a file that is removed, with the flag that says so.
+func TestSourceRemoved(t *testing.T) {
+	t.Parallel()
+	s := newSourced(t, "source-removed")
+	s.start(manager.Sources{Files: []string{s.dir}, RetireRemovedFiles: true})
+	s.putFile(memcachedText(s.t, s.own, 1))
+	s.createOwner(s.own, "cache", 1)
+	s.ready(s.own, "cache", 1)
 	s.removeFile()
 	s.cleanedUp()
+}
+
+// TestSourceHalf: a file that is empty, cut, or not there stops its policy, and what it made
+// stays, the same object; with its text back it goes on.
+func TestSourceHalf(t *testing.T) {
+	t.Parallel()
+	s := newSourced(t, "source-half")
+	s.start(manager.Sources{Files: []string{s.dir}})
+	whole := memcachedText(t, s.own, 1)
+	s.putFile(whole)
+	s.createOwner(s.own, "cache", 1)
+	s.ready(s.own, "cache", 1)
+	before := s.deployment(s.own, "cache").UID
+	file := filepath.Join(s.dir, "memcached.yaml")
+	size := int64(1)
+	for what, damage := range map[string]func() error{
+		"empty":   func() error { return os.Truncate(file, 0) },
+		"comment": func() error { return os.WriteFile(file, []byte("# "+strings.ReplaceAll(whole, "\n", "\n# ")), 0o600) },
+		"removed": func() error { return os.Remove(file) },
+		"folder":  func() error { return errors.Join(os.RemoveAll(s.dir), os.Mkdir(s.dir, 0o700)) },
+	} {
+		if err := damage(); err != nil {
+			t.Fatal(err)
+		}
+		s.logsAgain("policy is not ready", `"reason"="TextMissing"`, "memcached.yaml")
+		if after := s.deployment(s.own, "cache").UID; after != before {
+			t.Errorf("%s: the Deployment was made anew", what)
+		}
+		s.putFile(whole)
+		size = 3 - size
+		s.resize(s.own, "cache", size)
+		s.ready(s.own, "cache", int(size))
+		if after := s.deployment(s.own, "cache").UID; after != before {
+			t.Errorf("%s: the Deployment was made anew", what)
+		}
+	}
 }
 
 // tale takes the policy through all that may happen to it but its end. broken waits until

@@ -24,7 +24,7 @@ import (
 
 // sourceUsers are the identities of the stories about where policies come from.
 func sourceUsers() []string {
-	return append(append(sourceEndUsers(), sourceRivalUsers()...), "source-crd", "source-configmap", "source-file", "source-two", "source-tenant", "source-edits", "source-kind")
+	return append(append(sourceEndUsers(), sourceRivalUsers()...), "source-crd", "source-configmap", "source-file", "source-removed", "source-half", "source-two", "source-tenant", "source-edits", "source-kind")
 }
 
 var (
@@ -41,6 +41,8 @@ type sourced struct {
 	wide bool   // owners may be anywhere, not in own only
 	mark cluster.Mark
 	stop func() // may be called more than once
+	// heard is how many lines of the log logsAgain has seen.
+	heard int
 
 	mu  sync.Mutex
 	log []string
@@ -102,22 +104,30 @@ func (s *sourced) start(from manager.Sources) {
 }
 
 // logs waits until the log has a line with all of these.
-func (s *sourced) logs(words ...string) {
+func (s *sourced) logs(words ...string) { s.t.Helper(); s.logsFrom(0, words) }
+
+// logsAgain is the same for lines after those that it was called for before.
+func (s *sourced) logsAgain(words ...string) { s.t.Helper(); s.heard = s.logsFrom(s.heard, words) }
+
+// logsFrom returns the number of the line after the one it has waited for.
+func (s *sourced) logsFrom(line int, words []string) (next int) {
 	s.t.Helper()
 	s.eventually(fmt.Sprintf("the log says %q", words), func(context.Context) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		for _, line := range s.log {
+		for i, text := range s.log[line:] {
 			has := true
 			for _, word := range words {
-				has = has && strings.Contains(line, word)
+				has = has && strings.Contains(text, word)
 			}
 			if has {
+				next = line + i + 1
 				return nil
 			}
 		}
 		return errors.New("it does not")
 	})
+	return next
 }
 
 // memcachedText is the Memcached policy, with a version in the labels of what it makes.

@@ -127,6 +127,15 @@ const (
 	ReasonServing = "Serving"
 	// ReasonSuspended: the policy does no work because it says so itself (Ready=True).
 	ReasonSuspended = "Suspended"
+	// ReasonRetiring: the policy says spec.retire, and is being cleaned up after
+	// (Ready=False).
+	ReasonRetiring = "Retiring"
+	// ReasonRetired: the policy says spec.retire, and all that it made is cleaned up
+	// (Ready=True).
+	ReasonRetired = "Retired"
+	// ReasonTextMissing: the file of the policy has no more text of it, or is not there.
+	// Its owners are not worked on, and what it made stays (Ready=False, Stalled=True).
+	ReasonTextMissing = "TextMissing"
 	// ReasonStarting: the policy is about to be run (Ready=False).
 	ReasonStarting = "Starting"
 	// ReasonNameTaken: another policy has the name, so that this one is not run

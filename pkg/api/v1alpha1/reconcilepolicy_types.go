@@ -69,6 +69,14 @@ type ReconcilePolicySpec struct {
 	// deleted. Default false.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
+	// retire has Ambit clean up after the policy while true, as if the policy were
+	// deleted: what it made is removed as each onDelete says, suspended or not, and the
+	// owners stay. The reason of Ready is Retiring until that is done, then Retired. The
+	// way to end a policy that stands in a file, whose removal deletes nothing. Default
+	// false; set back to false, the policy serves its owners again, and makes everything
+	// anew.
+	// +optional
+	Retire bool `json:"retire,omitempty"`
 	// scope limits the namespaces that the policy looks at. Empty: a policy in Ambit's
 	// own namespace, or from a file, looks at everything that the identity can reach; one
 	// in any other namespace at that namespace.
