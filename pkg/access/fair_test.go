@@ -73,6 +73,7 @@ func TestFairReviews(t *testing.T) {
 func TestSharedPlaceIsWithTheCheapest(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		b.keepHostile(Payer{Group: "p", Name: "hostile"})
+		b.pass(time.Second)
 		b.reviewer.Keep(newListener(), team, all, Payer{Group: "p", Name: "hostile"})
 		b.reviewer.Keep(newListener(), team, all, Payer{Group: "p", Name: "victim"})
 		if took := b.until(time.Hour, func() bool { return b.reviewer.State(team).Reviewed }); took > time.Second {
