@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
 // The limits of what one owner may have.
@@ -14,6 +15,10 @@ const (
 	MaxObjects = 2000
 	// MaxObjectBytes is how large one of them may be, as JSON.
 	MaxObjectBytes = 1 << 20
+	// MaxDepth is how deep one of them may be nested. It may come from an owner or a
+	// watched object, which may be as deep as the API server allows: those are read, at a
+	// cost that grows with their size alone.
+	MaxDepth = policy.MaxDepth
 	// MaxBytes is how large all of them may be.
 	MaxBytes = 64 << 20
 	// maxInventory is how large the record of children may be: an object may have
@@ -26,10 +31,12 @@ type size struct{ objects, bytes int }
 
 // add counts an object, and says if it is one too many, or too large.
 func (s *size) add(c *child, it *item, object map[string]any) *Problem {
-	bytes := sizeOf(object, 0)
+	bytes, depth := sizeOf(object)
 	s.objects++
 	s.bytes += bytes
 	switch {
+	case depth > MaxDepth:
+		return tooMany(fmt.Sprintf("child %q: %s is nested %d deep", c.ID, c.name(it), depth), MaxDepth)
 	case bytes > MaxObjectBytes:
 		return tooMany(fmt.Sprintf("child %q: %s has %d bytes", c.ID, c.name(it), bytes), MaxObjectBytes)
 	case s.objects > MaxObjects:
@@ -44,31 +51,28 @@ func tooMany(what string, limit int) *Problem {
 	return &Problem{Reason: v1alpha1.ReasonLimitExceeded, Terminal: true, Message: fmt.Sprintf("%s; the limit is %d", what, limit)}
 }
 
-// maxDepth is how deep sizeOf looks: the API server takes no deeper object.
-const maxDepth = 10000
-
-// sizeOf is about how many bytes a value has as JSON.
-func sizeOf(v any, depth int) int {
-	if depth > maxDepth {
-		return MaxBytes
-	}
+// sizeOf is about how many bytes a value has as JSON, and how many mappings and lists
+// stand in each other in it.
+func sizeOf(v any) (bytes, depth int) {
 	switch v := v.(type) {
 	case string:
-		return len(v) + 2
+		return len(v) + 2, 0
 	case map[string]any:
-		sum := 2
+		bytes = 2
 		for key, value := range v {
-			sum += len(key) + 4 + sizeOf(value, depth+1)
+			b, d := sizeOf(value)
+			bytes, depth = bytes+len(key)+4+b, max(depth, d)
 		}
-		return sum
+		return bytes, depth + 1
 	case []any:
-		sum := 2
+		bytes = 2
 		for _, e := range v {
-			sum += 1 + sizeOf(e, depth+1)
+			b, d := sizeOf(e)
+			bytes, depth = bytes+1+b, max(depth, d)
 		}
-		return sum
+		return bytes, depth + 1
 	case int64, float64:
-		return 8
+		return 8, 0
 	}
-	return 4
+	return 4, 0
 }

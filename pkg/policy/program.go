@@ -199,7 +199,8 @@ type Condition struct {
 // `children.web.forEach.in`, `children.web.readyWhen[0]`, `watches.pods.filter`,
 // `watches.pods.namespace`, `status.nodes`, `conditions.Available.status`, `protect.while`,
 // `ensure.role.template.rules`, `requeueAfter`. Of a part that is not known the
-// nearest known part above it is returned; at last the policy itself.
+// nearest known part above it is returned, as of a literal in a template; at last the
+// policy itself.
 func (p *Program) Place(what string) string {
 	for what != "" {
 		if place, ok := p.places[what]; ok {
