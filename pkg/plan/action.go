@@ -55,10 +55,13 @@ type Action struct {
 	// our entry of operation Update holds: that entry has to become one of
 	// operation Apply before a server-side apply can remove the field.
 	Migrate bool
+	// Recreates: the object is never changed, but deleted and made anew where it differs
+	// (apply Recreate).
+	Recreates bool
 	// Reason says why, as in `spec.replicas is another number`.
 	Reason string
-	// Digest stands for the difference, for Snapshot.Settled; empty for Create,
-	// Delete and Release.
+	// Digest stands for the difference, for Snapshot.Settled; empty for Create, Release,
+	// and a Delete for another reason.
 	Digest string
 }
 

@@ -95,7 +95,9 @@ const (
 	ApplyApply ApplyMode = "Apply"
 	// ApplyCreate makes the object if it is not there, and never changes it.
 	ApplyCreate ApplyMode = "Create"
-	// ApplyRecreate deletes the object and makes it anew when the template changes.
+	// ApplyRecreate deletes the object and makes it anew when the template changes, or
+	// somebody else changes a field that the template sets. What others set beside, and
+	// what the API server or admission makes of it, is no difference.
 	ApplyRecreate ApplyMode = "Recreate"
 )
 
