@@ -43,6 +43,9 @@ type Action struct {
 	// Adopt, for Create: an object of that name that exists, and that has no
 	// controller and belongs to no other policy or owner, may be taken over.
 	Adopt bool
+	// AsItIs, with Adopt: what is taken over gets the labels, annotations and ownerReference
+	// that tie it to its owner, and nothing else of Object (apply Create).
+	AsItIs bool
 	// Manager is the field manager of Merge and Release; empty: the policy's.
 	Manager string
 	// Claim is the value of the annotation ambit.dev/claim that proves that an object

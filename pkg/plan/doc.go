@@ -65,7 +65,8 @@
 // so that they say how list items are matched and which fields are ours to
 // remove. The comparison is asymmetric: what others set beside is no difference.
 //
-// With apply Create nothing is compared. With apply Recreate an object is deleted
+// With apply Create nothing is compared, and what is adopted is only tied to its owner
+// (Action.AsItIs). With apply Recreate an object is deleted
 // if its template gives another object than it was made from, which a hash on the
 // object tells, or if somebody else has changed or removed a field of the template: the
 // value differs, and our entries do not have the field any more. What the API server or

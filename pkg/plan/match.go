@@ -193,6 +193,7 @@ func (p *planner) act(c *child, it *item, a Action) {
 	}
 	a.Recreates = c.Apply == v1alpha1.ApplyRecreate
 	a.Adopt = a.Verb == Create && c.Existing == v1alpha1.ExistingAdopt
+	a.AsItIs = a.Adopt && c.Apply == v1alpha1.ApplyCreate
 	it.action = &a
 	separator := " "
 	if a.Verb == Apply || a.Verb == Merge {
