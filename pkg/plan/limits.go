@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/policy"
@@ -19,6 +20,9 @@ const (
 	// watched object, which may be as deep as the API server allows: those are read, at a
 	// cost that grows with their size alone.
 	MaxDepth = policy.MaxDepth
+	// MaxGenerations is how many owners of a policy may make each other: where a child may be
+	// an owner of the same policy, an owner of the last generation makes no more such children.
+	MaxGenerations = 5
 	// MaxBytes is how large all of them may be.
 	MaxBytes = 64 << 20
 	// maxInventory is how large the record of children may be: an object may have
@@ -45,6 +49,29 @@ func (s *size) add(c *child, it *item, object map[string]any) *Problem {
 		return tooMany("the children of the owner are too large together", MaxBytes)
 	}
 	return nil
+}
+
+// generation is how many owners of the policy made each other up to this one; 0 for one
+// that somebody else has made.
+func (p *planner) generation() int {
+	n, err := strconv.Atoi(text(field(p.snapshot.Owner.Object, "metadata", "annotations", v1alpha1.AnnotationGeneration)))
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
+
+// lastGeneration is the problem of an owner that makes no more owners; nil if it may.
+func (p *planner) lastGeneration(c *child, it *item) *Problem {
+	if !c.MayOwn {
+		return nil
+	}
+	n := p.generation()
+	if n < MaxGenerations {
+		return nil
+	}
+	return tooMany(fmt.Sprintf("child %q: %s may be an owner of policy %q itself, and this owner is of generation %d of owners that made each other; "+
+		"give spec.owner.selector of the policy a label that its children do not have", c.ID, c.name(it), p.program.Name, n), MaxGenerations)
 }
 
 func tooMany(what string, limit int) *Problem {

@@ -121,6 +121,9 @@ type Child struct {
 	// `${owner.metadata.namespace}`, so that the object may be outside of the owner's
 	// namespace.
 	Elsewhere bool
+	// MayOwn: it is not certain that the child's objects are no owners of the policy: they
+	// are of the owner's kind, and its selector may select them.
+	MayOwn bool
 	// Apply, Existing, OnDelete and Update are never empty. With Existing Merge, Apply
 	// is Apply.
 	Apply    v1alpha1.ApplyMode

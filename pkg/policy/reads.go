@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -22,6 +23,9 @@ func always() *fields.Set {
 func (c *compiler) fields() {
 	p := c.program
 	p.Owner.Fields = always().Union(c.reads["owner"]).Add("metadata", "annotations", v1alpha1.AnnotationChildren)
+	if slices.ContainsFunc(p.Children, func(child *Child) bool { return child.MayOwn }) {
+		p.Owner.Fields.Add("metadata", "annotations", v1alpha1.AnnotationGeneration)
+	}
 	if !p.Owner.Silent {
 		p.Owner.Fields.Add("status")
 	}
