@@ -11,13 +11,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
+
+	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
 // readObjects decodes every object in the files, in order; lists, as kubectl
-// prints them, are taken apart. All errors are usage errors.
+// prints them, are taken apart. What is nested deeper than policy.MaxDepth is refused.
+// All errors are usage errors.
 func readObjects(files []file) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	for _, f := range files {
+		if err := policy.CheckDepth(f.name, f.data); err != nil {
+			return nil, usageErrorf("%w", err)
+		}
 		found, err := decodeObjects(f.data)
 		if err != nil {
 			return nil, usageErrorf("reading %s: %w", f.name, err)

@@ -46,6 +46,8 @@ a missing right. Results go to stdout, everything else to stderr.`,
 	if strings.HasPrefix(filepath.Base(program), "kubectl-") {
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl ambit"}
 	}
+	root.SuggestionsMinimumDistance = 2
+	root.SetFlagErrorFunc(wrongFlag)
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
@@ -59,9 +61,32 @@ func noArgs(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	if cmd.HasSubCommands() {
-		return usageErrorf("unknown command %q", args[0])
+		return unknownCommand(cmd, args[0])
 	}
 	return usageErrorf("unexpected argument %q: files are given with -f", args[0])
+}
+
+// wrongFlag is the error of flags that cannot be read. Where the command itself is unknown,
+// so are its flags: that is what is wrong.
+func wrongFlag(cmd *cobra.Command, err error) error {
+	if args := cmd.Flags().Args(); cmd.HasSubCommands() && len(args) > 0 {
+		return unknownCommand(cmd, args[0])
+	}
+	return err
+}
+
+// unknownCommand says which commands there are, those first that may be meant.
+func unknownCommand(cmd *cobra.Command, name string) error {
+	var names []string
+	for _, command := range cmd.Commands() {
+		if command.IsAvailableCommand() {
+			names = append(names, command.Name())
+		}
+	}
+	if meant := cmd.SuggestionsFor(name); len(meant) > 0 {
+		return usageErrorf("unknown command %q, did you mean %s?", name, strings.Join(meant, " or "))
+	}
+	return usageErrorf("unknown command %q: there are %s", name, strings.Join(names, ", "))
 }
 
 // example indents the text of an example as cobra wants it.

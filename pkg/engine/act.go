@@ -213,16 +213,15 @@ func (p *pass) unmeet(action plan.Action) {
 	p.met = slices.DeleteFunc(p.met, func(m met) bool { return m.is(action) })
 }
 
-// settle remembers what the API server made of an object that was applied, where
-// it is not what was asked for: applying it again would change nothing. What a
-// create left different is for an apply to try.
+// settle remembers what the API server made of an object that was written, where it is not
+// what was asked for: see plan.Settles.
 func (p *pass) settle(action plan.Action, live *unstructured.Unstructured) {
 	delete(p.state.settled, live.GetUID())
-	if action.Verb != plan.Apply && action.Verb != plan.Merge {
+	if action.Object == nil {
 		return
 	}
-	if difference := plan.Diff(action.Object, live, cmp.Or(action.Manager, p.manager)); len(difference) > 0 {
-		p.state.settled[live.GetUID()] = plan.Digest(difference)
+	if digest := plan.Settles(action, live, cmp.Or(action.Manager, p.manager)); digest != "" {
+		p.state.settled[live.GetUID()] = digest
 	}
 }
 

@@ -2,15 +2,12 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
-	"github.com/ambit-dev/ambit/pkg/internal/cel"
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/pkg/watch"
@@ -51,15 +48,17 @@ func (l *layout) find(ctx context.Context, w *look) *plan.Problem {
 		Key:    watch.Key{Identity: l.identity, GVR: w.kind.resource, Namespace: l.home(), FieldSelector: w.FieldSelector, Form: p.form},
 		Fields: p.fields, Kind: w.GVK.Kind,
 	}
-	if problem := l.locate(ctx, w); problem != nil {
+	target, problem := plan.ResolveWatch(ctx, w.Watch, l.scope, l.home(), w.kind.namespaced)
+	if problem != nil {
 		return problem
 	}
-	if problem := l.narrow(ctx, w); problem != nil {
+	if problem := w.narrow(target.FieldSelector); problem != nil {
 		return problem
 	}
+	l.locate(w, target.Namespace)
 	exact, err := w.Selector.For(ctx, l.scope)
 	if err != nil {
-		return failed(w, "selector", err)
+		return plan.WatchProblem(w.Watch, "selector", err)
 	}
 	w.need.Key.LabelSelector = exact.String()
 	if l.relaxes() && w.Selector.OwnerSpecific() {
@@ -82,35 +81,21 @@ func (l *layout) relaxes() bool {
 	return l.s.shared
 }
 
-// locate says where the objects are.
-func (l *layout) locate(ctx context.Context, w *look) *plan.Problem {
-	elsewhere := w.Namespace != nil || w.AllNamespaces
-	switch {
-	case !w.kind.namespaced:
-		w.need.Key.Namespace = ""
-		elsewhere = elsewhere || !l.roaming.Load()
-	case w.AllNamespaces:
+// locate notes where the objects are, and makes use of it.
+func (l *layout) locate(w *look, namespace string) {
+	if w.kind.namespaced && w.AllNamespaces {
 		w.everywhere = true
 		l.s.seeks = true
 		l.lookEverywhere(w)
-		return nil
-	case w.Namespace != nil:
-		name, problem := l.text(ctx, w, "namespace", w.Namespace)
-		if problem != nil {
-			return problem
-		}
-		if wrong := validation.IsDNS1123Label(name); len(wrong) > 0 {
-			return failed(w, "namespace", fmt.Errorf("%q is no name of a namespace: %s", name, wrong[0]))
-		}
-		w.need.Key.Namespace = name
+		return
 	}
-	if elsewhere {
-		l.uses.add(w.need.Key.Namespace, use{part: w.ID})
+	w.need.Key.Namespace = namespace
+	if w.Namespace != nil || w.AllNamespaces || !w.kind.namespaced && !l.roaming.Load() {
+		l.uses.add(namespace, use{part: w.ID})
 	}
-	if w.wide = l.program.Informers == v1alpha1.InformersCluster && w.need.Key.Namespace != ""; w.wide {
+	if w.wide = l.program.Informers == v1alpha1.InformersCluster && namespace != ""; w.wide {
 		l.uses.add(allNamespaces, use{part: w.ID, optional: true})
 	}
-	return nil
 }
 
 // lookEverywhere makes use of all namespaces together, and of each where that is not
@@ -152,55 +137,16 @@ func (op *operator) isLimited() bool {
 }
 
 // narrow adds what only the API server can select by.
-func (l *layout) narrow(ctx context.Context, w *look) *plan.Problem {
-	terms := w.FieldSelector
-	and := func(term string) {
-		if terms != "" && term != "" {
-			terms += ","
-		}
-		terms += term
-	}
-	if w.FieldTemplate != nil {
-		text, problem := l.text(ctx, w, "fieldSelector", w.FieldTemplate)
-		if problem != nil {
-			return problem
-		}
-		and(text)
-	}
-	if w.Name != nil {
-		name, problem := l.text(ctx, w, "name", w.Name)
-		if problem != nil {
-			return problem
-		}
-		and(fields.OneTermEqualSelector("metadata.name", name).String())
-	}
-	if w.FieldTemplate == nil && w.Name == nil {
+func (w *look) narrow(by fields.Selector) *plan.Problem {
+	if by == nil {
 		return nil
 	}
-	selector, err := fields.ParseSelector(terms)
+	pushed, err := fields.ParseSelector(w.FieldSelector)
 	if err != nil {
-		return failed(w, "fieldSelector", err)
+		return plan.WatchProblem(w.Watch, "fieldSelector", err)
 	}
-	w.need.Key.FieldSelector = selector.String()
+	w.need.Key.FieldSelector = fields.AndSelectors(pushed, by).String()
 	return nil
-}
-
-// text renders a template that gives a text.
-func (l *layout) text(ctx context.Context, w *look, part string, template *cel.Template) (string, *plan.Problem) {
-	value, err := template.Render(ctx, l.scope)
-	if err != nil {
-		return "", failed(w, part, err)
-	}
-	text, ok := value.(string)
-	if !ok || text == "" {
-		return "", failed(w, part, fmt.Errorf("it has to be a text that is not empty, and is %v", value))
-	}
-	return text, nil
-}
-
-func failed(w *look, part string, err error) *plan.Problem {
-	return &plan.Problem{Reason: v1alpha1.ReasonExpressionFailed, Terminal: true,
-		Message: fmt.Sprintf("%s of watch %q: %v", part, w.ID, err)}
 }
 
 // open needs the streams of a watch.

@@ -43,6 +43,9 @@ type Action struct {
 	// Adopt, for Create: an object of that name that exists, and that has no
 	// controller and belongs to no other policy or owner, may be taken over.
 	Adopt bool
+	// AsItIs, with Adopt: what is taken over gets the labels, annotations and ownerReference
+	// that tie it to its owner, and nothing else of Object (apply Create).
+	AsItIs bool
 	// Manager is the field manager of Merge and Release; empty: the policy's.
 	Manager string
 	// Claim is the value of the annotation ambit.dev/claim that proves that an object
@@ -58,6 +61,9 @@ type Action struct {
 	// our entry of operation Update holds: that entry has to become one of
 	// operation Apply before a server-side apply can remove the field.
 	Migrate bool
+	// Recreates: the object is never changed, but deleted and made anew where it differs
+	// (apply Recreate).
+	Recreates bool
 	// Reason says why, as in `spec.replicas is another number`.
 	Reason string
 	// Wanted stands for the desired object: equal texts, equal objects. It is there also for a
@@ -67,8 +73,8 @@ type Action struct {
 	// Fields are the paths in which the live object is not as desired, as in `spec.replicas`;
 	// nil if it is not there, or no child wants it.
 	Fields []string
-	// Digest stands for the difference, for Snapshot.Settled; empty for Create,
-	// Delete and Release.
+	// Digest stands for the difference, for Snapshot.Settled; empty for Create, Release,
+	// and a Delete for another reason.
 	Digest string
 }
 

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,7 +61,7 @@ func (p *planner) finish(c *child, it *item, object map[string]any) *Problem {
 			return p.scope.fail(what+".stringData."+key, errors.New("the value must be a string: use string(...)")).problem()
 		}
 	}
-	if problem := p.size.add(c, it, object); problem != nil {
+	if problem := cmp.Or(p.size.add(c, it, object), p.lastGeneration(c, it)); problem != nil {
 		return problem
 	}
 	cleanMetadata(meta)
@@ -128,6 +129,9 @@ func (p *planner) sign(c *child, it *item, object, meta map[string]any) {
 	labels[v1alpha1.LabelOwnerUID] = string(p.owner)
 	if c.Keep > 0 || p.program.Deletion == v1alpha1.DeletionOrdered {
 		annotations[v1alpha1.AnnotationChild] = c.ID
+	}
+	if c.MayOwn {
+		annotations[v1alpha1.AnnotationGeneration] = strconv.Itoa(p.generation() + 1)
 	}
 	if it.tie == controlled {
 		p.refer(meta)

@@ -21,6 +21,10 @@ type Difference struct {
 	Want, Have string
 	// sum stands for both values in full.
 	sum uint64
+	// lost: the field was ours and is no more, for somebody else has changed or removed it.
+	// Of what the API server or admission made of our own write it is false, but for a
+	// field that was taken away at once.
+	lost bool
 }
 
 // String is as in `spec.replicas is another number`, or `spec.replicas is nothing, want a
@@ -103,6 +107,8 @@ type differ struct {
 	found  []Difference
 	// migrate: a difference needs our Update entry to become an Apply entry.
 	migrate bool
+	// lost: our entries do not have the current path.
+	lost bool
 	// extras: our Update entry holds fields that desired does not have, and that
 	// may be the API server's defaults.
 	extras bool
@@ -116,7 +122,7 @@ func (d *differ) add(want, have any) {
 	h := fnv.New64a()
 	hashValue(h, want)
 	hashValue(h, have)
-	found := Difference{Path: pathText(d.path), Want: valueText(want), Have: valueText(have), sum: h.Sum64()}
+	found := Difference{Path: pathText(d.path), Want: valueText(want), Have: valueText(have), sum: h.Sum64(), lost: d.lost && !d.atOurs()}
 	if d.secret && len(d.path) > 0 && d.path[0].name == "data" || d.atClaim() {
 		found.Want, found.Have = hidden(want), hidden(have)
 	}
@@ -154,22 +160,27 @@ func (d *differ) maps(want, have map[string]any, own owned) {
 		}
 		d.push(segment{name: key})
 		below, lost := own.field(key)
+		before := d.lost
+		d.lost = before || lost
 		if lost && !isEmpty(value) && isComposite(value) && !d.isMetadata() {
 			d.taken(value, have[key])
 		} else {
 			d.value(value, have[key], below)
 		}
+		d.lost = before
 		d.pop()
 	}
 	d.removedFields(want, have, own)
 }
 
-// taken notes a map or a list that no entry of ours has any more.
+// taken notes a map or a list that no entry of ours has any more. With the values that we
+// want it is nothing that somebody has changed.
 func (d *differ) taken(want, have any) {
 	before := len(d.found)
 	d.value(want, have, owned{})
 	if len(d.found) == before {
 		d.add(want, takenOver)
+		d.found[before].lost = false
 	}
 }
 
@@ -235,6 +246,22 @@ func (d *differ) isMetadata() bool { return len(d.path) == 1 && d.path[0].name =
 // server sets none.
 func (d *differ) isReferences(key string) bool {
 	return key == "ownerReferences" && len(d.path) == 1 && d.path[0].name == "metadata"
+}
+
+// atOurs says whether the current path is that of what Ambit itself adds to an object:
+// its labels and annotations, the ownerReferences.
+func (d *differ) atOurs() bool {
+	if len(d.path) < 2 || d.path[0].name != "metadata" {
+		return false
+	}
+	switch d.path[1].name {
+	case "ownerReferences":
+		return true
+	case "labels", "annotations":
+		key := d.path[len(d.path)-1].name
+		return len(d.path) == 2 || key == v1alpha1.LabelManagedBy || strings.HasPrefix(key, v1alpha1.GroupVersion.Group+"/")
+	}
+	return false
 }
 
 // atClaim says whether the current path is that of the claim, which is nobody's

@@ -39,7 +39,10 @@ func (d *differ) set(want, have []any, own owned) {
 	for _, w := range want {
 		if !containsScalar(have, w) {
 			d.push(segment{value: w})
+			before := d.lost
+			d.lost = before || own.known()
 			d.add(w, nil)
+			d.lost = before
 			d.pop()
 		}
 	}
@@ -96,14 +99,16 @@ func (d *differ) item(want map[string]any, have []any, items []listItem, match i
 	} else {
 		key = ownKey(want, items[0].key)
 	}
+	before := d.lost
+	d.lost = before || match < 0
 	d.push(segment{key: key})
-	defer d.pop()
-	live := candidates(have, key)
-	if len(live) == 0 {
+	if live := candidates(have, key); len(live) == 0 {
 		d.add(want, nil)
-		return
+	} else {
+		d.best(want, live, own)
 	}
-	d.best(want, live, own)
+	d.pop()
+	d.lost = before
 }
 
 // best compares with the live item that differs least: a projected live list may

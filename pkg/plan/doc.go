@@ -78,9 +78,14 @@
 // so that they say how list items are matched and which fields are ours to
 // remove. The comparison is asymmetric: what others set beside is no difference.
 //
-// With apply Create nothing is compared. With apply Recreate an object is deleted
+// With apply Create nothing is compared, and what is adopted is only tied to its owner
+// (Action.AsItIs). With apply Recreate an object is deleted
 // if its template gives another object than it was made from, which a hash on the
-// object tells; what others changed, or the API server made of it, is no reason.
+// object tells, or if somebody else has changed or removed a field of the template: the
+// value differs, and our entries do not have the field any more. What the API server or
+// admission made of our own write is ours still, and no reason: the object would be made
+// anew for ever. A field that admission takes away at once is not ours either; it is known
+// by Settled, from the answer to the create.
 //
 // # Order
 //

@@ -2,8 +2,10 @@ package plan
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
 // The limits of what one owner may have.
@@ -14,6 +16,13 @@ const (
 	MaxObjects = 2000
 	// MaxObjectBytes is how large one of them may be, as JSON.
 	MaxObjectBytes = 1 << 20
+	// MaxDepth is how deep one of them may be nested. It may come from an owner or a
+	// watched object, which may be as deep as the API server allows: those are read, at a
+	// cost that grows with their size alone.
+	MaxDepth = policy.MaxDepth
+	// MaxGenerations is how many owners of a policy may make each other: where a child may be
+	// an owner of the same policy, an owner of the last generation makes no more such children.
+	MaxGenerations = 5
 	// MaxBytes is how large all of them may be.
 	MaxBytes = 64 << 20
 	// maxInventory is how large the record of children may be: an object may have
@@ -29,10 +38,12 @@ type size struct{ objects, bytes int }
 
 // add counts an object, and says if it is one too many, or too large.
 func (s *size) add(c *child, it *item, object map[string]any) *Problem {
-	bytes := sizeOf(object, 0)
+	bytes, depth := sizeOf(object)
 	s.objects++
 	s.bytes += bytes
 	switch {
+	case depth > MaxDepth:
+		return tooMany(fmt.Sprintf("child %q: %s is nested %d deep", c.ID, c.name(it), depth), MaxDepth)
 	case bytes > MaxObjectBytes:
 		return tooMany(fmt.Sprintf("child %q: %s has %d bytes", c.ID, c.name(it), bytes), MaxObjectBytes)
 	case s.objects > MaxObjects:
@@ -43,35 +54,55 @@ func (s *size) add(c *child, it *item, object map[string]any) *Problem {
 	return nil
 }
 
+// generation is how many owners of the policy made each other up to this one; 0 for one
+// that somebody else has made.
+func (p *planner) generation() int {
+	n, err := strconv.Atoi(text(field(p.snapshot.Owner.Object, "metadata", "annotations", v1alpha1.AnnotationGeneration)))
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
+
+// lastGeneration is the problem of an owner that makes no more owners; nil if it may.
+func (p *planner) lastGeneration(c *child, it *item) *Problem {
+	if !c.MayOwn {
+		return nil
+	}
+	n := p.generation()
+	if n < MaxGenerations {
+		return nil
+	}
+	return tooMany(fmt.Sprintf("child %q: %s may be an owner of policy %q itself, and this owner is of generation %d of owners that made each other; "+
+		"give spec.owner.selector of the policy a label that its children do not have", c.ID, c.name(it), p.program.Name, n), MaxGenerations)
+}
+
 func tooMany(what string, limit int) *Problem {
 	return &Problem{Reason: v1alpha1.ReasonLimitExceeded, Terminal: true, Message: fmt.Sprintf("%s; the limit is %d", what, limit)}
 }
 
-// maxDepth is how deep sizeOf looks: the API server takes no deeper object.
-const maxDepth = 10000
-
-// sizeOf is about how many bytes a value has as JSON.
-func sizeOf(v any, depth int) int {
-	if depth > maxDepth {
-		return MaxBytes
-	}
+// sizeOf is about how many bytes a value has as JSON, and how many mappings and lists
+// stand in each other in it.
+func sizeOf(v any) (bytes, depth int) {
 	switch v := v.(type) {
 	case string:
-		return len(v) + 2
+		return len(v) + 2, 0
 	case map[string]any:
-		sum := 2
+		bytes = 2
 		for key, value := range v {
-			sum += len(key) + 4 + sizeOf(value, depth+1)
+			b, d := sizeOf(value)
+			bytes, depth = bytes+len(key)+4+b, max(depth, d)
 		}
-		return sum
+		return bytes, depth + 1
 	case []any:
-		sum := 2
+		bytes = 2
 		for _, e := range v {
-			sum += 1 + sizeOf(e, depth+1)
+			b, d := sizeOf(e)
+			bytes, depth = bytes+1+b, max(depth, d)
 		}
-		return sum
+		return bytes, depth + 1
 	case int64, float64:
-		return 8
+		return 8, 0
 	}
-	return 4
+	return 4, 0
 }

@@ -38,6 +38,10 @@ func TestLimits(t *testing.T) {
 			reason: "one object must not be too large",
 			spec:   one, owner: "spec: {names: [" + strings.Repeat("x", MaxObjectBytes) + "]}", problem: "the limit is 1048576",
 		},
+		"Depth": {
+			reason: "what an owner nests too deep is not copied into an object",
+			spec:   one, owner: "spec: {names: " + strings.Repeat("[", MaxDepth) + strings.Repeat("]", MaxDepth) + "}", problem: `Widget "a" is nested 102 deep; the limit is 100`,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -76,6 +76,9 @@ func Fields(c *policy.Child) *fields.Set {
 	if isSecret(c.GVK) {
 		kept.Add("data")
 	}
+	if c.MayOwn {
+		kept.Add("metadata", "annotations", v1alpha1.AnnotationGeneration)
+	}
 	return kept
 }
 

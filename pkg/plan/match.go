@@ -137,18 +137,44 @@ func (p *planner) compare(c *child, it *item) bool {
 	return false
 }
 
-// recreate deletes an object whose template gives another one than it was made
-// from. What others have changed in it since, and what the API server made of it,
-// is no reason: it would be made anew for ever.
+// recreate deletes an object whose template gives another one than it was made from, or
+// in which somebody else has changed what the template sets. What the API server or
+// admission made of it is no reason: it would be made anew for ever.
 func (p *planner) recreate(c *child, it *item, differences []Difference) bool {
-	if !slices.ContainsFunc(differences, Difference.isRecord) {
+	drift := driftOf(differences)
+	digest := Digest(drift)
+	if len(drift) == 0 || p.snapshot.Settled[it.live.GetUID()] == digest {
 		return true
+	}
+	if slices.ContainsFunc(drift, Difference.isRecord) { // another template: all that differs is why
+		drift = differences
 	}
 	p.act(c, it, Action{
 		Verb: Delete, UID: it.live.GetUID(), ResourceVersion: it.live.GetResourceVersion(),
-		Reason: "is made anew: " + reasonOf(differences), Fields: pathsOf(differences),
+		Reason: "is made anew: " + reasonOf(drift), Fields: pathsOf(drift), Digest: digest,
 	})
 	return false
+}
+
+// driftOf returns the differences for which an object with apply Recreate is made anew.
+func driftOf(differences []Difference) []Difference {
+	return slices.DeleteFunc(slices.Clone(differences), func(d Difference) bool { return !d.isRecord() && !d.lost })
+}
+
+// Settles returns the digest of the difference that stays, whatever is written again, now
+// that an action has given this live object: what Snapshot.Settled has to hold of its uid.
+// It is empty if there is none. What an Apply or a Merge leaves different was changed back
+// by the API server or admission; so was what the Create of an object that is made anew when
+// it differs (apply Recreate) does. What another Create leaves is for an Apply to try.
+func Settles(a Action, live *unstructured.Unstructured, manager string) string {
+	differences := Diff(a.Object, live, manager)
+	switch {
+	case a.Verb == Apply, a.Verb == Merge:
+		return Digest(differences)
+	case a.Verb == Create && a.Recreates:
+		return Digest(driftOf(differences))
+	}
+	return ""
 }
 
 // act notes the action that the object needs.
@@ -169,7 +195,9 @@ func (p *planner) act(c *child, it *item, a Action) {
 	case ensured:
 		a.Ensured = true
 	}
+	a.Recreates = c.Apply == v1alpha1.ApplyRecreate
 	a.Adopt = a.Verb == Create && c.Existing == v1alpha1.ExistingAdopt
+	a.AsItIs = a.Adopt && c.Apply == v1alpha1.ApplyCreate
 	it.action = &a
 	separator := " "
 	if a.Verb == Apply || a.Verb == Merge {

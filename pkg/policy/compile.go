@@ -74,6 +74,7 @@ func (c *compiler) compile() {
 	c.variables()
 	c.watches()
 	c.children()
+	c.offspring()
 	c.status()
 	c.conditions()
 	c.program.RequeueAfter = c.expr(c.field("requeueAfter", "requeueAfter"), c.everything(), wantDuration)

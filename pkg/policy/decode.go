@@ -26,7 +26,7 @@ func decodePolicy(d *Document, found *findings) *v1alpha1.ReconcilePolicy {
 }
 
 func (s shape) value(n *yaml.Node, out reflect.Value, path string) {
-	if n.Kind == yaml.AliasNode {
+	if n.Kind == yaml.AliasNode || hasOwnTag(n) {
 		return // said by lint
 	}
 	if isNull(n) {

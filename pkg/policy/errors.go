@@ -38,20 +38,47 @@ func (e *Error) Brief() string {
 
 // Error returns `file:line:column: message`, the line of the source, and a caret
 // below the place. Tabs in the line are kept before the caret, so that both line
-// up however wide a tab is. Where there is no line it is Brief.
+// up however wide a tab is. Of a very wide line only what is around the place is shown.
+// Where there is no line it is Brief.
 func (e *Error) Error() string {
 	if e.SourceLine == "" && e.Path != "" {
 		return e.Brief()
 	}
-	return fmt.Sprintf("%s:%d:%d: %s\n  %s\n  %s^", e.File, e.Line, e.Column, e.Message, e.SourceLine, e.indent())
+	line, column := excerpt(e.SourceLine, e.Column)
+	return fmt.Sprintf("%s:%d:%d: %s\n  %s\n  %s^", e.File, e.Line, e.Column, e.Message, line, indent(line, column))
 }
 
-// indent is as wide as what is before the column.
-func (e *Error) indent() string {
+// The widest line that is shown whole, and how many of its characters are shown before
+// and behind the column of one that is wider.
+const (
+	mostShown = 400
+	around    = 80
+)
+
+// excerpt returns what is shown of a line, and the column in that. The rest of a line that
+// is too wide is `...`.
+func excerpt(line string, column int) (shown string, at int) {
+	runes := []rune(line)
+	if len(runes) <= mostShown {
+		return line, column
+	}
+	from, to := max(column-1-around, 0), min(column-1+around, len(runes))
+	shown, at = string(runes[from:max(from, to)]), column-from
+	if from > 0 {
+		shown, at = "..."+shown, at+len("...")
+	}
+	if to < len(runes) {
+		shown += "..."
+	}
+	return shown, at
+}
+
+// indent is as wide as what is before a column of a line.
+func indent(line string, column int) string {
 	var b strings.Builder
 	n := 1
-	for _, r := range e.SourceLine {
-		if n >= e.Column {
+	for _, r := range line {
+		if n >= column {
 			return b.String()
 		}
 		if r != '\t' {
@@ -60,7 +87,7 @@ func (e *Error) indent() string {
 		b.WriteRune(r)
 		n++
 	}
-	return b.String() + strings.Repeat(" ", max(e.Column-1-utf8.RuneCountInString(e.SourceLine), 0))
+	return b.String() + strings.Repeat(" ", max(column-1-utf8.RuneCountInString(line), 0))
 }
 
 // Errors are all mistakes found, sorted by place; never empty as an error.

@@ -122,7 +122,7 @@ func TestMemcachedPlaces(t *testing.T) {
 	for _, c := range []struct{ reason, what, want string }{
 		{"the policy itself", "", "memcached.yaml:4"},
 		{"a leaf of a template", "children.deployment.template.spec.replicas", "memcached.yaml:22"},
-		{"a leaf within lists", "children.deployment.template.spec.template.spec.containers[0].image", "memcached.yaml:30"},
+		{"a literal has the place of its template", "children.deployment.template.spec.template.spec.containers[0].image", "memcached.yaml:18"},
 		{"an expression in a list", "children.deployment.readyWhen[1]", "memcached.yaml:41"},
 		{"a leaf of the status", "status.state.message", "memcached.yaml:59"},
 		{"below a known part", "status.nodes.below[3].it", "memcached.yaml:56"},

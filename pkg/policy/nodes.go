@@ -17,6 +17,8 @@ func lint(n *yaml.Node, found *findings) {
 		return
 	case n.Anchor != "":
 		found.at(n, "anchors are not supported: write the value out, or make it a variable")
+	case hasOwnTag(n):
+		found.at(n, "YAML takes %s for a tag: %s", shorten(n.Tag), quoteMark)
 	case n.Style&yaml.TaggedStyle != 0:
 		found.at(n, "tags are not supported: leave out %s", n.Tag)
 	}
@@ -26,6 +28,15 @@ func lint(n *yaml.Node, found *findings) {
 	for _, c := range n.Content {
 		lint(c, found)
 	}
+}
+
+// quoteMark says what to do with an expression that begins with an exclamation mark.
+const quoteMark = "an expression that begins with ! stands in quotes, as in '!has(object.spec.paused)'"
+
+// hasOwnTag says whether n has a tag that is none of YAML's own, as an expression has that
+// begins with an exclamation mark.
+func hasOwnTag(n *yaml.Node) bool {
+	return n.Style&yaml.TaggedStyle != 0 && !strings.HasPrefix(n.Tag, "!!")
 }
 
 func lintKeys(n *yaml.Node, found *findings) {

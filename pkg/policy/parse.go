@@ -48,7 +48,8 @@ func IsFileName(name string) bool {
 // Of a policy that an API server has stored, as its metadata.uid shows, status and
 // metadata do not count but for the name and the namespace: nobody has written them.
 //
-// The error is Errors: text that is no YAML, and documents that are no policies.
+// The error is Errors: text that is no YAML, documents that are no policies, and policies
+// that are nested more than MaxDepth deep.
 // The policies that could be read are returned also then.
 func Parse(file string, data []byte) ([]*Document, error) {
 	src := newSource(file, string(data))
@@ -70,6 +71,10 @@ func Parse(file string, data []byte) ([]*Document, error) {
 			return out, found.err()
 		}
 		for _, root := range policyRoots(&n, found) {
+			if deep := tooDeep(root); deep != nil {
+				found.at(deep, "%s", tooDeepText)
+				continue
+			}
 			out = append(out, &Document{src: src, root: authored(root)})
 		}
 	}

@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -23,11 +24,17 @@ func syntaxError(src *source, err error) (int, string) {
 	if strings.Contains(message, "unexpected end of stream") && line > 0 {
 		at = skipGaps(src.text, src.offsetOf(line, 1))
 	}
-	if strings.Contains(lineAt(src.text, at), "${") {
+	switch wrong := lineAt(src.text, at); {
+	case beginsWithMark.MatchString(wrong):
+		message += "; " + quoteMark
+	case strings.Contains(wrong, "${"):
 		message += "; a value with ${...} that holds a colon, a comma, a brace or a quote stands in quotes"
 	}
 	return at, message
 }
+
+// beginsWithMark is a line with a value, or an element, that begins with an exclamation mark.
+var beginsWithMark = regexp.MustCompile(`(^|[:,{]\s+|-\s+)!`)
 
 // lineAt returns the line that an offset is in.
 func lineAt(text string, at int) string {

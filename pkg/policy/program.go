@@ -130,6 +130,9 @@ type Child struct {
 	// `${owner.metadata.namespace}`, so that the object may be outside of the owner's
 	// namespace.
 	Elsewhere bool
+	// MayOwn: it is not certain that the child's objects are no owners of the policy: they
+	// are of the owner's kind, and its selector may select them.
+	MayOwn bool
 	// Apply, Existing, OnDelete and Update are never empty. With Existing Merge, Apply
 	// is Apply.
 	Apply    v1alpha1.ApplyMode
@@ -212,7 +215,8 @@ type Condition struct {
 // `children.web.forEach.in`, `children.web.readyWhen[0]`, `watches.pods.filter`,
 // `watches.pods.namespace`, `status.nodes`, `conditions.Available.status`, `protect.while`,
 // `ensure.role.template.rules`, `requeueAfter`. Of a part that is not known the
-// nearest known part above it is returned; at last the policy itself.
+// nearest known part above it is returned, as of a literal in a template; at last the
+// policy itself.
 func (p *Program) Place(what string) string {
 	for what != "" {
 		if place, ok := p.places[what]; ok {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -24,6 +25,9 @@ func (c *compiler) fields() {
 	p.Owner.Fields = always().Union(c.reads["owner"]).Add("metadata", "annotations", v1alpha1.AnnotationChildren)
 	p.Owner.StatusRead = c.reads["owner"].Sub("status")
 	p.Owner.Versionless = readsVersion(c.reads["owner"])
+	if slices.ContainsFunc(p.Children, func(child *Child) bool { return child.MayOwn }) {
+		p.Owner.Fields.Add("metadata", "annotations", v1alpha1.AnnotationGeneration)
+	}
 	if !p.Owner.Silent {
 		p.Owner.Fields.Add("status")
 	}

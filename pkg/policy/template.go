@@ -49,15 +49,41 @@ func issueNode(template *yaml.Node, path []any) *yaml.Node {
 	return find(template, path...)
 }
 
-// placeAll notes the places of a template and of all values in it.
+// mostPlace is how long the name of a part of a template may be for its place to be
+// noted. With MaxDepth and without this, names would be a hundred times as long as the text.
+const mostPlace = 1 << 10
+
+// placeAll notes the places of a template and of what can fail in it: expressions, and
+// what metadata and stringData say. What is named longer than mostPlace has the place of
+// what it stands in.
 func (c *compiler) placeAll(f field) {
 	c.place(f.what, f.node)
-	for i, n := range f.node.Content {
-		switch {
-		case f.node.Kind == yaml.SequenceNode:
-			c.placeAll(field{n, join(f.what, i)})
-		case f.node.Kind == yaml.MappingNode && i%2 == 1:
-			c.placeAll(field{n, join(f.what, f.node.Content[i-1].Value)})
+	c.placeBelow(f, false)
+}
+
+// placeBelow notes the places below f; literals: also those without expressions.
+func (c *compiler) placeBelow(f field, literals bool) {
+	step, name := 1, func(i int) string { return join(f.what, i) }
+	if f.node.Kind == yaml.MappingNode {
+		step, name = 2, func(i int) string { return join(f.what, f.node.Content[i-1].Value) }
+	}
+	for i := step - 1; i < len(f.node.Content); i += step {
+		n := f.node.Content[i]
+		isPart := n.Kind == yaml.MappingNode || n.Kind == yaml.SequenceNode
+		if !isPart && !literals && !strings.Contains(n.Value, "${") {
+			continue
+		}
+		below := field{n, name(i)}
+		if len(below.what) > mostPlace {
+			continue
+		}
+		key := f.node.Content[i-step+1].Value
+		said := step == 2 && (key == "metadata" || key == "stringData")
+		if !isPart || said {
+			c.place(below.what, n)
+		}
+		if isPart {
+			c.placeBelow(below, said)
 		}
 	}
 }

@@ -93,9 +93,12 @@ type ApplyMode string
 const (
 	// ApplyApply keeps the object as the template says.
 	ApplyApply ApplyMode = "Apply"
-	// ApplyCreate makes the object if it is not there, and never changes it.
+	// ApplyCreate makes the object if it is not there, and never changes it, also not
+	// when `existing: Adopt` makes one ours that was there before.
 	ApplyCreate ApplyMode = "Create"
-	// ApplyRecreate deletes the object and makes it anew when the template changes.
+	// ApplyRecreate deletes the object and makes it anew when the template changes, or
+	// somebody else changes a field that the template sets. What others set beside, and
+	// what the API server or admission makes of it, is no difference.
 	ApplyRecreate ApplyMode = "Recreate"
 )
 
@@ -121,7 +124,8 @@ const (
 	// ExistingRefuse leaves the object as it is and reports NameConflict.
 	ExistingRefuse ExistingMode = "Refuse"
 	// ExistingAdopt makes the object ours, unless it has a controller or belongs to
-	// another owner or policy.
+	// another owner or policy. With `apply: Create` it is only tied to its owner, by
+	// labels, annotations and an ownerReference of Ambit's, and otherwise stays as it is.
 	ExistingAdopt ExistingMode = "Adopt"
 	// ExistingMerge decorates an object that somebody else makes: it is waited for and
 	// never made or deleted here, only the fields in the template are managed, without

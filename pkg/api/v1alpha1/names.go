@@ -46,6 +46,10 @@ const AnnotationClaim = "ambit.dev/claim"
 // those whose element is gone: the id of the child.
 const AnnotationChild = "ambit.dev/child"
 
+// AnnotationGeneration is on children that may be owners of the policy that made them: how
+// many owners made each other up to this one.
+const AnnotationGeneration = "ambit.dev/generation"
+
 // AnnotationEnsuredBy is on an object that a policy ensures: the policy, as
 // `namespace/name`.
 const AnnotationEnsuredBy = "ambit.dev/ensured-by"

@@ -31,7 +31,9 @@ type Watch struct {
 	// namespace is where the objects are; it may hold `${...}` over `owner`, `policy`
 	// and variables. `*` stands for all namespaces in which they may be listed and
 	// watched: one in which that is no longer so counts as one without such objects, and
-	// what was made for them goes. Default: the owner's; all if the owner has none.
+	// what was made for them goes. It is written as it is: from an expression it would let
+	// whoever writes owners choose how much is watched, so it is refused there.
+	// Default: the owner's; all if the owner has none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Namespace string `json:"namespace,omitempty"`

@@ -1,6 +1,7 @@
 package apply_test
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -234,4 +235,65 @@ func TestMeets(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestAdoptAsItIs: what is adopted for a child with apply Create is tied to its owner, and
+// otherwise as it was, also what the policy itself had applied for an owner that is gone.
+func TestAdoptAsItIs(t *testing.T) {
+	a := newArena(t)
+	for _, k := range kinds[:1] {
+		for _, how := range []tie{byController, byRecord} {
+			for _, by := range []string{"somebody", manager} {
+				t.Run(k.Kind+"/"+string(how)+"/"+by, func(t *testing.T) {
+					action := a.wanted(t, k, a.name(), how)
+					action.Adopt, action.AsItIs = true, true
+					theirs := k.object(t, a.namespace, action.Name, k.content)
+					theirs.SetLabels(map[string]string{"app": "theirs", v1alpha1.LabelPolicy: policyName, v1alpha1.LabelOwnerUID: string(deadUID)})
+					if err := unstructured.SetNestedField(theirs.Object, "PRECIOUS", "data", "password"); err != nil {
+						t.Fatal(err)
+					}
+					if err := unstructured.SetNestedField(action.Object.Object, "generated", "data", "password"); err != nil {
+						t.Fatal(err)
+					}
+					action.Object.SetLabels(labelsWith(action.Object.GetLabels(), "app", "ours"))
+					theirs, err := a.objects(k).Apply(t.Context(), action.Name, theirs, metav1.ApplyOptions{FieldManager: by, Force: true})
+					if err != nil {
+						t.Fatal(err)
+					}
+					out := a.do(t, k, action, nil)
+					if out.Object == nil || !out.Adopted || out.Object.GetUID() != theirs.GetUID() {
+						t.Fatalf("gave %+v (%+v), want it adopted", out, out.Problem)
+					}
+					if diff := cmp.Diff(untied(theirs), untied(out.Object)); diff != "" {
+						t.Errorf("more than the tie was changed (-before +after):\n%s", diff)
+					}
+					if owner := out.Object.GetLabels()[v1alpha1.LabelOwnerUID]; owner != string(ownerUID) {
+						t.Errorf("its owner is %s", owner)
+					}
+					action.Adopt, action.AsItIs = false, false
+					if again := a.do(t, k, action, nil); !again.Met {
+						t.Errorf("a create after that gave %+v (%+v), want it met", again, again.Problem)
+					}
+				})
+			}
+		}
+	}
+}
+
+func labelsWith(labels map[string]string, key, value string) map[string]string {
+	with := map[string]string{key: value}
+	maps.Copy(with, labels)
+	with[key] = value
+	return with
+}
+
+// untied is an object without what ties it to an owner, and what the API server notes of
+// each write.
+func untied(obj *unstructured.Unstructured) map[string]any {
+	out := obj.DeepCopy()
+	for _, field := range []string{"managedFields", "resourceVersion", "ownerReferences", "annotations"} {
+		unstructured.RemoveNestedField(out.Object, "metadata", field)
+	}
+	out.SetLabels(map[string]string{"app": obj.GetLabels()["app"]})
+	return out.Object
 }

@@ -34,13 +34,15 @@ type TemplateIssue struct {
 // of `${...}`; `$${` stands for `${`. Map keys are literal. The issues are all
 // that were found; with any, the template is nil. The tree is not kept.
 func (e *Env) CompileTemplate(tree any) (*Template, []TemplateIssue) {
-	c := compiler{env: e, asked: map[string]bool{}, template: &Template{reads: map[string]*fields.Set{}, paths: &fields.Set{}}}
-	c.template.root = c.compile(tree, nil)
+	paths := &fields.Builder{}
+	c := compiler{env: e, asked: map[string]bool{}, template: &Template{reads: map[string]*fields.Set{}}, paths: paths}
+	c.template.root = c.compile(tree)
 	if len(c.issues) > 0 {
 		return nil, c.issues
 	}
 	c.template.variables = sortedKeys(c.template.reads)
 	c.template.asked = sortedKeys(c.asked)
+	c.template.paths = paths.Set()
 	return c.template, nil
 }
 

@@ -14,50 +14,60 @@ type compiler struct {
 	template *Template
 	asked    map[string]bool
 	issues   []TemplateIssue
+	// path leads to the part that is being compiled. There is one, which grows and
+	// shrinks: a copy at each level would cost the square of the depth.
+	path []any
+	// paths collects what the part sets, with Any in place of list positions.
+	paths *fields.Builder
 }
 
-// compile compiles the part of the tree at path. The fields it sets are noted
-// with Any in place of list positions.
-func (c *compiler) compile(tree any, path []any) node {
+// compile compiles the part of the tree at c.path, and notes the fields that it sets.
+func (c *compiler) compile(tree any) node {
 	switch v := tree.(type) {
 	case map[string]any:
-		return c.compileMap(v, path)
+		return c.compileMap(v)
 	case []any:
-		return c.compileList(v, path)
+		return c.compileList(v)
 	case string:
-		c.sets(path)
-		return c.compileString(v, path)
+		c.paths.AddWhole()
+		return c.compileString(v)
 	}
-	c.sets(path)
+	c.paths.AddWhole()
 	return constant{tree}
 }
 
-func (c *compiler) sets(path []any) {
-	names := make([]string, len(path))
-	for i, element := range path {
-		name, ok := element.(string)
-		if !ok {
-			name = fields.Any
-		}
-		names[i] = name
+// compileBelow compiles a part of the part at c.path, which an element leads to.
+func (c *compiler) compileBelow(element any, tree any) node {
+	name, ok := element.(string)
+	if !ok {
+		name = fields.Any
 	}
-	c.template.paths.Add(names...)
+	above := c.paths
+	c.path, c.paths = append(c.path, element), above.Below(name)
+	n := c.compile(tree)
+	c.path, c.paths = c.path[:len(c.path)-1], above
+	return n
 }
 
-func (c *compiler) compileMap(m map[string]any, path []any) node {
+// issue notes a mistake in the part at c.path, or in what the elements lead to from there.
+func (c *compiler) issue(issue TemplateIssue, below ...any) {
+	issue.Path = slices.Concat(c.path, below)
+	c.issues = append(c.issues, issue)
+}
+
+func (c *compiler) compileMap(m map[string]any) node {
 	if len(m) == 0 {
-		c.sets(path)
+		c.paths.AddWhole()
 		return constant{map[string]any{}}
 	}
 	result := mapping{keys: sortedKeys(m), nodes: make([]node, 0, len(m))}
 	fixed := true
 	for _, key := range result.keys {
-		below := append(slices.Clip(path), key)
 		if strings.Contains(key, "${") {
-			c.issues = append(c.issues, TemplateIssue{Path: below, Message: fmt.Sprintf("key %q: keys are literal, ${...} is for values", key)})
+			c.issue(TemplateIssue{Message: fmt.Sprintf("key %q: keys are literal, ${...} is for values", key)}, key)
 			continue
 		}
-		n := c.compile(m[key], below)
+		n := c.compileBelow(key, m[key])
 		result.nodes = append(result.nodes, n)
 		fixed = fixed && isConstant(n)
 	}
@@ -67,15 +77,15 @@ func (c *compiler) compileMap(m map[string]any, path []any) node {
 	return result
 }
 
-func (c *compiler) compileList(l []any, path []any) node {
+func (c *compiler) compileList(l []any) node {
 	if len(l) == 0 {
-		c.sets(path)
+		c.paths.AddWhole()
 		return constant{[]any{}}
 	}
 	result := make(sequence, len(l))
 	fixed := true
 	for i, element := range l {
-		result[i] = c.compile(element, append(slices.Clip(path), i))
+		result[i] = c.compileBelow(i, element)
 		fixed = fixed && isConstant(result[i])
 	}
 	if fixed {
@@ -106,11 +116,10 @@ func (n sequence) values() []any {
 }
 
 // compileString compiles the text of one string.
-func (c *compiler) compileString(s string, path []any) node {
+func (c *compiler) compileString(s string) node {
 	pieces, issue := split(s)
 	if issue != nil {
-		issue.Path = path
-		c.issues = append(c.issues, *issue)
+		c.issue(*issue)
 		return constant{s}
 	}
 	var parts text
@@ -121,7 +130,7 @@ func (c *compiler) compileString(s string, path []any) node {
 		}
 		expr, issues := c.env.Compile(p.text)
 		for _, issue := range issues {
-			c.issues = append(c.issues, TemplateIssue{Path: path, Offset: p.offset + issue.Offset, Message: issue.Message})
+			c.issue(TemplateIssue{Offset: p.offset + issue.Offset, Message: issue.Message})
 		}
 		if expr == nil {
 			continue

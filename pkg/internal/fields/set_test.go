@@ -127,6 +127,26 @@ func TestAlgebra(t *testing.T) {
 	})
 }
 
+// TestBuilder: a builder makes the set that adding path after path makes.
+func TestBuilder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		element := rapid.SampledFrom([]string{"a", "b", Any})
+		want, b := &Set{}, Builder{}
+		for range rapid.IntRange(0, 6).Draw(t, "paths") {
+			path := rapid.SliceOfN(element, 1, 4).Draw(t, "path")
+			want.Add(path...)
+			at := &b
+			for _, element := range path {
+				at = at.Below(element)
+			}
+			at.AddWhole()
+		}
+		if got := b.Set(); !got.Equal(want) {
+			t.Fatalf("got %s, want %s", got, want)
+		}
+	})
+}
+
 // drawSet draws few names, so that paths meet.
 func drawSet(t *rapid.T) *Set {
 	s := New()
