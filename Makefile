@@ -37,8 +37,8 @@ TEST_PARALLEL ?= 2
 TEST_TIMEOUT ?= 15m
 # The stories look on for minutes. They come after all else, and the one that
 # measures latencies and memory comes last, alone and without the race detector.
-# TestHostileLatency, which measures what hostile policies cost others, is part of
-# `make bench`.
+# TestHostileLatency and TestHostileEdits, which measure what hostile policies, records
+# and edits cost others, are part of `make bench`.
 STORIES_TIMEOUT ?= 60m
 # How long each fuzz target runs, and which of them: a regular expression. FUZZ_KEEP=keep puts
 # inputs that reached new code into testdata/fuzz.
@@ -85,7 +85,7 @@ bin/helm: $(DEPLOY_PINS)
 .PHONY: test
 test: controlplane bin/kubectl bin/helm ## Run all tests, with the race detector where there is a C compiler.
 	go test $(RACE) -timeout $(TEST_TIMEOUT) -p $(TEST_PARALLEL) $$(go list ./... | grep -v '/test/stories$$')
-	go test $(RACE) -timeout $(STORIES_TIMEOUT) -skip '^(TestFlaps|TestHostileLatency)$$' ./test/stories
+	go test $(RACE) -timeout $(STORIES_TIMEOUT) -skip '^(TestFlaps|TestHostileLatency|TestHostileEdits)$$' ./test/stories
 	go test -timeout $(STORIES_TIMEOUT) -run '^TestFlaps$$' ./test/stories
 	cd test/controlplane && go test -timeout $(TEST_TIMEOUT) ./...
 
@@ -177,7 +177,7 @@ bench: build controlplane ## Run the Go benchmarks, Ambit beside other operators
 	go run -buildvcs=false ./test/bench $(BENCH_FLAGS)
 	go run -buildvcs=false ./test/rights $(RIGHTS_FLAGS)
 	go run -buildvcs=false ./test/tenants $(TENANTS_FLAGS)
-	go test -count=1 -timeout $(STORIES_TIMEOUT) -run '^TestHostileLatency$$' -v ./test/stories
+	go test -count=1 -timeout $(STORIES_TIMEOUT) -run '^TestHostile(Latency|Edits)$$' -v ./test/stories
 
 .PHONY: clean
 clean: ## Delete bin/, the built servers too.
