@@ -40,11 +40,13 @@ type text struct {
 
 // as returns the text with what an older version of it says, as long as what it says itself is
 // not known. Nobody takes it for the newest: it has the generation of the older one, or none.
+// It is no steadier than the older one was.
 func (t text) as(old text) text {
 	if t.uid != old.uid {
 		old.generation = 0
 	}
-	t.data, t.object, t.unread, t.digest, t.generation, t.reading = old.data, old.object, old.unread, old.digest, old.generation, old.reading
+	t.data, t.object, t.unread, t.digest, t.steady = old.data, old.object, old.unread, old.digest, old.steady
+	t.generation, t.reading = old.generation, old.reading
 	return t
 }
 
