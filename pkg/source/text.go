@@ -65,6 +65,8 @@ type snapshot struct {
 	// gone are the places that are not there: nothing stands in them, and nobody has said
 	// that it was removed. Folders of -f only.
 	gone []place
+	// awaited are origins whose text is there, and not compiled yet for the first time.
+	awaited map[Origin]bool
 	// within says in which argument of -f a file is found; nil for no files.
 	within func(file string) string
 }
@@ -90,6 +92,8 @@ func (s snapshot) covers(o Origin) coverage {
 		return p.namespace == "" || p.namespace == o.Namespace
 	}
 	switch {
+	case s.awaited[o]:
+		return unseen
 	case slices.ContainsFunc(s.complete, in):
 		return removed
 	case slices.ContainsFunc(s.gone, in):

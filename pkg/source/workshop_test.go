@@ -200,3 +200,50 @@ func TestDoubtfulWhileCompiling(t *testing.T) {
 		}
 	})
 }
+
+// TestStartBesideCompiling: a text that is not compiled soon, or never since it changes all the
+// time, does not keep the others from being run.
+func TestStartBesideCompiling(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPassing(t)
+		p.source.began = time.Now()
+		release := p.stuck("Evil")
+		texts := textsOf("evil v1 owner=Evil", "cache v1")
+		texts[0].origin = Origin{Kind: ConfigMap, Namespace: "team", Name: "maps", Key: "a.yaml"}
+		p.shows(texts)
+		p.during(firstReading / 2)
+		if p.engine.hash("cache") != "" {
+			t.Error("it does not wait for the other")
+		}
+		p.during(firstReading)
+		if p.engine.hash("cache") == "" {
+			t.Error("it waits for the other for ever")
+		}
+		release()
+	})
+}
+
+// TestBackBeforeCompiled: a text that was gone for a moment is there again, although it takes
+// longer to compile than what is gone may be absent.
+func TestBackBeforeCompiled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPassing(t)
+		p.source.book.retireFiles = true
+		release := p.stuck("'2s'")
+		p.has("cache v1")
+		p.during(time.Second)
+		first := p.engine.hash("cache")
+		p.has()
+		p.during(time.Second)
+		p.has("cache v2")
+		p.during(2 * absence)
+		if p.engine.hash("cache") != first || p.engine.retires("cache") {
+			t.Error("it is taken for deleted")
+		}
+		release()
+		p.during(10 * time.Second)
+		if now := p.engine.hash("cache"); now == first || now == "" {
+			t.Error("the new text is not run when it is compiled")
+		}
+	})
+}
