@@ -38,18 +38,22 @@ type kindSet map[schema.GroupVersionKind]bool
 // and that would be more than the owner, or the policy, may have looked up at a time. Of
 // the policy's share the owner that has the most makes room for one that has less: gone is
 // what nobody needs any more then. answered reports of a kind whether it is known how it is
-// served; it is called with mu held.
+// served. It is called without mu, which is taken with that of kinds held (unwant).
 func (r *recorded) add(owner types.NamespacedName, gvk schema.GroupVersionKind, answered func(schema.GroupVersionKind) bool) (gone []schema.GroupVersionKind, ok bool) {
+	if r.has(owner, gvk) {
+		return nil, true
+	}
+	found := kindSet{}
+	for _, kind := range append(r.searches(), gvk) {
+		found[kind] = answered(kind)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.byOwner == nil {
 		r.byOwner, r.owners, r.searched = map[types.NamespacedName]kindSet{}, map[schema.GroupVersionKind]int{}, map[types.NamespacedName]kindSet{}
 	}
-	if r.byOwner[owner][gvk] {
-		return nil, true
-	}
-	if !answered(gvk) {
-		r.endSearchesLocked(answered)
+	if !found[gvk] {
+		r.endSearchesLocked(found)
 		if gone, ok = r.roomLocked(owner); !ok {
 			return nil, false
 		}
@@ -58,6 +62,23 @@ func (r *recorded) add(owner types.NamespacedName, gvk schema.GroupVersionKind, 
 	addKind(r.byOwner, owner, gvk)
 	r.owners[gvk]++
 	return gone, true
+}
+
+// has reports whether it is noted that an owner needs a kind.
+func (r *recorded) has(owner types.NamespacedName, gvk schema.GroupVersionKind) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.byOwner[owner][gvk]
+}
+
+// searches are the kinds that wait for their first answer, in no order, some more than once.
+func (r *recorded) searches() (list []schema.GroupVersionKind) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, kinds := range r.searched {
+		list = slices.AppendSeq(list, maps.Keys(kinds))
+	}
+	return list
 }
 
 func addKind(sets map[types.NamespacedName]kindSet, owner types.NamespacedName, gvk schema.GroupVersionKind) {
@@ -105,10 +126,10 @@ func (r *recorded) dropLocked(owner types.NamespacedName, gvk schema.GroupVersio
 }
 
 // endSearchesLocked makes room for others where there is an answer. The caller holds mu.
-func (r *recorded) endSearchesLocked(answered func(schema.GroupVersionKind) bool) {
+func (r *recorded) endSearchesLocked(answered kindSet) {
 	for owner, kinds := range r.searched {
 		for gvk := range kinds {
-			if answered(gvk) {
+			if answered[gvk] {
 				r.stopSearchLocked(owner, gvk)
 			}
 		}

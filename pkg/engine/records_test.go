@@ -66,6 +66,22 @@ func TestKindsOfRecords(t *testing.T) {
 	wanted("the policy is gone", false)
 }
 
+// TestRecordsHoldNoLockOverKinds: records wait for no answer about a kind, which waits for them:
+// kinds.unwant asks with its lock held which kinds records name.
+func TestRecordsHoldNoLockOverKinds(t *testing.T) {
+	var r recorded
+	for i := range 2 * ownerRecordKinds {
+		gvk := schema.GroupVersionKind{Group: "g.example.com", Version: "v1", Kind: fmt.Sprintf("K%d", i)}
+		r.add(types.NamespacedName{Name: "x"}, gvk, func(schema.GroupVersionKind) bool {
+			if !r.mu.TryLock() {
+				t.Fatal("a lock is held")
+			}
+			r.mu.Unlock()
+			return i%2 == 0
+		})
+	}
+}
+
 // TestRecordedKindsAreBounded: of kinds that only records name some are looked up at a
 // time, and an owner that names many takes nothing from one that names few.
 func TestRecordedKindsAreBounded(t *testing.T) {

@@ -157,14 +157,14 @@ func (s *Source) sleep(ctx context.Context, wait time.Duration) {
 func (s *Source) pass(ctx context.Context) time.Duration {
 	now := s.o.Clock.Now()
 	shown, settled := s.snapshot()
-	awaited := s.useReadings(ctx, &shown)
-	if !settled && !s.opened {
+	s.useReadings(ctx, &shown)
+	if ctx.Err() != nil {
+		return 0
+	}
+	if !s.opened && (!settled || len(shown.awaited) > 0) { // which of two is run is decided when both are known
 		if left := firstReading - now.Sub(s.began); left > 0 {
 			return left
 		}
-	}
-	if awaited && !s.opened || ctx.Err() != nil {
-		return 0 // which of two is run is decided when both are known
 	}
 	s.opened = true
 	s.book.read(shown, now)
@@ -201,14 +201,14 @@ func (s *Source) snapshot() (snapshot, bool) {
 }
 
 // useReadings gives the texts of a snapshot their readings. Of one that is not compiled yet
-// the version before is left in its place; one that has none is left out, which awaited
-// says.
-func (s *Source) useReadings(ctx context.Context, shown *snapshot) (awaited bool) {
+// the version before is left in its place; one that has none is awaited.
+func (s *Source) useReadings(ctx context.Context, shown *snapshot) {
 	if s.workshop != nil {
 		s.workshop.want(shown.texts)
 	}
 	before := s.compiled
 	s.compiled = make(map[Origin]text, len(shown.texts))
+	shown.awaited = map[Origin]bool{}
 	var texts []text
 	for _, t := range shown.texts {
 		old, had := before[t.origin]
@@ -221,7 +221,7 @@ func (s *Source) useReadings(ctx context.Context, shown *snapshot) (awaited bool
 			t.reading = s.workshop.readingOf(t)
 		}
 		if t.reading == nil && !had {
-			awaited = true
+			shown.awaited[t.origin] = true
 			continue
 		}
 		if t.reading == nil {
@@ -231,7 +231,6 @@ func (s *Source) useReadings(ctx context.Context, shown *snapshot) (awaited bool
 		texts = append(texts, t)
 	}
 	shown.texts = texts
-	return awaited
 }
 
 // read compiles a text, with the schemas that can be had soon.

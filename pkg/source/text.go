@@ -40,11 +40,13 @@ type text struct {
 
 // as returns the text with what an older version of it says, as long as what it says itself is
 // not known. Nobody takes it for the newest: it has the generation of the older one, or none.
+// It is no steadier than the older one was.
 func (t text) as(old text) text {
 	if t.uid != old.uid {
 		old.generation = 0
 	}
-	t.data, t.object, t.unread, t.digest, t.generation, t.reading = old.data, old.object, old.unread, old.digest, old.generation, old.reading
+	t.data, t.object, t.unread, t.digest, t.steady = old.data, old.object, old.unread, old.digest, old.steady
+	t.generation, t.reading = old.generation, old.reading
 	return t
 }
 
@@ -63,6 +65,8 @@ type snapshot struct {
 	// gone are the places that are not there: nothing stands in them, and nobody has said
 	// that it was removed. Folders of -f only.
 	gone []place
+	// awaited are origins whose text is there, and not compiled yet for the first time.
+	awaited map[Origin]bool
 	// within says in which argument of -f a file is found; nil for no files.
 	within func(file string) string
 }
@@ -88,6 +92,8 @@ func (s snapshot) covers(o Origin) coverage {
 		return p.namespace == "" || p.namespace == o.Namespace
 	}
 	switch {
+	case s.awaited[o]:
+		return unseen
 	case slices.ContainsFunc(s.complete, in):
 		return removed
 	case slices.ContainsFunc(s.gone, in):

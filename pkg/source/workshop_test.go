@@ -158,3 +158,92 @@ func TestStorm(t *testing.T) {
 		<-ended
 	})
 }
+
+// stuck gives a source a workshop that compiles no text with a word in it before release is called.
+// It ends with the test, which calls release.
+func (p *passing) stuck(word string) (release func()) {
+	held, ended := make(chan struct{}), make(chan struct{})
+	p.source.workshop = newWorkshop(clock.RealClock{}, func(ctx context.Context, text text) *reading {
+		if strings.Contains(string(text.data), word) {
+			<-held
+		}
+		return p.source.read(ctx, text)
+	}, p.source.look)
+	ctx, cancel := context.WithCancel(p.Context())
+	go func() { p.source.workshop.run(ctx); close(ended) }()
+	p.Cleanup(func() { cancel(); <-ended })
+	return func() { close(held) }
+}
+
+// TestDoubtfulWhileCompiling: a text that lacks a child is not taken for steady because the one
+// after it, which waits to be compiled, is.
+func TestDoubtfulWhileCompiling(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPassing(t)
+		release := p.stuck("'3s'")
+		p.has("cache v1 child=x,y")
+		p.during(time.Second)
+		first := p.engine.hash("cache")
+		p.has("cache v2 child=x")
+		p.during(100 * time.Millisecond)
+		whole := textsOf("cache v3 child=x,y")
+		whole[0].steady = true
+		p.shows(whole)
+		p.during(time.Second)
+		if p.engine.hash("cache") != first || first == "" {
+			t.Error("the text without the child is run")
+		}
+		release()
+		p.during(10 * time.Second)
+		if now := p.engine.hash("cache"); now == first || now == "" {
+			t.Error("the whole text is not run when it is compiled")
+		}
+	})
+}
+
+// TestStartBesideCompiling: a text that is not compiled soon, or never since it changes all the
+// time, does not keep the others from being run.
+func TestStartBesideCompiling(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPassing(t)
+		p.source.began = time.Now()
+		release := p.stuck("Evil")
+		texts := textsOf("evil v1 owner=Evil", "cache v1")
+		texts[0].origin = Origin{Kind: ConfigMap, Namespace: "team", Name: "maps", Key: "a.yaml"}
+		p.shows(texts)
+		p.during(firstReading / 2)
+		if p.engine.hash("cache") != "" {
+			t.Error("it does not wait for the other")
+		}
+		p.during(firstReading)
+		if p.engine.hash("cache") == "" {
+			t.Error("it waits for the other for ever")
+		}
+		release()
+	})
+}
+
+// TestBackBeforeCompiled: a text that was gone for a moment is there again, although it takes
+// longer to compile than what is gone may be absent.
+func TestBackBeforeCompiled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPassing(t)
+		p.source.book.retireFiles = true
+		release := p.stuck("'2s'")
+		p.has("cache v1")
+		p.during(time.Second)
+		first := p.engine.hash("cache")
+		p.has()
+		p.during(time.Second)
+		p.has("cache v2")
+		p.during(2 * absence)
+		if p.engine.hash("cache") != first || p.engine.retires("cache") {
+			t.Error("it is taken for deleted")
+		}
+		release()
+		p.during(10 * time.Second)
+		if now := p.engine.hash("cache"); now == first || now == "" {
+			t.Error("the new text is not run when it is compiled")
+		}
+	})
+}
