@@ -2,7 +2,6 @@ package stories
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"testing"
 
