@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -48,7 +49,9 @@ func TestFidelitySimulated(t *testing.T) {
 	for _, s := range readScripts(t) {
 		operations += len(s.steps)
 		t.Run(s.name, func(t *testing.T) {
-			for i, got := range play(t, simulatedSide(t), s) {
+			var answers []string
+			synctest.Test(t, func(t *testing.T) { answers = play(t, simulatedSide(t), s) })
+			for i, got := range answers {
 				compareStep(t, s, i, got, listed[fmt.Sprintf("%s:%d", s.name, i+1)])
 			}
 		})
@@ -159,15 +162,7 @@ func simulatedSide(t *testing.T) side {
 	server := sim.New(sim.Options{Seed: 1})
 	admin := server.As(sim.Admin).Dynamic()
 	for _, path := range crds {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		obj := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal(data, &obj.Object); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := admin.Resource(resources()["crds"]).Create(t.Context(), obj, metav1.CreateOptions{}); err != nil {
+		if _, err := admin.Resource(resources()["crds"]).Create(t.Context(), readObject(t, path), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -189,8 +184,22 @@ func simulatedSide(t *testing.T) side {
 			}
 			return name
 		},
-		pause: func() { server.Collect() }, patience: time.Second,
+		pause: func() { server.Collect() }, patience: time.Minute,
 	}
+}
+
+// readObject reads a file with one object.
+func readObject(t *testing.T, path string) *unstructured.Unstructured {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	obj := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(data, &obj.Object); err != nil {
+		t.Fatal(err)
+	}
+	return obj
 }
 
 // realSide is a real control plane.

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -42,7 +43,9 @@ func (s *Server) discover() *meta.DefaultRESTMapper {
 	var preferred []schema.GroupVersion
 	for _, r := range s.sortedResourcesLocked() {
 		for _, v := range r.versions {
-			preferred = append(preferred, v.gvk.GroupVersion())
+			if gv := v.gvk.GroupVersion(); !slices.Contains(preferred, gv) {
+				preferred = append(preferred, gv)
+			}
 		}
 	}
 	known := meta.NewDefaultRESTMapper(preferred)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"sort"
@@ -65,14 +66,28 @@ func (n *normal) collect(value any) {
 		if base, ok := v["generateName"].(string); ok {
 			n.made = append(n.made, fmt.Sprint(v["name"]), base+"*****")
 		}
-		for _, inner := range v {
-			n.collect(inner)
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if key != "managedFields" { // there uids are in the order of their letters
+				n.collect(v[key])
+			}
 		}
 	case []any:
 		for _, inner := range v {
 			n.collect(inner)
 		}
+	case string:
+		n.number(v)
 	}
+}
+
+// number replaces uids by the order in which they are seen.
+func (n *normal) number(text string) string {
+	return uidPattern.ReplaceAllStringFunc(text, func(uid string) string {
+		if n.uids[uid] == "" {
+			n.uids[uid] = fmt.Sprintf("uid-%d", len(n.uids)+1)
+		}
+		return n.uids[uid]
+	})
 }
 
 func (n *normal) rank(text string) string {
@@ -99,12 +114,7 @@ func (n *normal) render(a answer) string {
 
 // words replaces what differs between runs in a text.
 func (n *normal) words(text string) string {
-	text = uidPattern.ReplaceAllStringFunc(text, func(uid string) string {
-		if n.uids[uid] == "" {
-			n.uids[uid] = fmt.Sprintf("uid-%d", len(n.uids)+1)
-		}
-		return n.uids[uid]
-	})
+	text = n.number(text)
 	text = strings.NewReplacer(n.made...).Replace(n.names.Replace(text))
 	return timePattern.ReplaceAllString(text, "TIME")
 }
@@ -143,11 +153,10 @@ func (n *normal) clean(value any) any {
 			switch text, isText := inner.(string); {
 			case key == "managedFields":
 				out[key] = n.managed(inner)
+			case key == "resourceVersion" && isText && v["name"] == nil:
+				out[key] = "VERSION"
 			case key == "resourceVersion" && isText:
 				out[key] = n.rank(text)
-				if out[key] == "" && text != "" {
-					out[key] = "VERSION"
-				}
 			case key == "continue" && isText && text != "":
 				out[key] = "TOKEN"
 			default:
@@ -163,6 +172,16 @@ func (n *normal) clean(value any) any {
 		return out
 	}
 	return value
+}
+
+// sorted is a JSON object with its keys in order.
+func (n *normal) sorted(data []byte) string {
+	var fields map[string]any
+	if err := json.Unmarshal([]byte(n.number(string(data))), &fields); err != nil {
+		return err.Error()
+	}
+	text, _ := json.Marshal(fields) // it was decoded
+	return string(text)
 }
 
 func (n *normal) managed(value any) any {
@@ -182,7 +201,7 @@ func (n *normal) managed(value any) any {
 		}
 		fields := ""
 		if e.FieldsV1 != nil {
-			fields = string(e.FieldsV1.GetRawBytes())
+			fields = n.sorted(e.FieldsV1.GetRawBytes())
 		}
 		lines = append(lines, strings.Join(strings.Fields(fmt.Sprintf("%s %s %s %s %s %s", e.Operation, e.Manager, e.APIVersion, e.Subresource, timed, fields)), " "))
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -398,12 +399,21 @@ func (p *player) next(id string) (value any, ok bool) {
 			if !ok {
 				return "the end", false
 			}
+			if isPassing(event) {
+				continue
+			}
 			return eventValue(event), true
 		case <-time.After(20 * time.Millisecond):
 			p.pause()
 		}
 	}
 	return "nothing came", false
+}
+
+// isPassing reports whether an event is a bookmark that may come at any time.
+func isPassing(event watch.Event) bool {
+	obj, err := meta.Accessor(event.Object)
+	return event.Type == watch.Bookmark && err == nil && obj.GetAnnotations()[metav1.InitialEventsAnnotationKey] == ""
 }
 
 func eventValue(event watch.Event) any {

@@ -126,7 +126,7 @@ func (c *call) page(p page, limit int64, counted bool) listed {
 		return answer
 	}
 	rest := page{resource: p.resource, version: p.version, items: p.items[limit:]}
-	answer.items, answer.token = p.items[:limit], string(c.newUIDLocked())
+	answer.items, answer.token = p.items[:limit], fmt.Sprintf("page-%016x", c.random.Uint64())
 	c.pages[answer.token] = rest
 	if counted {
 		left := int64(len(rest.items))

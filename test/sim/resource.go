@@ -84,7 +84,7 @@ func builtinResources() []*resource {
 		r.traits = b.traits
 		gvk := schema.GroupVersionKind{Group: b.group, Version: b.version, Kind: b.kind}
 		v := &version{gvk: gvk, namespaced: r.namespaced, status: b.status}
-		v.decoder = builtinDecoder{gvk}
+		v.decoder = newBuiltinDecoder(gvk)
 		converter := builtinConverter
 		if b.kind == definitionKind {
 			v.decoder, converter = definitionDecoder{}, managedfields.NewDeducedTypeConverter

@@ -119,15 +119,22 @@ func builtinConverter() managedfields.TypeConverter {
 }
 
 // builtinDecoder sends objects through their Go type.
-type builtinDecoder struct{ gvk schema.GroupVersionKind }
-
-func (d builtinDecoder) empty() *unstructured.Unstructured {
-	obj := emptyObject(d.gvk)
-	if typed, err := scheme.Scheme.New(d.gvk); err == nil {
-		_, _ = throughType(obj, typed) // it has nothing that could be wrong
-	}
-	return obj
+type builtinDecoder struct {
+	gvk   schema.GroupVersionKind
+	blank func() *unstructured.Unstructured // what empty copies
 }
+
+func newBuiltinDecoder(gvk schema.GroupVersionKind) builtinDecoder {
+	return builtinDecoder{gvk, sync.OnceValue(func() *unstructured.Unstructured {
+		obj := emptyObject(gvk)
+		if typed, err := scheme.Scheme.New(gvk); err == nil {
+			_, _ = throughType(obj, typed) // it has nothing that could be wrong
+		}
+		return obj
+	})}
+}
+
+func (d builtinDecoder) empty() *unstructured.Unstructured { return d.blank().DeepCopy() }
 
 func (d builtinDecoder) decode(obj *unstructured.Unstructured) ([]string, error) {
 	typed, err := scheme.Scheme.New(d.gvk)
