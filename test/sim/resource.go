@@ -6,7 +6,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/managedfields"
 )
 
 // resource is a kind that is served, with its objects. The server's mu guards it, but
@@ -87,7 +86,7 @@ func builtinResources() []*resource {
 		v.decoder = newBuiltinDecoder(gvk)
 		converter := builtinConverter
 		if b.kind == definitionKind {
-			v.decoder, converter = definitionDecoder{}, managedfields.NewDeducedTypeConverter
+			v.decoder, converter = definitionDecoder{}, definitionConverter
 		}
 		v.manage(converter, gvk.GroupVersion())
 		r.versions, r.stored = []*version{v}, v

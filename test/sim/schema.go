@@ -41,6 +41,28 @@ const ownerReferenceModel = `{
   }
 }`
 
+// definitionModel is the schema of CustomResourceDefinitions.
+const definitionModel = `{
+  "type": "object",
+  "x-kubernetes-group-version-kind": [{"group": "apiextensions.k8s.io", "version": "v1", "kind": "CustomResourceDefinition"}],
+  "properties": {
+    "apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"$ref": "#/components/schemas/ObjectMeta"},
+    "spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+    "status": {
+      "type": "object", "x-kubernetes-preserve-unknown-fields": true,
+      "properties": {"conditions": {
+        "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"],
+        "items": {"type": "object", "properties": {"type": {"type": "string"}}, "x-kubernetes-preserve-unknown-fields": true}
+      }}
+    }
+  }
+}`
+
+// definitionConverter knows the schema of definitions, as server-side apply needs it.
+func definitionConverter() managedfields.TypeConverter {
+	return mustConverter(definitionKind, map[string]*spec.Schema{definitionKind: model(definitionModel)})
+}
+
 func model(text string) *spec.Schema {
 	made := &spec.Schema{}
 	if err := json.Unmarshal([]byte(text), made); err != nil {
@@ -52,7 +74,7 @@ func model(text string) *spec.Schema {
 // customConverter knows the schemas of a definition's versions, as server-side apply
 // needs them.
 func customConverter(r *resource, schemas map[string]*structuralschema.Structural) managedfields.TypeConverter {
-	models := map[string]*spec.Schema{"ObjectMeta": model(objectMetaModel), "OwnerReference": model(ownerReferenceModel)}
+	models := map[string]*spec.Schema{}
 	for version, structural := range schemas {
 		made := structural.ToKubeOpenAPI()
 		if made.Properties == nil {
@@ -63,9 +85,15 @@ func customConverter(r *resource, schemas map[string]*structuralschema.Structura
 		made.AddExtension("x-kubernetes-group-version-kind", []any{map[string]any{"group": r.group, "version": version, "kind": r.kind}})
 		models[r.kind+"."+version] = made
 	}
+	return mustConverter(r.plural, models)
+}
+
+// mustConverter makes a converter of models that refer to metadata.
+func mustConverter(what string, models map[string]*spec.Schema) managedfields.TypeConverter {
+	models["ObjectMeta"], models["OwnerReference"] = model(objectMetaModel), model(ownerReferenceModel)
 	made, err := managedfields.NewTypeConverter(models, false)
 	if err != nil {
-		panic(fmt.Sprintf("sim: reading the schemas of %s: %v", r.plural, err)) // the definition was accepted
+		panic(fmt.Sprintf("sim: reading the schemas of %s: %v", what, err)) // they were accepted before
 	}
 	return made
 }
