@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"encoding/base64"
-	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,135 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
-
-// setDefaults fills in what the API server does for built-in kinds, where Ambit's
-// policies come across it. obj has gone through its Go type.
-func setDefaults(kind string, obj map[string]any) {
-	spec, _ := obj["spec"].(map[string]any)
-	switch kind {
-	case "Namespace":
-		defaultNamespace(obj)
-	case "Secret":
-		fill(obj, "type", "Opaque")
-		encodeSecret(obj)
-	case "Deployment":
-		defaultDeployment(spec)
-	case "Pod":
-		defaultPod(spec)
-	case "RoleBinding", "ClusterRoleBinding":
-		defaultBinding(obj)
-	}
-}
-
-// fill sets what is not there.
-func fill(into map[string]any, key string, value any) {
-	if into == nil {
-		return
-	}
-	if now, ok := into[key]; !ok || now == nil || now == "" {
-		into[key] = value
-	}
-}
-
-// inner is the map of a key, made if there is none.
-func inner(of map[string]any, key string) map[string]any {
-	if of == nil {
-		return nil
-	}
-	found, ok := of[key].(map[string]any)
-	if !ok {
-		found = map[string]any{}
-		of[key] = found
-	}
-	return found
-}
-
-// defaultNamespace sets the label with the namespace's name.
-func defaultNamespace(obj map[string]any) {
-	metadata := inner(obj, "metadata")
-	if name, _ := metadata["name"].(string); name != "" {
-		inner(metadata, "labels")["kubernetes.io/metadata.name"] = name
-	}
-}
-
-// encodeSecret moves the texts of a Secret into its data.
-func encodeSecret(obj map[string]any) {
-	texts, _ := obj["stringData"].(map[string]any)
-	for key, text := range texts {
-		inner(obj, "data")[key] = base64.StdEncoding.EncodeToString([]byte(fmt.Sprint(text)))
-	}
-	delete(obj, "stringData")
-}
-
-func defaultBinding(obj map[string]any) {
-	fill(inner(obj, "roleRef"), "apiGroup", rbacGroup)
-	subjects, _ := obj["subjects"].([]any)
-	for _, s := range subjects {
-		if subject, ok := s.(map[string]any); ok && subject["kind"] != "ServiceAccount" {
-			fill(subject, "apiGroup", rbacGroup)
-		}
-	}
-}
-
-func defaultDeployment(spec map[string]any) {
-	fill(spec, "replicas", int64(1))
-	fill(spec, "revisionHistoryLimit", int64(10))
-	fill(spec, "progressDeadlineSeconds", int64(600))
-	strategy := inner(spec, "strategy")
-	fill(strategy, "type", "RollingUpdate")
-	if strategy["type"] == "RollingUpdate" {
-		rolling := inner(strategy, "rollingUpdate")
-		fill(rolling, "maxUnavailable", "25%")
-		fill(rolling, "maxSurge", "25%")
-	}
-	defaultPod(inner(inner(spec, "template"), "spec"))
-}
-
-func defaultPod(spec map[string]any) {
-	fill(spec, "restartPolicy", "Always")
-	fill(spec, "terminationGracePeriodSeconds", int64(30))
-	fill(spec, "dnsPolicy", "ClusterFirst")
-	fill(spec, "schedulerName", "default-scheduler")
-	inner(spec, "securityContext")
-	for _, list := range []string{"initContainers", "containers"} {
-		containers, _ := spec[list].([]any)
-		for _, c := range containers {
-			if container, ok := c.(map[string]any); ok {
-				defaultContainer(container)
-			}
-		}
-	}
-}
-
-func defaultContainer(container map[string]any) {
-	fill(container, "terminationMessagePath", "/dev/termination-log")
-	fill(container, "terminationMessagePolicy", "File")
-	image, _ := container["image"].(string)
-	policy := "IfNotPresent"
-	if !strings.Contains(image[strings.LastIndex(image, "/")+1:], ":") || strings.HasSuffix(image, ":latest") {
-		policy = "Always"
-	}
-	fill(container, "imagePullPolicy", policy)
-	ports, _ := container["ports"].([]any)
-	for _, p := range ports {
-		if port, ok := p.(map[string]any); ok {
-			fill(port, "protocol", "TCP")
-		}
-	}
-}
-
-// resetStatus gives a new object the status that its kind begins with.
-func resetStatus(kind string, obj map[string]any) {
-	switch kind {
-	case "Pod":
-		obj["status"] = map[string]any{"phase": "Pending", "qosClass": "BestEffort"}
-	case "Namespace":
-	case definitionKind:
-		resetDefinition(obj)
-	default:
-		obj["status"] = map[string]any{}
-	}
-}
 
 // validate is what is wrong with an object; before is nil for a new one.
 func (c *call) validate(obj, before *unstructured.Unstructured) field.ErrorList {
@@ -209,6 +78,8 @@ func validateBuiltin(obj, before *unstructured.Unstructured) field.ErrorList {
 		return validateBinding(obj, before)
 	case "ConfigMap":
 		return validateConfigMap(obj, before)
+	case "Service":
+		return validateService(obj)
 	}
 	return nil
 }
@@ -228,6 +99,20 @@ func validateConfigMap(obj, before *unstructured.Unstructured) field.ErrorList {
 		if !isEqualBut(was, is) {
 			errs = append(errs, field.Forbidden(field.NewPath(name), message))
 		}
+	}
+	return errs
+}
+
+// validateService: no two ports have one name.
+func validateService(obj *unstructured.Unstructured) (errs field.ErrorList) {
+	ports, _, _ := unstructured.NestedSlice(obj.Object, "spec", "ports")
+	seen := map[any]bool{}
+	for i, p := range ports {
+		port, _ := p.(map[string]any)
+		if name := port["name"]; name != nil && seen[name] {
+			errs = append(errs, field.Duplicate(field.NewPath("spec", "ports").Index(i).Child("name"), name))
+		}
+		seen[port["name"]] = true
 	}
 	return errs
 }

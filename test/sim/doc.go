@@ -31,9 +31,10 @@
 //
 // # What it does not
 //
-//   - Workloads: no Deployment gets a Pod. Defaults only of Namespaces, Secrets, Deployments,
-//     Pods and bindings; little validation of built-in kinds; no admission but of namespaces
-//     and escalation: no quotas, no webhooks, no ServiceAccount for a Pod.
+//   - Workloads: no Deployment gets a Pod, and no claim a volume. Defaults only of the kinds
+//     that policies make, and not of all their fields (defaults.go); little validation of
+//     built-in kinds; no admission but of namespaces and escalation: no quotas, no webhooks,
+//     no ServiceAccount for a Pod.
 //   - CEL rules, scale and conversion webhooks of definitions; a definition in the way of
 //     another one's names; the constrained impersonation of Kubernetes 1.36 but for its
 //     refusals.

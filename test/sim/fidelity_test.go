@@ -166,7 +166,6 @@ func simulatedSide(t *testing.T) side {
 			t.Fatal(err)
 		}
 	}
-	made := 0
 	return side{
 		as: func(_ *testing.T, user, other string) clients {
 			c := server.As(user)
@@ -176,13 +175,12 @@ func simulatedSide(t *testing.T) side {
 			return clients{c.Dynamic(), c.Metadata(), c.Reviews()}
 		},
 		namespace: func(t *testing.T, prefix string) string {
-			made++
-			name := fmt.Sprintf("%s-%c%c%c%c%c", prefix, 'v', 'w', 'x', 'y', 'a'+made)
-			obj := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}}
-			if _, err := admin.Resource(resources()["namespaces"]).Create(t.Context(), obj, metav1.CreateOptions{}); err != nil {
+			obj := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"generateName": prefix + "-"}}}
+			made, err := admin.Resource(resources()["namespaces"]).Create(t.Context(), obj, metav1.CreateOptions{FieldManager: "test-cluster"})
+			if err != nil {
 				t.Fatal(err)
 			}
-			return name
+			return made.GetName()
 		},
 		pause: func() { server.Collect() }, patience: time.Minute,
 	}

@@ -159,14 +159,9 @@ func (c *call) prepareNew(obj *unstructured.Unstructured) {
 		obj.SetGeneration(1)
 		return
 	}
-	if c.served.status {
-		resetStatus(c.served.gvk.Kind, obj.Object)
-	}
+	c.prepareBuiltin(obj.Object)
 	if c.resource.traits.counted {
 		obj.SetGeneration(1)
-	}
-	if c.served.gvk.Kind == "Namespace" {
-		prepareNamespace(obj.Object)
 	}
 }
 
