@@ -206,10 +206,7 @@ func realSide(t *testing.T, lazy *cluster.Lazy) side {
 	c := lazy.Cluster(t)
 	return side{
 		as: func(t *testing.T, user, other string) clients {
-			config := c.Admin()
-			if user != "admin" {
-				config = c.User(user)
-			}
+			config := configOf(t, c, user)
 			config.Impersonate = rest.ImpersonationConfig{UserName: other}
 			config.UserAgent = "sim"
 			return clients{dynamic.NewForConfigOrDie(config), metadata.NewForConfigOrDie(config), access.FromClient(kubernetes.NewForConfigOrDie(config).AuthorizationV1())}
@@ -217,4 +214,22 @@ func realSide(t *testing.T, lazy *cluster.Lazy) side {
 		namespace: func(t *testing.T, prefix string) string { return c.Namespace(t.Context(), t, prefix) },
 		pause:     func() { time.Sleep(20 * time.Millisecond) }, patience: time.Minute,
 	}
+}
+
+// configOf is the configuration of a user, or of a ServiceAccount of its own.
+func configOf(t *testing.T, c *cluster.Cluster, user string) *rest.Config {
+	t.Helper()
+	account, ok := strings.CutPrefix(user, "system:serviceaccount:")
+	switch {
+	case user == sim.Admin:
+		return c.Admin()
+	case !ok:
+		return c.User(user)
+	}
+	namespace, name, _ := strings.Cut(account, ":")
+	config, err := c.ServiceAccount(t.Context(), namespace, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config
 }

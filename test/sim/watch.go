@@ -44,6 +44,7 @@ type watcher struct {
 	events chan watch.Event
 	ends   time.Time
 	timer  *time.Timer
+	forget func() bool // no longer ends the watch with its context
 	closed bool
 	// held are events that a Stream holds up, oldest first; release sends them.
 	held    []heldEvent
@@ -131,7 +132,7 @@ func (w *watcher) open(ctx context.Context, o metav1.ListOptions, from uint64, i
 	}
 	w.ends = time.Now().Add(timeout)
 	w.plan()
-	context.AfterFunc(ctx, w.Stop)
+	w.forget = context.AfterFunc(ctx, w.Stop)
 }
 
 // serialLocked numbers a watch: changes are sent in that order, so that a seed decides
@@ -307,6 +308,9 @@ func (w *watcher) endLocked() {
 		if t != nil {
 			t.Stop()
 		}
+	}
+	if w.forget != nil {
+		w.forget()
 	}
 	delete(w.resource.watchers, w)
 	close(w.events)
