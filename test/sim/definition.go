@@ -175,9 +175,9 @@ func (r *resource) define(crd *apiextensionsv1.CustomResourceDefinition) error {
 		}
 		schemas[spec.Name] = d.structural
 		v := &version{
-			gvk:        schema.GroupVersionKind{Group: r.group, Version: spec.Name, Kind: r.kind},
-			namespaced: r.namespaced, decoder: d,
-			status: spec.Subresources != nil && spec.Subresources.Status != nil,
+			gvk:     schema.GroupVersionKind{Group: r.group, Version: spec.Name, Kind: r.kind},
+			decoder: d,
+			status:  spec.Subresources != nil && spec.Subresources.Status != nil,
 		}
 		if spec.Storage {
 			stored = v

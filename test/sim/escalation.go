@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -57,13 +58,9 @@ func (c *call) boundRules(b rbacv1.RoleBinding) (rules []rbacv1.PolicyRule, done
 	}
 	rules, ok := c.authorizer.roles[key]
 	if !ok {
-		kind := b.RoleRef
 		gr := c.gr()
 		gr.Resource = resource
-		if kind.Kind == "" {
-			return nil, true, nil
-		}
-		return nil, true, apierrors.NewNotFound(gr, kind.Name)
+		return nil, true, apierrors.NewNotFound(gr, b.RoleRef.Name)
 	}
 	return rules, false, nil
 }
@@ -74,41 +71,53 @@ func (c *call) may(verb, name string) bool {
 	return allowed
 }
 
-// uncovered are the rights in wanted that held does not have, each as a rule.
+// uncovered are the rights in wanted that held does not have, each resource as a rule.
 func uncovered(held []granted, wanted []rbacv1.PolicyRule) []string {
-	byRule := map[string][]string{} // verbs by the rest of a rule
-	var order []string
+	verbs := map[string][]string{} // by the rest of a rule
 	for _, rule := range wanted {
-		for _, group := range rule.APIGroups {
-			for _, resource := range rule.Resources {
-				for _, verb := range rule.Verbs {
-					for _, name := range orNone(rule.ResourceNames) {
-						plural, sub, _ := strings.Cut(resource, "/")
-						r := authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: plural, Subresource: sub, Name: name}
-						if slices.ContainsFunc(held, func(g granted) bool { return allows(g.rule, r) }) {
-							continue
-						}
-						rest := fmt.Sprintf("{APIGroups:[%q], Resources:[%q]", group, resource)
-						if name != "" {
-							rest += fmt.Sprintf(", ResourceNames:[%q]", name)
-						}
-						if byRule[rest] == nil {
-							order = append(order, rest)
-						}
-						if !slices.Contains(byRule[rest], verb) {
-							byRule[rest] = append(byRule[rest], verb)
-						}
-					}
+		for _, r := range rightsIn(rule) {
+			if slices.ContainsFunc(held, func(g granted) bool { return allows(g.rule, r) }) {
+				continue
+			}
+			rest := ruleText(r)
+			if !slices.Contains(verbs[rest], r.Verb) {
+				verbs[rest] = append(verbs[rest], r.Verb)
+			}
+		}
+	}
+	lines := make([]string, 0, len(verbs))
+	for _, rest := range slices.Sorted(maps.Keys(verbs)) {
+		lines = append(lines, fmt.Sprintf("%s, Verbs:[%s]}", rest, quoted(verbs[rest])))
+	}
+	return lines
+}
+
+// ruleText is a right as the API server writes a rule, without its verb and the end.
+func ruleText(r authorizationv1.ResourceAttributes) string {
+	resource := r.Resource
+	if r.Subresource != "" {
+		resource += "/" + r.Subresource
+	}
+	text := fmt.Sprintf("{APIGroups:[%q], Resources:[%q]", r.Group, resource)
+	if r.Name != "" {
+		text += fmt.Sprintf(", ResourceNames:[%q]", r.Name)
+	}
+	return text
+}
+
+// rightsIn takes a rule apart.
+func rightsIn(rule rbacv1.PolicyRule) (all []authorizationv1.ResourceAttributes) {
+	for _, group := range rule.APIGroups {
+		for _, path := range rule.Resources {
+			resource, sub, _ := strings.Cut(path, "/")
+			for _, verb := range rule.Verbs {
+				for _, name := range orNone(rule.ResourceNames) {
+					all = append(all, authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource, Subresource: sub, Name: name})
 				}
 			}
 		}
 	}
-	slices.Sort(order)
-	lines := make([]string, 0, len(order))
-	for _, rest := range order {
-		lines = append(lines, fmt.Sprintf("%s, Verbs:[%s]}", rest, quoted(byRule[rest])))
-	}
-	return lines
+	return all
 }
 
 func quoted(list []string) string {

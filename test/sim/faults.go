@@ -66,6 +66,11 @@ type noFaults struct{}
 
 var _ Faults = noFaults{}
 
-func (noFaults) Before(context.Context, Request) error                  { return nil }
+// Before implements Faults.
+func (noFaults) Before(context.Context, Request) error { return nil }
+
+// After implements Faults.
 func (noFaults) After(_ context.Context, _ Request, answer error) error { return answer }
-func (noFaults) Stream(Request) Stream                                  { return nil }
+
+// Stream implements Faults.
+func (noFaults) Stream(Request) Stream { return nil }

@@ -40,19 +40,16 @@ func (c *call) selectorOf(o metav1.ListOptions) (selector, error) {
 	}
 	for _, r := range s.fields.Requirements() {
 		if r.Field != "metadata.name" && r.Field != "metadata.namespace" && !slices.Contains(s.names, r.Field) {
-			return s, c.errField(o, r.Field)
+			return s, c.errField(r.Field)
 		}
 	}
 	return s, nil
 }
 
 // errField refuses a field selector.
-func (c *call) errField(o metav1.ListOptions, name string) error {
+func (c *call) errField(name string) error {
 	if c.resource.definition != "" || c.Resource.Group == definitions.Group {
 		return apierrors.NewBadRequest(fmt.Sprintf("field label not supported: %s", name))
-	}
-	if c.served.gvk.Group == "" {
-		return apierrors.NewBadRequest(fmt.Sprintf("%q is not a known field selector: only %q, %q", name, "metadata.name", "metadata.namespace"))
 	}
 	return apierrors.NewBadRequest(fmt.Sprintf("%q is not a known field selector: only %q, %q", name, "metadata.name", "metadata.namespace"))
 }

@@ -54,10 +54,6 @@ func (r *resource) groupResource() schema.GroupResource {
 	return schema.GroupResource{Group: r.group, Resource: r.plural}
 }
 
-func (r *resource) groupKind() schema.GroupKind {
-	return schema.GroupKind{Group: r.group, Kind: r.kind}
-}
-
 func (r *resource) versionNamed(name string) *version {
 	i := slices.IndexFunc(r.versions, func(v *version) bool { return v.gvk.Version == name })
 	if i < 0 {
@@ -82,7 +78,7 @@ func builtinResources() []*resource {
 		r := newResource(b.group, b.plural, b.kind, !b.cluster)
 		r.traits = b.traits
 		gvk := schema.GroupVersionKind{Group: b.group, Version: b.version, Kind: b.kind}
-		v := &version{gvk: gvk, namespaced: r.namespaced, status: b.status}
+		v := &version{gvk: gvk, status: b.status}
 		v.decoder = newBuiltinDecoder(gvk)
 		converter := builtinConverter
 		if b.kind == definitionKind {

@@ -20,10 +20,9 @@ import (
 // version is a resource in one API version. It never changes, but for the field
 // managers, which are made when first needed.
 type version struct {
-	gvk        schema.GroupVersionKind
-	namespaced bool
-	status     bool // there is a status subresource
-	decoder    decoder
+	gvk     schema.GroupVersionKind
+	status  bool // there is a status subresource
+	decoder decoder
 	// object and statuses keep managedFields, as the API server's own handlers do.
 	object, statuses func() *managedfields.FieldManager
 }
@@ -76,8 +75,10 @@ func (v *version) fieldManager(subresource string) *managedfields.FieldManager {
 // and has no defaults.
 type versions struct{ decoder }
 
+// Convert implements runtime.ObjectConvertor; nobody calls it.
 func (versions) Convert(in, out, _ any) error { return fmt.Errorf("cannot convert %T to %T", in, out) }
 
+// ConvertToVersion implements runtime.ObjectConvertor.
 func (versions) ConvertToVersion(in runtime.Object, target runtime.GroupVersioner) (runtime.Object, error) {
 	kind, ok := target.KindForGroupVersionKinds([]schema.GroupVersionKind{in.GetObjectKind().GroupVersionKind()})
 	if !ok {
@@ -86,12 +87,15 @@ func (versions) ConvertToVersion(in runtime.Object, target runtime.GroupVersione
 	return inVersion(in.(*unstructured.Unstructured), kind), nil
 }
 
+// ConvertFieldLabel implements runtime.ObjectConvertor.
 func (versions) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
 	return label, value, nil
 }
 
+// Default implements runtime.ObjectDefaulter.
 func (versions) Default(runtime.Object) {}
 
+// New implements runtime.ObjectCreater.
 func (v versions) New(schema.GroupVersionKind) (runtime.Object, error) { return v.empty(), nil }
 
 func emptyObject(kind schema.GroupVersionKind) *unstructured.Unstructured {
