@@ -98,6 +98,12 @@ func TestCheckImports(t *testing.T) {
 				"pkg/plan imports os: a pure package does no I/O and logs nothing",
 			},
 		},
+		"Simulation": {
+			reason:  "The simulated cluster stands behind interfaces of clients, and knows nobody who uses them.",
+			own:     "test/sim",
+			imports: []string{module + "/pkg/access", module + "/pkg/watch", "k8s.io/client-go/dynamic"},
+			want:    []string{"test/sim imports " + module + "/pkg/watch: of Ambit the simulated cluster knows only " + module + "/pkg/access"},
+		},
 		"TestPackage": {
 			reason:  "Tests, benchmarks and the demo import what they need.",
 			own:     "test/demo",

@@ -1,0 +1,357 @@
+package sim_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"sigs.k8s.io/yaml"
+
+	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/engine"
+	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/watch"
+	"github.com/ambit-dev/ambit/test/sim"
+)
+
+// ambitUser is who Ambit is on the simulated server.
+const ambitUser = "ambit"
+
+var memcacheds = schema.GroupVersionResource{Group: "cache.example.com", Version: "v1alpha1", Resource: "memcacheds"}
+
+// TestAmbit runs Ambit on the simulated server, in virtual time: rights are granted and
+// taken away in one namespace, and two others go on. It ends only when every goroutine
+// has.
+func TestAmbit(t *testing.T) {
+	t.Run("RBACObjectsWatchable", func(t *testing.T) { synctest.Test(t, func(t *testing.T) { newStage(t, true).play() }) })
+	t.Run("Blind", func(t *testing.T) { synctest.Test(t, func(t *testing.T) { newStage(t, false).play() }) })
+}
+
+// stage is a simulated cluster with Ambit on it.
+type stage struct {
+	*testing.T
+	server *sim.Server
+	counts *counts
+	admin  dynamic.Interface
+	blind  bool
+	stop   func()
+}
+
+// counts are Faults that disturb nothing and count Ambit's requests, by verb, resource
+// and namespace.
+type counts struct {
+	mu  sync.Mutex
+	all map[string]int
+}
+
+func (c *counts) Before(_ context.Context, r sim.Request) error {
+	if r.User != ambitUser {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all[fmt.Sprintf("%s %s %s", r.Verb, r.Resource.Resource, r.Namespace)]++
+	return nil
+}
+
+func (c *counts) After(_ context.Context, _ sim.Request, answer error) error { return answer }
+
+func (c *counts) Stream(sim.Request) sim.Stream { return nil }
+
+// of returns how many requests there were that begin with a text.
+func (c *counts) of(prefix string) (found int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key, count := range c.all {
+		if strings.HasPrefix(key, prefix) {
+			found += count
+		}
+	}
+	return found
+}
+
+func newStage(t *testing.T, triggers bool) *stage {
+	c := &counts{all: map[string]int{}}
+	s := &stage{T: t, counts: c, blind: !triggers, server: sim.New(sim.Options{Seed: 7, AuthorizerLag: 10 * time.Millisecond, Faults: c})}
+	s.admin = s.server.As(sim.Admin).Dynamic()
+	s.create("crds", "", read(t, "../../examples/memcached/crd.yaml"))
+	for _, name := range []string{"one", "two", "denied"} {
+		s.create("namespaces", "", fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s}}", name))
+	}
+	s.grantEverywhere("owners", `[{apiGroups: [cache.example.com], resources: [memcacheds], verbs: [get, list, watch]}, {apiGroups: [cache.example.com], resources: [memcacheds/status], verbs: [patch]}]`)
+	if triggers {
+		s.grantEverywhere("triggers", `[{apiGroups: [rbac.authorization.k8s.io], resources: [roles, rolebindings, clusterroles, clusterrolebindings], verbs: [list, watch]}]`)
+	}
+	s.grant("one")
+	s.grant("two")
+	return s
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func (s *stage) create(resource, namespace, text string) {
+	s.Helper()
+	obj := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &obj.Object); err != nil {
+		s.Fatal(err)
+	}
+	gvr, ok := resources()[resource]
+	if !ok {
+		gvr = memcacheds
+	}
+	if _, err := s.admin.Resource(gvr).Namespace(namespace).Create(s.Context(), obj, metav1.CreateOptions{FieldManager: "stage"}); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *stage) grantEverywhere(name, rules string) {
+	s.create("clusterroles", "", fmt.Sprintf("{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: %s}, rules: %s}", name, rules))
+	s.create("clusterrolebindings", "", fmt.Sprintf("{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: %s}, roleRef: {kind: ClusterRole, name: %s}, subjects: [{kind: User, name: %s}]}", name, name, ambitUser))
+}
+
+func (s *stage) grant(namespace string) {
+	s.create("roles", namespace, `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: ambit}, rules: [{apiGroups: [apps], resources: [deployments], verbs: [get, list, watch, create, patch, delete]}, {apiGroups: [""], resources: [pods], verbs: [list, watch]}]}`)
+	s.create("rolebindings", namespace, fmt.Sprintf("{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: ambit}, roleRef: {kind: Role, name: ambit}, subjects: [{kind: User, name: %s}]}", ambitUser))
+}
+
+func (s *stage) revoke(namespace string) {
+	s.delete("roles", namespace, "ambit")
+	s.delete("rolebindings", namespace, "ambit")
+}
+
+func (s *stage) delete(resource, namespace, name string) {
+	s.Helper()
+	gvr, ok := resources()[resource]
+	if !ok {
+		gvr = memcacheds
+	}
+	if err := s.admin.Resource(gvr).Namespace(namespace).Delete(s.Context(), name, metav1.DeleteOptions{}); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// run starts Ambit as package manager puts it together; stop ends it and waits.
+func (s *stage) run() {
+	s.Helper()
+	documents, err := policy.Parse("policy.yaml", []byte(read(s.T, "../../policies/memcached.yaml")))
+	if err != nil {
+		s.Fatal(err)
+	}
+	program, err := policy.Compile(documents[0])
+	if err != nil {
+		s.Fatal(err)
+	}
+	as := func(identity string) *sim.Client {
+		c := s.server.As(ambitUser)
+		if identity != "" {
+			c = c.Impersonate(identity)
+		}
+		return c
+	}
+	streams := watch.New(watch.Options{
+		Clients: func(id string) (dynamic.Interface, metadata.Interface, error) {
+			return as(id).Dynamic(), as(id).Metadata(), nil
+		},
+		Retry: watch.Exponential(4*time.Second, 30*time.Second),
+	})
+	reviewer := access.New(access.Options{Reviews: func(id string) (access.Reviews, error) { return as(id).Reviews(), nil }})
+	e, err := engine.New(engine.Options{
+		Programs: []*policy.Program{program}, Streams: streams, Access: reviewer, Identity: ambitUser,
+		Clients: func(id string) (dynamic.Interface, error) { return as(id).Dynamic(), nil },
+		Mapper:  as("").Mapper(), Served: as("").Served,
+	})
+	if err != nil {
+		s.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(s.Context())
+	usedCtx, end := context.WithCancel(s.Context())
+	var used, working sync.WaitGroup
+	for _, start := range []func(context.Context) error{streams.Start, reviewer.Start} {
+		used.Go(func() { s.check(start(usedCtx)) })
+	}
+	used.Go(func() { s.server.Run(usedCtx) })
+	working.Go(func() { s.check(e.Start(ctx)) })
+	s.stop = func() {
+		cancel()
+		working.Wait()
+		end()
+		used.Wait()
+	}
+}
+
+func (s *stage) check(err error) {
+	if err != nil {
+		s.Error(err)
+	}
+}
+
+// play is the story.
+func (s *stage) play() {
+	began := time.Now()
+	s.run()
+	s.owner("one", 2)
+	s.ready("one", 2)
+	s.owner("two", 3)
+	s.ready("two", 3)
+	calm := s.counts.of("list deployments one") + s.counts.of("watch deployments one")
+
+	s.owner("denied", 1)
+	s.saysMissing()
+	if asked := s.counts.of("create deployments denied"); asked > 0 {
+		s.Errorf("%d creates in a namespace without rights", asked)
+	}
+
+	s.grant("denied")
+	s.ready("denied", 1)
+	made := s.deployment("denied").GetUID()
+
+	s.revoke("denied")
+	s.saysMissing()
+	s.resize("one", 4)
+	s.ready("one", 4)
+	s.until("nothing is watched there any more", func() bool { return s.watched("denied") == 0 })
+
+	s.grant("denied")
+	s.ready("denied", 1)
+	if uid := s.deployment("denied").GetUID(); uid != made {
+		s.Errorf("the Deployment is another one: %s, was %s", uid, made)
+	}
+	if now := s.counts.of("list deployments one") + s.counts.of("watch deployments one"); now != calm && !s.blind {
+		s.Errorf("namespace one was disturbed: %d streams were opened, had been %d", now, calm)
+	}
+	s.restAnHour()
+
+	for _, namespace := range []string{"one", "two", "denied"} {
+		s.delete("memcacheds", namespace, "cache")
+		s.until("the Deployment in "+namespace+" goes", func() bool { return s.deployment(namespace) == nil })
+	}
+	s.stop()
+	if open := s.server.Watches(); len(open) > 0 {
+		s.Errorf("watches are open at the end: %v", open)
+	}
+	s.Logf("%s of virtual time, %d requests", time.Since(began).Round(time.Second), s.counts.of(""))
+}
+
+// restAnHour: nothing is written while nothing happens.
+func (s *stage) restAnHour() {
+	before := s.server.ResourceVersion()
+	time.Sleep(time.Hour)
+	if after := s.server.ResourceVersion(); after != before {
+		s.Errorf("%d writes in a quiet hour", after-before)
+	}
+}
+
+func (s *stage) owner(namespace string, size int) {
+	s.create("memcacheds", namespace, fmt.Sprintf("{apiVersion: cache.example.com/v1alpha1, kind: Memcached, metadata: {name: cache}, spec: {size: %d}}", size))
+}
+
+func (s *stage) resize(namespace string, size int) {
+	s.Helper()
+	patch := fmt.Appendf(nil, `{"spec":{"size":%d}}`, size)
+	if _, err := s.admin.Resource(memcacheds).Namespace(namespace).Patch(s.Context(), "cache", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// deployment is that of a namespace; nil if there is none.
+func (s *stage) deployment(namespace string) *unstructured.Unstructured {
+	s.Helper()
+	obj, err := s.admin.Resource(resources()["deployments"]).Namespace(namespace).Get(s.Context(), "cache", metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		s.Fatal(err)
+	}
+	return obj
+}
+
+func (s *stage) cache(namespace string) *unstructured.Unstructured {
+	s.Helper()
+	obj, err := s.admin.Resource(memcacheds).Namespace(namespace).Get(s.Context(), "cache", metav1.GetOptions{})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return obj
+}
+
+// ready waits for the Deployment, says that its Pods run, and waits until the owner
+// knows.
+func (s *stage) ready(namespace string, size int64) {
+	s.Helper()
+	s.until(fmt.Sprintf("a Deployment of %d in %s", size, namespace), func() bool {
+		d := s.deployment(namespace)
+		if d == nil {
+			return false
+		}
+		replicas, _, _ := unstructured.NestedInt64(d.Object, "spec", "replicas")
+		return replicas == size
+	})
+	patch := fmt.Appendf(nil, `{"status":{"observedGeneration":%d,"replicas":%d,"updatedReplicas":%d,"readyReplicas":%d,"availableReplicas":%d}}`,
+		s.deployment(namespace).GetGeneration(), size, size, size, size)
+	if _, err := s.admin.Resource(resources()["deployments"]).Namespace(namespace).Patch(s.Context(), "cache", types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+		s.Fatal(err)
+	}
+	s.until("the owner in "+namespace+" is ready", func() bool { return condition(s.cache(namespace), "Ready") == "True" })
+}
+
+func condition(obj *unstructured.Unstructured, kind string) string {
+	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	i := slices.IndexFunc(conditions, func(c any) bool { return c.(map[string]any)["type"] == kind })
+	if i < 0 {
+		return ""
+	}
+	return fmt.Sprint(conditions[i].(map[string]any)["status"])
+}
+
+// saysMissing waits until the owner without rights says what is missing.
+func (s *stage) saysMissing() {
+	s.Helper()
+	const want = `Not permitted to get, list, watch, create, patch, delete deployments.apps in namespace "denied"; list, watch pods in namespace "denied"`
+	s.until("the owner says what is missing", func() bool {
+		message, _, _ := unstructured.NestedString(s.cache("denied").Object, "status", "state", "message")
+		return message == want
+	})
+}
+
+// watched is how many watches Ambit has open in a namespace.
+func (s *stage) watched(namespace string) int {
+	return len(slices.DeleteFunc(s.server.Watches(), func(r sim.Request) bool { return r.User != ambitUser || r.Namespace != namespace }))
+}
+
+// until lets virtual time pass until ok.
+func (s *stage) until(what string, ok func() bool) {
+	s.Helper()
+	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		synctest.Wait()
+		if ok() {
+			return
+		}
+	}
+	for _, resource := range []schema.GroupVersionResource{memcacheds, resources()["deployments"]} {
+		list, err := s.admin.Resource(resource).List(s.Context(), metav1.ListOptions{})
+		text, _ := yaml.Marshal(list) // for the log
+		s.Logf("%v\n%s", err, text)
+	}
+	s.Fatalf("%s: not within 5 minutes", what)
+}

@@ -1,0 +1,172 @@
+package sim
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// patch handles a PATCH.
+func (c *call) patch(kind types.PatchType, data []byte, force bool, i intent) (*unstructured.Unstructured, error) {
+	switch kind {
+	case types.ApplyPatchType:
+		return c.apply(data, force, i)
+	case types.JSONPatchType, types.MergePatchType, types.StrategicMergePatchType:
+	default:
+		return nil, errMediaType(string(kind))
+	}
+	if kind == types.StrategicMergePatchType && c.resource.definition != "" {
+		return nil, errMediaType("application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml")
+	}
+	if !json.Valid(data) {
+		return nil, apierrors.NewBadRequest("invalid JSON patch")
+	}
+	return c.write(c.Name, "", false, i, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		obj, err := c.patched(live, kind, data, i.strict)
+		if err != nil {
+			return nil, err
+		}
+		obj = c.served.fieldManager(c.Subresource).UpdateNoErrors(live, obj, i.manager).(*unstructured.Unstructured)
+		return obj, c.checkName(obj)
+	})
+}
+
+func errMediaType(supported string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType, Reason: metav1.StatusReasonUnsupportedMediaType,
+		Message: "the body of the request was in an unknown format - accepted media types include: " + supported,
+	}}
+}
+
+// patched is the live object after a patch that is not an apply.
+func (c *call) patched(live *unstructured.Unstructured, kind types.PatchType, data []byte, strict bool) (*unstructured.Unstructured, error) {
+	before, err := live.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	after, err := c.patchText(before, kind, data)
+	if err != nil {
+		return nil, err
+	}
+	obj := &unstructured.Unstructured{}
+	if err := obj.UnmarshalJSON(after); err != nil {
+		return nil, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), string(after), err.Error())})
+	}
+	unknown, err := c.served.decoder.decode(obj)
+	if err == nil && strict && len(unknown) > 0 {
+		err = strictError(unknown)
+	}
+	if err != nil {
+		return nil, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), string(after), err.Error())})
+	}
+	return obj, nil
+}
+
+func (c *call) patchText(before []byte, kind types.PatchType, data []byte) ([]byte, error) {
+	switch kind {
+	case types.JSONPatchType:
+		patch, err := jsonpatch.DecodePatch(data)
+		if err != nil {
+			return nil, apierrors.NewBadRequest("error decoding patch: " + strings.Replace(err.Error(), "jsonpatch.Patch", "[]handlers.jsonPatchOp", 1))
+		}
+		after, err := patch.Apply(before)
+		if err != nil {
+			return nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
+		}
+		return after, nil
+	case types.StrategicMergePatchType:
+		typed, err := scheme.Scheme.New(c.served.gvk)
+		if err != nil {
+			return nil, err
+		}
+		return strategicpatch.StrategicMergePatch(before, data, typed)
+	}
+	after, err := jsonpatch.MergePatch(before, data)
+	if errors.Is(err, jsonpatch.ErrBadJSONPatch) {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	return after, err
+}
+
+// checkName refuses a body with another name than the path.
+func (c *call) checkName(obj *unstructured.Unstructured) error {
+	switch got := obj.GetName(); {
+	case got == c.Name:
+		return nil
+	case got == "":
+		obj.SetName(c.Name)
+		return nil
+	default:
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", got, c.Name))
+	}
+}
+
+// apply handles a server-side apply.
+func (c *call) apply(data []byte, force bool, i intent) (*unstructured.Unstructured, error) {
+	if i.manager == "" {
+		return nil, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "PatchOptions"}, "", field.ErrorList{
+			field.Required(field.NewPath("fieldManager"), "is required for apply patch")})
+	}
+	wanted := &unstructured.Unstructured{Object: map[string]any{}}
+	if err := yaml.Unmarshal(data, &wanted.Object); err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+	}
+	return c.write(c.Name, "", c.Subresource == "", i, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		if live == nil {
+			return c.appliedNew(wanted, force, i)
+		}
+		return c.applied(live, wanted, force, i)
+	})
+}
+
+// appliedNew is what an apply makes of nothing.
+func (c *call) appliedNew(wanted *unstructured.Unstructured, force bool, i intent) (*unstructured.Unstructured, error) {
+	obj, err := c.applied(c.served.decoder.empty(), wanted, force, i)
+	if err != nil {
+		return nil, err
+	}
+	if obj.GetUID() != "" {
+		return nil, apierrors.NewConflict(c.gr(), c.Name, fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", obj.GetUID()))
+	}
+	if err := c.permitCreate(); err != nil {
+		return nil, err
+	}
+	if err := c.admitNamespace(c.Name); err != nil {
+		return nil, err
+	}
+	obj.SetResourceVersion("") // it is no precondition for an object that is not there
+	return obj, nil
+}
+
+// applied is what an apply makes of an object.
+func (c *call) applied(live, wanted *unstructured.Unstructured, force bool, i intent) (*unstructured.Unstructured, error) {
+	made, err := c.served.fieldManager(c.Subresource).Apply(live, wanted.DeepCopy(), i.manager, force)
+	if err != nil {
+		var status apierrors.APIStatus
+		if errors.As(err, &status) {
+			return nil, err
+		}
+		return nil, errPlain(err.Error())
+	}
+	obj := made.(*unstructured.Unstructured)
+	if _, err := c.served.decoder.decode(obj); err != nil {
+		return nil, errPlain(err.Error())
+	}
+	if err := c.matchNamespace(obj); err != nil {
+		return nil, err
+	}
+	return obj, c.checkName(obj)
+}
