@@ -12,6 +12,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -178,7 +179,7 @@ func (s *stage) run() {
 	e, err := engine.New(engine.Options{
 		Programs: []*policy.Program{program}, Streams: streams, Access: reviewer, Identity: ambitUser,
 		Clients: func(id string) (dynamic.Interface, error) { return as(id).Dynamic(), nil },
-		Mapper:  as("").Mapper(), Served: as("").Served,
+		Served:  served(as("").Served),
 	})
 	if err != nil {
 		s.Fatal(err)
@@ -354,4 +355,16 @@ func (s *stage) until(what string, ok func() bool) {
 		s.Logf("%v\n%s", err, text)
 	}
 	s.Fatalf("%s: not within 5 minutes", what)
+}
+
+// served asks about one kind after the other.
+func served(find func(context.Context, schema.GroupKind) ([]*meta.RESTMapping, error)) func(context.Context, []schema.GroupKind) (map[schema.GroupKind]engine.ServedKind, error) {
+	return func(ctx context.Context, kinds []schema.GroupKind) (map[schema.GroupKind]engine.ServedKind, error) {
+		answer := make(map[schema.GroupKind]engine.ServedKind, len(kinds))
+		for _, kind := range kinds {
+			mappings, err := find(ctx, kind)
+			answer[kind] = engine.ServedKind{Mappings: mappings, Err: err}
+		}
+		return answer, nil
+	}
 }

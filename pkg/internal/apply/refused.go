@@ -24,7 +24,7 @@ func (a *Applier) refused(err error, verb string, w write) Outcome {
 		p.Reason = v1alpha1.ReasonNamespaceTerminating
 	case isMissingKind(err):
 		p.Reason, p.Terminal = v1alpha1.ReasonKindMissing, true
-	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot impersonate resource"):
+	case apierrors.IsForbidden(err) && isImpersonation(err):
 		p.Reason, p.Terminal = v1alpha1.ReasonImpersonationRefused, true
 	case apierrors.IsForbidden(err) && isMissingRight(err):
 		a.forbid(p, err, verb, w)
@@ -34,6 +34,13 @@ func (a *Applier) refused(err error, verb string, w write) Outcome {
 		p.Reason, p.Terminal = v1alpha1.ReasonInvalid, true
 	}
 	return Outcome{Problem: p}
+}
+
+// isImpersonation tells that the caller may not be who they say they are. Kubernetes 1.36
+// words it `User "x" cannot impersonate resource "serviceaccounts"`, or, with constrained
+// impersonation, `User "x" cannot impersonate-on:serviceaccount:get resource "configmaps"`.
+func isImpersonation(err error) bool {
+	return strings.Contains(err.Error(), "cannot impersonate resource") || strings.Contains(err.Error(), "cannot impersonate-on:")
 }
 
 func (a *Applier) forbid(p *plan.Problem, err error, verb string, w write) {
