@@ -23,6 +23,14 @@
 // literals may hold values of different types. There are no literals of protocol
 // buffers.
 //
+// # Null
+//
+// A field that is null is none: x.f and x[f] say that there is no such key, x.?f and
+// x[?f] have no value, has(x.f) and f in x are false, and no loop comes to it. That
+// holds of all maps, and is noticed where they are read (decorateNull): nothing is
+// copied. Elements of lists may be null. size(), == and what is given on as a whole
+// see a map as it is.
+//
 // # Types
 //
 // All variables are of type dyn. In an Env made with schemas (NewTypedEnv), reading

@@ -32,7 +32,7 @@ func TestEval(t *testing.T) {
 		"Int":            {source: `owner.spec.size + 1`, want: int64(4)},
 		"Double":         {source: `owner.spec.ratio * 2.0`, want: 3.0},
 		"Text":           {source: `'%d'.format([owner.spec.size])`, want: "3"},
-		"Null":           {source: `owner.spec.nothing`},
+		"Null":           {source: `null`},
 		"Duration":       {source: `duration('90s')`, want: "1m30s"},
 		"Timestamp":      {source: `timestamp('2026-01-02T03:04:05Z')`, want: "2026-01-02T03:04:05Z"},
 		"Bytes":          {source: `b'hi'`, want: "aGk="},

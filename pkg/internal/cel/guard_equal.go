@@ -116,6 +116,9 @@ func (n *membership) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	}
 	list, ok := in.(traits.Lister)
 	if !ok {
+		if m, ok := in.(traits.Mapper); ok && holdsNull(m, element) {
+			return types.False
+		}
 		return types.LabelErrNode(n.ID(), n.invoke([]ref.Val{element, in}))
 	}
 	m := meterOf(frame)

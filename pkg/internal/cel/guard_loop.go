@@ -72,7 +72,7 @@ func (it *loopIterator) Next() ref.Val {
 }
 
 // loopMap is a map that a loop runs over, in the order of its keys: so the same
-// map gives the same result.
+// map gives the same result. Entries that are null are not gone through.
 type loopMap struct {
 	traits.Mapper
 	meter  *meter
@@ -103,7 +103,9 @@ func (l *loopMap) keys() []ref.Val {
 	l.meter.make(32 * size)
 	keys := make([]ref.Val, 0, size)
 	for it := l.Mapper.Iterator(); it.HasNext() == types.True; {
-		keys = append(keys, it.Next())
+		if key := it.Next(); !holdsNull(l.Mapper, key) {
+			keys = append(keys, key)
+		}
 	}
 	slices.SortFunc(keys, compareKeys)
 	return keys

@@ -53,6 +53,7 @@ func (e *Env) plan(checked *celgo.Ast) (interpreter.InterpretableV2, error) {
 	program := ast.Copy(checked.NativeRep())
 	g := guard{functions: table.byName, weights: instrument(program)}
 	return interpreter.NewInterpreter(table.dispatcher, e.env.Container, provider, adapter, attributes).NewInterpretable(program,
+		interpreter.CustomDecoratorV2(decorateNull),
 		interpreter.CustomDecoratorV2(decorateOptional),
 		interpreter.Optimize(),
 		interpreter.CustomDecoratorV2(g.decorate),

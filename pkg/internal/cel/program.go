@@ -30,7 +30,7 @@ func (e *Env) program(checked *celgo.Ast) (program, error) {
 	if err != nil {
 		return program{}, fmt.Errorf("making the environment of simple expressions: %w", err)
 	}
-	simple, err := env.Program(checked, celgo.EvalOptions(celgo.OptOptimize))
+	simple, err := env.Program(checked, celgo.CustomDecoratorV2(decorateNull), celgo.EvalOptions(celgo.OptOptimize))
 	return program{simple: simple}, err
 }
 

@@ -135,7 +135,7 @@ func FuzzConvert(f *testing.F) {
 		f.Add(seed)
 	}
 	env := mustEnv(f, "owner")
-	direct, built := mustCompile(f, env, `owner`), mustCompile(f, env, `[{'a': owner}].map(x, x.a)[0]`)
+	direct, built := mustCompile(f, env, `owner`), mustCompile(f, env, `[{'a': [owner]}].map(x, x.a)[0][0]`)
 	f.Fuzz(func(t *testing.T, text string) {
 		in := decode(text)
 		for _, x := range []*Expr{direct, built} {
