@@ -52,7 +52,8 @@ behind by onDelete: Orphan is one for ever, also when its owner and its policy a
 gone: delete it, or take its label ambit.dev/policy off.
 
 With -f it is about these policies: the kinds in them, and those that their owners
-have on record. A policy with mistakes counts as far as it is legible. Without -f it is
+have on record, up to 64 that no policy names: what is left out is said on stderr. A
+policy with mistakes counts as far as it is legible. Without -f it is
 about every policy, and each kind that the cluster serves and that may be listed; what
 may not is said on stderr.
 

@@ -34,7 +34,7 @@ type listed struct {
 // shape is stable.
 type unseen struct {
 	// Group and Resource are those of the resource; an empty Resource stands for all of
-	// the group.
+	// the group, and the Resource * without a group for what a record of an owner names.
 	Group    string `json:"group"`
 	Resource string `json:"resource"`
 	Why      string `json:"why"`
@@ -75,7 +75,7 @@ func (o *leftoversOptions) look(ctx context.Context, c *cluster, programs []*pol
 	if err := s.lookAt(ctx, kinds, o); err != nil {
 		return leftovers{}, err
 	}
-	recorded, err := s.served(s.ledger.kinds())
+	recorded, err := s.recorded()
 	if err != nil {
 		return leftovers{}, err
 	}
@@ -104,7 +104,7 @@ func (s *leftoverSearch) lookAt(ctx context.Context, kinds []listed, o *leftover
 // kinds are those of the policies, or all that the cluster serves.
 func (s *leftoverSearch) kinds() ([]listed, error) {
 	if s.programs == nil {
-		return s.all()
+		return s.all(func(schema.GroupKind) bool { return true })
 	}
 	kinds := []schema.GroupVersionKind{v1alpha1.GroupVersion.WithKind(v1alpha1.Kind)}
 	for _, program := range s.programs {
@@ -137,8 +137,28 @@ func (s *leftoverSearch) served(kinds []schema.GroupVersionKind) ([]listed, erro
 	return found, nil
 }
 
-// all returns every kind that the cluster serves and lists.
-func (s *leftoverSearch) all() ([]listed, error) {
+// recorded returns the kinds that only records name, as far as they are served and not too
+// many. What is left out is noted. The requests do not become more with the kinds.
+func (s *leftoverSearch) recorded() ([]listed, error) {
+	kinds, more := s.ledger.kinds(s.isSeen)
+	if more > 0 {
+		s.leaveOut(fmt.Sprintf("%d more kinds that only records of owners name are left out: %d are looked at", more, len(kinds)))
+	}
+	if len(kinds) == 0 || s.programs == nil { // all that is served was looked at
+		return nil, nil
+	}
+	return s.all(func(kind schema.GroupKind) bool { return slices.Contains(kinds, kind) })
+}
+
+func (s *leftoverSearch) isSeen(kind schema.GroupKind) bool { return s.seen[kind] }
+
+// leaveOut notes what is not looked at, because a record says too much.
+func (s *leftoverSearch) leaveOut(why string) {
+	s.found.Unseen = append(s.found.Unseen, unseen{Resource: "*", Why: why})
+}
+
+// all returns every kind of these that the cluster serves and lists.
+func (s *leftoverSearch) all(these func(schema.GroupKind) bool) ([]listed, error) {
 	lists, err := s.cluster.typed.Discovery().ServerPreferredResources()
 	var partly *discovery.ErrGroupDiscoveryFailed
 	if err != nil && !errors.As(err, &partly) {
@@ -156,7 +176,7 @@ func (s *leftoverSearch) all() ([]listed, error) {
 			return nil, fmt.Errorf("asking which kinds the cluster serves: %w", err)
 		}
 		for _, r := range list.APIResources {
-			if gvk := version.WithKind(r.Kind); slices.Contains(r.Verbs, "list") && !s.seen[gvk.GroupKind()] {
+			if gvk := version.WithKind(r.Kind); slices.Contains(r.Verbs, "list") && these(gvk.GroupKind()) && !s.seen[gvk.GroupKind()] {
 				s.seen[gvk.GroupKind()] = true
 				found = append(found, listed{gvk, r.Name, r.Namespaced})
 			}
@@ -198,7 +218,9 @@ func (s *leftoverSearch) take(gvk schema.GroupVersionKind, object *metav1.Partia
 	}
 	s.uids[object.UID] = true
 	s.found.Leftovers = append(s.found.Leftovers, found...)
-	s.ledger.read(gvk, object)
+	if why := s.ledger.read(gvk, object, s.isSeen); why != "" {
+		s.leaveOut(why)
+	}
 }
 
 // isAbout says whether a finding is about one of the policies. Of a mark that does not

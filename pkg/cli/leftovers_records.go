@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -12,6 +13,10 @@ import (
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
+// maxRecordKinds is how many kinds are looked at because records name them, and nothing
+// else does: of one record, and of all together. Who writes an owner can write its record.
+const maxRecordKinds = 64
+
 // leftoverRecords is what owners have on record, by object.
 type leftoverRecords map[recordedObject]recordedBy
 
@@ -21,36 +26,50 @@ type recordedObject struct {
 }
 
 type recordedBy struct {
-	version string
 	// owner is as in `App team-a/shop`.
 	owner  string
 	orphan bool
 }
 
-// read adds what is on record in an object. What cannot be read is a finding already.
-func (r leftoverRecords) read(gvk schema.GroupVersionKind, object *metav1.PartialObjectMetadata) {
+// read adds what is on record in an object, and returns why it does not believe the
+// record; empty if it does. known reports of a kind whether it is looked at anyway. What
+// cannot be read is a finding already.
+func (r leftoverRecords) read(gvk schema.GroupVersionKind, object *metav1.PartialObjectMetadata, known func(schema.GroupKind) bool) (unbelieved string) {
 	inventory, err := plan.ParseInventory(object.Annotations[v1alpha1.AnnotationChildren])
 	if err != nil {
-		return
+		return ""
 	}
 	owner := gvk.Kind + " " + strings.TrimPrefix(object.Namespace+"/"+object.Name, "/")
+	others := map[schema.GroupKind]bool{}
 	for _, e := range inventory.Entries {
-		r[recordedObject{e.GVK.GroupKind(), e.Namespace, e.Name}] = recordedBy{version: e.GVK.Version, owner: owner, orphan: e.Orphan}
+		if kind := e.GVK.GroupKind(); !known(kind) {
+			others[kind] = true
+		}
 	}
+	if len(others) > maxRecordKinds {
+		return fmt.Sprintf("the record of %s is left out: it names %d kinds that no policy has; Ambit writes at most %d", owner, len(others), maxRecordKinds)
+	}
+	for _, e := range inventory.Entries {
+		r[recordedObject{e.GVK.GroupKind(), e.Namespace, e.Name}] = recordedBy{owner: owner, orphan: e.Orphan}
+	}
+	return ""
 }
 
-// kinds are those on record, sorted.
-func (r leftoverRecords) kinds() []schema.GroupVersionKind {
-	kinds := map[schema.GroupVersionKind]bool{}
-	for object, by := range r {
-		kinds[object.kind.WithVersion(by.version)] = true
+// kinds are those on record that are not known, sorted, no more than are looked at; more
+// is how many others there are.
+func (r leftoverRecords) kinds(known func(schema.GroupKind) bool) (found []schema.GroupKind, more int) {
+	kinds := map[schema.GroupKind]bool{}
+	for object := range r {
+		if !known(object.kind) {
+			kinds[object.kind] = true
+		}
 	}
-	var found []schema.GroupVersionKind
 	for kind := range kinds {
 		found = append(found, kind)
 	}
-	slices.SortFunc(found, func(a, b schema.GroupVersionKind) int { return cmp.Compare(a.String(), b.String()) })
-	return found
+	slices.SortFunc(found, func(a, b schema.GroupKind) int { return cmp.Compare(a.String(), b.String()) })
+	more = max(0, len(found)-maxRecordKinds)
+	return found[:len(found)-more], more
 }
 
 // explain says of children which owner has them on record.

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -101,11 +102,16 @@ func TestNeedsOf(t *testing.T) {
 func TestLeftoverRecords(t *testing.T) {
 	records := leftoverRecords{}
 	app := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "App"}
-	records.read(app, object(annotated(v1alpha1.AnnotationChildren, recordText)))
-	records.read(app, object(annotated(v1alpha1.AnnotationChildren, "{")))
+	nothing := func(schema.GroupKind) bool { return false }
+	records.read(app, object(annotated(v1alpha1.AnnotationChildren, recordText)), nothing)
+	records.read(app, object(annotated(v1alpha1.AnnotationChildren, "{")), nothing)
 	var kinds []string
-	for _, kind := range records.kinds() {
+	named, more := records.kinds(nothing)
+	for _, kind := range named {
 		kinds = append(kinds, kind.Kind)
+	}
+	if more != 0 {
+		t.Errorf("%d kinds are left out, want none", more)
 	}
 	if diff := cmp.Diff([]string{"ConfigMap", "Secret", "ServiceAccount"}, kinds); diff != "" {
 		t.Errorf("What is on record is looked at: -want +got\n%s", diff)
@@ -128,6 +134,54 @@ func TestLeftoverRecords(t *testing.T) {
 		if n.Why != want[i] {
 			t.Errorf("%s %s: %q, want %q", n.Kind, n.Name, n.Why, want[i])
 		}
+	}
+}
+
+// TestLeftoverRecordKinds: what records name and no policy has is looked at up to a limit;
+// a record beyond it is none of Ambit's.
+func TestLeftoverRecordKinds(t *testing.T) {
+	record := func(from, to int) func(*metav1.PartialObjectMetadata) {
+		var groups []string
+		for i := from; i < to; i++ {
+			groups = append(groups, fmt.Sprintf(`{"child":"a","apiVersion":"g%03d.x/v1","kind":"K","objects":["n/a/"]}`, i))
+		}
+		return annotated(v1alpha1.AnnotationChildren, `{"policy":"web","claim":"0123456789abcdef","groups":[`+strings.Join(groups, ",")+`]}`)
+	}
+	app := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "App"}
+	search := func(records ...func(*metav1.PartialObjectMetadata)) (*leftoverSearch, int) {
+		s := &leftoverSearch{seen: map[schema.GroupKind]bool{{Group: "g000.x", Kind: "K"}: true}, uids: map[types.UID]bool{}, ledger: leftoverRecords{}}
+		for i, record := range records {
+			owner := object(finalized, record)
+			owner.UID = types.UID(fmt.Sprint(i))
+			s.take(app, owner)
+		}
+		if _, err := s.recorded(); err != nil {
+			t.Fatal(err)
+		}
+		kinds, _ := s.ledger.kinds(s.isSeen)
+		return s, len(kinds)
+	}
+	for name, tc := range map[string]struct {
+		reason  string
+		records []func(*metav1.PartialObjectMetadata)
+		kinds   int
+		says    string
+	}{
+		"AsMany":    {"As many as Ambit writes, beside one that the policy has.", []func(*metav1.PartialObjectMetadata){record(0, 65)}, 64, ""},
+		"TooMany":   {"One record with more is not believed.", []func(*metav1.PartialObjectMetadata){record(0, 66)}, 0, "the record of App team-a/shop is left out: it names 65 kinds that no policy has; Ambit writes at most 64"},
+		"Thousands": {"However many.", []func(*metav1.PartialObjectMetadata){record(0, 900)}, 0, "the record of App team-a/shop is left out: it names 899 kinds that no policy has; Ambit writes at most 64"},
+		"Together":  {"All together neither.", []func(*metav1.PartialObjectMetadata){record(0, 60), record(60, 120)}, 64, "55 more kinds that only records of owners name are left out: 64 are looked at"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, kinds := search(tc.records...)
+			var says []string
+			for _, u := range s.found.Unseen {
+				says = append(says, u.Why)
+			}
+			if got := strings.Join(says, "; "); kinds != tc.kinds || got != tc.says {
+				t.Errorf("%s %d kinds, want %d; it says %q, want %q", tc.reason, kinds, tc.kinds, got, tc.says)
+			}
+		})
 	}
 }
 

@@ -193,7 +193,8 @@ func (p *pass) converge(ctx context.Context, home *rights) (*plan.Plan, time.Dur
 		}
 		home = p.state.sources.home.answer
 		planned := p.plan(ctx)
-		if p.wantsMore(planned) && turn < p.turns(planned) {
+		more := p.wantsMore(planned)
+		if more && turn < p.turns(planned) {
 			continue
 		}
 		progress, err := p.write(ctx, planned)
@@ -202,9 +203,10 @@ func (p *pass) converge(ctx context.Context, home *rights) (*plan.Plan, time.Dur
 		}
 		if !progress || p.stale || turn >= p.turns(planned) {
 			// What is still wanted, though it was tried and not refused: the cache does
-			// not show its effect.
+			// not show its effect. Places that are to be observed have no stream yet that
+			// would wake the owner.
 			p.endConflicts(ctx)
-			p.stale = p.stale || len(planned.Actions) > 0 || planned.Mark != nil || slices.ContainsFunc(p.met, met.isHidden)
+			p.stale = p.stale || more || len(planned.Actions) > 0 || planned.Mark != nil || slices.ContainsFunc(p.met, met.isHidden)
 			return planned, 0, nil
 		}
 	}

@@ -16,7 +16,8 @@ const (
 	// earlier revision of the policy had them. A record with more is not believed.
 	maxOtherKinds = 64
 	// maxOtherPlaces is how many places are looked at together that this program would not
-	// have written. The others wait until one of them is found empty.
+	// have written. The others wait until one of them is found empty. As many more are
+	// looked at of those that can only be waited for: they do not hold up the others.
 	maxOtherPlaces = 16
 )
 
@@ -101,17 +102,48 @@ func (p *planner) findWaiting() {
 	}
 	slices.SortStableFunc(others, func(a, b Entry) int { return -cmp.Compare(a.Rank, b.Rank) })
 	p.ledger.waiting = nil
+	idle := p.findIdle(others)
 	looked := map[site]bool{}
+	var busyOnes, idleOnes int
 	for _, e := range others {
 		s := e.site()
 		switch {
-		case wanted[s] || looked[s]:
-		case len(looked) < maxOtherPlaces:
+		case wanted[s] || looked[s] || p.ledger.waiting[s]:
+		case idle[s] && idleOnes < maxOtherPlaces:
+			idleOnes++
+			looked[s] = true
+		case busyOnes < maxOtherPlaces:
+			busyOnes++
 			looked[s] = true
 		default:
 			p.ledger.wait(s)
 		}
 	}
+}
+
+// findIdle finds the places of entries in which there is nothing to do but to wait.
+func (p *planner) findIdle(entries []Entry) map[site]bool {
+	idle := map[site]bool{}
+	for _, e := range entries {
+		s := e.site()
+		before, known := idle[s]
+		idle[s] = (before || !known) && p.isIdle(e)
+	}
+	return idle
+}
+
+// isIdle reports whether an entry can only be waited for: its place cannot be seen, or
+// what is there is being deleted. What is not listed yet is not idle.
+func (p *planner) isIdle(e Entry) bool {
+	in := p.inputAt(p.atOf(e), e.GVK)
+	switch {
+	case in.Blocked != nil:
+		return in.Blocked.Reason != v1alpha1.ReasonSyncing
+	case e.Merged || e.isPlace():
+		return false
+	}
+	obj := p.indexes.find(in.Objects, e.Namespace, e.Name)
+	return obj != nil && isDeleting(obj)
 }
 
 // matters reports whether it has to be known what an entry stands for. For an owner that

@@ -26,8 +26,8 @@ type operator struct {
 	blocked  map[string]Problem
 	standing []Problem
 	settled  map[types.UID]string
-	// missing are kinds that are not served.
-	missing []string
+	// missing are kinds that are not served, denied namespaces in which nothing may be seen.
+	missing, denied []string
 	// labelled: places show only what has the policy's label, as streams do.
 	labelled bool
 	// retire: the policy does not want the owner. ensuring: plans are of Ensure.
@@ -97,6 +97,9 @@ func notServed(kind string) *Problem {
 func (o *operator) observe(w Want) Input {
 	if slices.Contains(o.missing, w.GVK.Kind) {
 		return Input{Blocked: notServed(w.GVK.Kind)}
+	}
+	if slices.Contains(o.denied, w.Namespace) {
+		return Input{Blocked: &Problem{Reason: v1alpha1.ReasonForbidden, Terminal: true, Message: "nothing may be seen in " + w.Namespace}}
 	}
 	kept := LeftoverFields().Add("metadata", "name").Add("metadata", "namespace").Add("metadata", "uid").Add("metadata", "resourceVersion").
 		Add("metadata", "labels").Add("metadata", "deletionTimestamp").Add("kind").Add("apiVersion")

@@ -22,7 +22,7 @@ import (
 
 // engineUsers are the identities of the stories about places, records and scopes.
 func engineUsers() []string {
-	return []string{"elsewhere", "marks", "unlabelled", "held", "cluster-owner", "unwanted", "ensure", "scope-selector", "together-wide", "seen", "unseen", "terminating", "filter-fails", "hostile", "versions", "unwanted-unseen"}
+	return []string{"elsewhere", "marks", "unlabelled", "held", "cluster-owner", "unwanted", "ensure", "scope-selector", "together-wide", "seen", "unseen", "terminating", "filter-fails", "hostile", "versions", "unwanted-unseen", "edited-wide", "edited-narrow"}
 }
 
 // copies is the policy of these stories: for each Memcached a ConfigMap of its name in
