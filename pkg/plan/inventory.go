@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -114,7 +114,7 @@ func (e Entry) validate(before Entry) error {
 	case e.GVK != before.GVK && !isKind(e.GVK):
 		return errors.New("this is no kind")
 	case e.Namespace != before.Namespace && e.Namespace != "" && len(validation.IsDNS1123Label(e.Namespace)) > 0,
-		e.Name != "" && len(path.IsValidPathSegmentName(e.Name)) > 0:
+		e.Name != "" && len(content.IsPathSegmentName(e.Name)) > 0:
 		return errors.New("this is no name")
 	case e.Rank < 0:
 		return errors.New("the rank is negative")

@@ -69,7 +69,9 @@ func (p *Program) FollowsVersions() bool {
 func (o *Owner) See(owner map[string]any) map[string]any { return see(owner, o.Versionless) }
 
 // See returns what expressions see of an object of the child, which is not changed.
-func (c *Child) See(object map[string]any) map[string]any { return see(object, c.Versionless) }
+func (child *Child) See(object map[string]any) map[string]any {
+	return see(object, child.Versionless)
+}
 
 // see leaves out of an object's metadata, where that is read as a whole, what changes by Ambit's
 // own writes.
