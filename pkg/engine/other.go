@@ -33,7 +33,7 @@ func (p *pass) noteOther(planned *plan.Plan) {
 	switch {
 	case now.Sub(other.since) < otherGrace:
 		p.lookAgain(other.since.Add(otherGrace))
-	case !other.told && planned.Blockers[0].Terminal:
+	case !other.told && len(planned.Blockers) > 0 && planned.Blockers[0].Terminal:
 		other.told = true
 		p.makeEvent(planned.Blockers[0].Reason, planned.Blockers[0].Message)
 	}

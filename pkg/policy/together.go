@@ -14,16 +14,16 @@ import (
 // only, because its conditions (Ready, Permitted, ...) and its record of children can
 // say one thing only: two policies for one kind need namespaces or label selectors that
 // differ. An owner may go from one to the other: its record names the policy that has to
-// clean up first. Policies that write nothing on their owners can share them. Programs with
-// Retire are not run, and so are in nobody's way.
+// clean up first. Policies that write nothing on their owners can share them. Those with
+// Retire are not run, and share owners with everybody.
 func Together(programs []*Program) error {
 	var errs []error
 	for i, p := range programs {
 		for _, q := range programs[:i] {
 			switch {
-			case p.Retire || q.Retire:
 			case p.Name == q.Name:
 				errs = append(errs, fmt.Errorf("policy %q of %s has the name of a policy of %s", p.Name, p.File, q.File))
+			case p.Retire || q.Retire:
 			case p.Meets(q):
 				errs = append(errs, fmt.Errorf("policies %q of %s and %q of %s both serve %s in the same namespaces: an owner has one status; give them different namespaces or owner selectors",
 					q.Name, q.File, p.Name, p.File, p.Owner.GVK.GroupKind()))

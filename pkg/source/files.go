@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
@@ -20,11 +21,20 @@ const mostFile = 4 << 20
 type files struct {
 	arguments []string
 	stdin     *text // nil if it is not read
+	// isFresh reports whether a file was written so shortly ago that it may be written still;
+	// nil: none was.
+	isFresh func(fs.FileInfo) bool
 }
+
+// isJustWritten reports whether a file was changed within the time in which two readings of it
+// are compared.
+func isJustWritten(info fs.FileInfo) bool { return time.Since(info.ModTime()) < steadyReading }
 
 // filesReading is what the files hold at one moment.
 type filesReading struct {
-	texts    []text
+	texts []text
+	// withheld are texts of files of which nothing is known yet, and that may be written still.
+	withheld []text
 	complete []place
 	// gone are the arguments that are not there, nor the folder that they would be in.
 	gone []place
@@ -55,7 +65,7 @@ func (f files) read() filesReading {
 				continue
 			}
 			r.within[path] = argument
-			r.texts = append(r.texts, readFile(path))
+			r.texts = append(r.texts, f.readFile(path))
 		}
 		r.complete = append(r.complete, place{kind: File, argument: argument})
 	}
@@ -99,7 +109,7 @@ func isPolicyFile(name string) bool {
 	return !strings.HasPrefix(name, ".") && policy.IsFileName(name)
 }
 
-func readFile(path string) text {
+func (f files) readFile(path string) text {
 	t := text{origin: Origin{Kind: File, File: path}}
 	info, err := os.Stat(path)
 	switch {
@@ -108,6 +118,7 @@ func readFile(path string) text {
 	case info.Size() > mostFile:
 		t.unread = fmt.Errorf("%s: it has more than %d bytes", path, mostFile)
 	default:
+		t.fresh = f.isFresh != nil && f.isFresh(info)
 		if t.data, err = os.ReadFile(path); err != nil {
 			t.unread = plainly(path, err)
 		}
@@ -127,7 +138,8 @@ func plainly(path string, err error) error {
 
 // same says whether two readings hold the same.
 func (r filesReading) same(other filesReading) bool {
-	return slices.EqualFunc(r.texts, other.texts, func(a, b text) bool { return a.origin == b.origin && a.digest == b.digest && a.steady == b.steady }) &&
+	isSame := func(a, b text) bool { return a.origin == b.origin && a.digest == b.digest && a.steady == b.steady }
+	return slices.EqualFunc(r.texts, other.texts, isSame) && slices.EqualFunc(r.withheld, other.withheld, isSame) &&
 		slices.Equal(r.complete, other.complete) && slices.Equal(r.gone, other.gone) && slices.Equal(r.problems, other.problems)
 }
 

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -100,5 +101,31 @@ func TestSteady(t *testing.T) {
 	}
 	if got := childrenOf(r.reads(documentText("cache v3 child=x,z"), 0), "cache"); got != 2 {
 		t.Errorf("a child more is not made at once: %d", got)
+	}
+}
+
+// TestFreshAtStart: of a file that is being written when Ambit starts nothing is run before it
+// was read twice, and the first decision waits for that; an old file is run at once.
+func TestFreshAtStart(t *testing.T) {
+	r := newReader(t)
+	r.shelf.files.isFresh = func(fs.FileInfo) bool { return true }
+	whole := documentText("cache v1 child=x,y,z")
+	half := whole[:strings.LastIndex(whole[:len(whole)-1], "\n")+1]
+	for i, step := range []struct {
+		text  string
+		after time.Duration
+		want  int
+	}{{half, 0, -1}, {half, 600 * time.Millisecond, -1}, {whole, 600 * time.Millisecond, -1}, {whole, 600 * time.Millisecond, -1}, {whole, 600 * time.Millisecond, 3}} {
+		if got := childrenOf(r.reads(step.text, step.after), "cache"); got != step.want {
+			t.Errorf("at reading %d %d children are wanted, not %d", i, got, step.want)
+		}
+		if settled := r.shelf.snapshot(&snapshot{}); settled != (step.want > 0) {
+			t.Errorf("at reading %d: settled is %t", i, settled)
+		}
+	}
+	r = newReader(t)
+	r.shelf.files.isFresh = func(fs.FileInfo) bool { return false }
+	if got := childrenOf(r.reads(whole, 0), "cache"); got != 3 {
+		t.Errorf("%d children of an old file", got)
 	}
 }

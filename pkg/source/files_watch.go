@@ -40,7 +40,8 @@ type fileShelf struct {
 	first map[Origin]time.Time
 }
 
-// snapshot adds what the files hold; false: they have not been read yet.
+// snapshot adds what the files hold; false: they have not been read yet, or one may be half
+// written.
 func (f *fileShelf) snapshot(s *snapshot) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -48,7 +49,7 @@ func (f *fileShelf) snapshot(s *snapshot) bool {
 	s.complete = append(s.complete, f.last.complete...)
 	s.gone = append(s.gone, f.last.gone...)
 	s.within = f.files.argumentOf
-	return f.read
+	return f.read && len(f.last.withheld) == 0
 }
 
 // problems are why arguments cannot be read.
@@ -109,9 +110,12 @@ func (f *fileShelf) look() {
 
 // compare says of the texts of a reading which are steady. mu is held.
 func (f *fileShelf) compare(next *filesReading) {
-	now, before := f.clock.Now(), map[Origin]string{}
-	for _, t := range f.last.texts {
+	now, before, shown := f.clock.Now(), map[Origin]string{}, map[Origin]bool{}
+	for _, t := range f.last.withheld {
 		before[t.origin] = t.digest
+	}
+	for _, t := range f.last.texts {
+		before[t.origin], shown[t.origin] = t.digest, true
 	}
 	first := map[Origin]time.Time{}
 	for i := range next.texts {
@@ -123,13 +127,26 @@ func (f *fileShelf) compare(next *filesReading) {
 		t.steady = t.steady || now.Sub(first[t.origin]) >= steadyReading
 	}
 	f.first = first
+	next.withhold(shown)
+}
+
+// withhold takes out the texts that may be half written and are not shown yet: what an earlier
+// run of Ambit has made of the whole text would be removed.
+func (r *filesReading) withhold(shown map[Origin]bool) {
+	r.texts = slices.DeleteFunc(r.texts, func(t text) bool {
+		withheld := t.fresh && !t.steady && !shown[t.origin]
+		if withheld {
+			r.withheld = append(r.withheld, t)
+		}
+		return withheld
+	})
 }
 
 // again is how long the last reading holds without news: shortly, where a text is not steady.
 func (f *fileShelf) again() time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if slices.ContainsFunc(f.last.texts, func(t text) bool { return !t.steady }) {
+	if len(f.last.withheld) > 0 || slices.ContainsFunc(f.last.texts, func(t text) bool { return !t.steady }) {
 		return steadyReading
 	}
 	return pollTime

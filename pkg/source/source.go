@@ -87,7 +87,7 @@ func New(o Options) (*Source, error) {
 
 // newFiles reads Options.In if it is to be read.
 func newFiles(o Options) (files, error) {
-	f := files{}
+	f := files{isFresh: isJustWritten}
 	for _, argument := range o.Files {
 		if argument != "-" {
 			f.arguments = append(f.arguments, argument)

@@ -25,6 +25,8 @@ type text struct {
 	// steady: the last two readings of the file, a second apart at least, found this text. Of
 	// what comes from an API server it is so at once.
 	steady bool
+	// fresh: the file was written so shortly before the reading that it may be written still.
+	fresh bool
 	// created, uid and generation are those of the object; zero for files.
 	created    time.Time
 	uid        types.UID

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -98,7 +97,7 @@ func (w *world) stripLabels(namespace string) (admit func()) {
 			return
 		}
 		gone = true
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(w.t.Context()), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(w.t.Context()), patience)
 		defer cancel()
 		if err := hooks.Delete(ctx, hook.Name, metav1.DeleteOptions{}); err != nil {
 			w.t.Error(err)
