@@ -24,13 +24,16 @@ type Place struct {
 }
 
 // Payer is on whose account requests about a place are sent. Where there is more to ask
-// than may be sent, requests take turns: first between the groups, then between the names
-// of a group. It is comparable, and says nothing to this package.
+// than may be sent, requests take turns: first between the groups, then between the tenants
+// of a group, then between the names of a tenant. It is comparable, and says nothing to this
+// package.
 type Payer struct {
 	// Group is such as a policy.
 	Group string
-	// Name is such as an owner. Empty is what the group needs for itself: it goes before
-	// the names, but for every eighth request.
+	// Tenant is such as the namespace of an owner: who has many names has one tenant's turns.
+	Tenant string
+	// Name is such as an owner. Both empty is what the group needs for itself: it goes before
+	// the tenants, but for every eighth request.
 	Name string
 }
 

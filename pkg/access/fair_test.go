@@ -68,6 +68,31 @@ func TestFairReviews(t *testing.T) {
 	}
 }
 
+// TestFairToTenants: 5000 payers of one tenant have a place each, in which everything is denied.
+// What a payer of another tenant asks is answered as if there were one of them.
+func TestFairToTenants(t *testing.T) {
+	for _, after := range []time.Duration{time.Second, 5 * time.Minute} {
+		t.Run(fmt.Sprint("after ", after), func(t *testing.T) {
+			inBubble(t, Options{}, func(b *bench) {
+				for i := range hostilePlaces {
+					payer := Payer{Group: "p", Tenant: "evil", Name: fmt.Sprint(i)}
+					b.reviewer.Keep(newListener(), Place{Namespace: fmt.Sprintf("n%d", i)}, all, payer)
+				}
+				b.pass(after)
+				b.reviewer.Keep(newListener(), team, all, Payer{Group: "p", Tenant: "good", Name: "victim"})
+				if first := b.until(time.Minute, func() bool { return b.reviewer.State(team).Reviewed }); first > time.Second {
+					b.Errorf("the first review: after %s", first)
+				}
+				b.pass(20 * time.Second)
+				b.server.grant(team, all...)
+				if granted := b.until(time.Minute, func() bool { return b.reviewer.Decide(team, create) == Allowed }); granted > 5*time.Second {
+					b.Errorf("a grant: after %s", granted)
+				}
+			})
+		})
+	}
+}
+
 // TestSharedPlaceIsWithTheCheapest: a place that a payer with many places keeps as well is
 // on the account of the other.
 func TestSharedPlaceIsWithTheCheapest(t *testing.T) {

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"container/heap"
 	"time"
 )
@@ -18,7 +19,7 @@ const (
 )
 
 // patience is how many requests of more urgent classes may overtake a class that
-// waits, before it gets a turn; and how many of a group may overtake those of its names.
+// waits, before it gets a turn; and how many of a group may overtake those of its tenants.
 const patience = 7
 
 // schedule is the places whose next request waits: by class, and in it by payer and time.
@@ -31,9 +32,17 @@ type schedule struct {
 
 // group is the payers of one group, in one class.
 type group struct {
-	lines map[string]*line // by Payer.Name; none is empty
-	last  uint64           // its last turn; 0: none since it was empty
-	ahead int              // how often the group's own line went before others
+	name    string
+	lines   map[Payer]*line // none is empty
+	tenants map[string]*tenant
+	last    uint64 // its last turn; 0: none since it was empty
+	ahead   int    // how often the group's own line went before others
+}
+
+// tenant is the payers of one tenant, in one group.
+type tenant struct {
+	lines int    // how many there are; never 0
+	last  uint64 // its last turn; 0: none since it had no line
 }
 
 // line is the places of one payer.
@@ -50,15 +59,31 @@ func (s *schedule) put(p *place, c class, due time.Time) {
 	}
 	of := s.groups[c][p.payer.Group]
 	if of == nil {
-		of = &group{lines: map[string]*line{}}
+		of = &group{name: p.payer.Group, lines: map[Payer]*line{}, tenants: map[string]*tenant{}}
 		s.groups[c][p.payer.Group] = of
 	}
-	in := of.lines[p.payer.Name]
-	if in == nil {
-		in = &line{}
-		of.lines[p.payer.Name] = in
+	heap.Push(&of.line(p.payer).places, p)
+}
+
+// line returns the line of a payer, a new one if there is none.
+func (g *group) line(payer Payer) *line {
+	if found := g.lines[payer]; found != nil {
+		return found
 	}
-	heap.Push(&in.places, p)
+	if g.tenants[payer.Tenant] == nil {
+		g.tenants[payer.Tenant] = &tenant{}
+	}
+	g.tenants[payer.Tenant].lines++
+	g.lines[payer] = &line{}
+	return g.lines[payer]
+}
+
+// drop removes the line of a payer.
+func (g *group) drop(payer Payer) {
+	delete(g.lines, payer)
+	if g.tenants[payer.Tenant].lines--; g.tenants[payer.Tenant].lines == 0 {
+		delete(g.tenants, payer.Tenant)
+	}
 }
 
 // cheapest is the payer of a place whose line is shortest.
@@ -66,8 +91,8 @@ func (s *schedule) cheapest(p *place, c class) (best Payer) {
 	shortest := -1
 	for _, kept := range p.subs {
 		length := 0
-		if of := s.groups[c][kept.payer.Group]; of != nil && of.lines[kept.payer.Name] != nil {
-			length = len(of.lines[kept.payer.Name].places)
+		if of := s.groups[c][kept.payer.Group]; of != nil && of.lines[kept.payer] != nil {
+			length = len(of.lines[kept.payer].places)
 		}
 		if shortest < 0 || length < shortest || length == shortest && isBefore(kept.payer, best) {
 			best, shortest = kept.payer, length
@@ -76,7 +101,9 @@ func (s *schedule) cheapest(p *place, c class) (best Payer) {
 	return best
 }
 
-func isBefore(a, b Payer) bool { return a.Group < b.Group || a.Group == b.Group && a.Name < b.Name }
+func isBefore(a, b Payer) bool {
+	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Name, b.Name)) < 0
+}
 
 // remove takes a place out; one that is not in stays out.
 func (s *schedule) remove(p *place) {
@@ -84,10 +111,10 @@ func (s *schedule) remove(p *place) {
 		return
 	}
 	of := s.groups[p.class][p.payer.Group]
-	in := of.lines[p.payer.Name]
+	in := of.lines[p.payer]
 	heap.Remove(&in.places, p.slot)
 	if len(in.places) == 0 {
-		delete(of.lines, p.payer.Name)
+		of.drop(p.payer)
 	}
 	if len(of.lines) == 0 {
 		delete(s.groups[p.class], p.payer.Group)
@@ -116,8 +143,8 @@ func (s *schedule) take(now, smooth time.Time) *place {
 	}
 	s.overtaken[turn] = 0
 	s.turns++
-	of[turn].taken(due[turn], s.turns)
 	p := due[turn].places[0]
+	of[turn].taken(p.payer, s.turns)
 	s.remove(p)
 	return p
 }
@@ -138,12 +165,17 @@ func (s *schedule) due(c class, now, smooth time.Time) (of *group, next *line) {
 
 // due returns the line of the group whose turn it is; nil if none has something to send.
 func (g *group) due(now time.Time) (next *line) {
-	for _, l := range g.lines {
-		if l.isDue(now) && (next == nil || goesBefore(l.last, l, next.last, next)) {
-			next = l
+	var last uint64 // the last turn of the tenant of next
+	for payer, l := range g.lines {
+		if !l.isDue(now) {
+			continue
+		}
+		switch turn := g.tenants[payer.Tenant].last; {
+		case next == nil || turn < last, turn == last && goesBefore(l.last, l, next.last, next):
+			next, last = l, turn
 		}
 	}
-	if own := g.lines[""]; own != nil && own.isDue(now) && (g.ahead < patience || next == nil) {
+	if own := g.lines[Payer{Group: g.name}]; own != nil && own.isDue(now) && (g.ahead < patience || next == nil) {
 		return own
 	}
 	return next
@@ -162,9 +194,10 @@ func goesBefore(last uint64, l *line, otherLast uint64, other *line) bool {
 	return a.Namespace < b.Namespace || a.Namespace == b.Namespace && a.Identity < b.Identity
 }
 
-// taken notes that a line has its turn.
-func (g *group) taken(l *line, turn uint64) {
-	if g.last, l.last = turn, turn; l == g.lines[""] {
+// taken notes that the line of a payer has its turn.
+func (g *group) taken(payer Payer, turn uint64) {
+	g.last, g.tenants[payer.Tenant].last, g.lines[payer].last = turn, turn, turn
+	if payer.Tenant == "" && payer.Name == "" {
 		g.ahead++
 	} else {
 		g.ahead = 0

@@ -88,7 +88,7 @@ func (op *operator) payerLocked(namespace string, e extent) access.Payer {
 	if e > asUsed || namespace == allNamespaces || !used {
 		return access.Payer{Group: op.id}
 	}
-	return access.Payer{Group: op.id, Name: payer.String()}
+	return access.Payer{Group: op.id, Tenant: tenantOf(payer), Name: payer.Name}
 }
 
 // leave is called when the last owner in a namespace is gone: nothing more is asked

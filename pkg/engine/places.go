@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -20,8 +21,9 @@ const (
 	// has more objects.
 	ownerPlaces = plan.MaxElements
 	ownerUses   = plan.MaxObjects
-	// policyPlaces is how many namespaces all owners of a policy may use together. One that
-	// several use counts once.
+	// tenantPlaces is how many namespaces all owners in one namespace may use together, and
+	// policyPlaces is that of all owners of a policy. One that several use counts once.
+	tenantPlaces = 2000
 	policyPlaces = 5000
 	// crowdedRetry is when an owner looks again whether others have made room.
 	crowdedRetry = 30 * time.Second
@@ -46,8 +48,9 @@ type bound struct {
 	heaviest *types.NamespacedName
 }
 
-// bound applies the limits. What the owner uses already goes first. Where all owners of the
-// policy want too much, the one with the most that nobody else uses gives way.
+// bound applies the limits. What the owner uses already goes first. Where all owners of a
+// tenant, or of the policy, want too much, the one with the most that nobody else uses gives
+// way.
 func (u *uses) bound(owner types.NamespacedName, next usesAt) bound {
 	delete(u.crowded, owner)
 	in, out := u.fitOwner(owner, next)
@@ -58,7 +61,8 @@ func (u *uses) bound(owner types.NamespacedName, next usesAt) bound {
 	if len(out) > 0 {
 		b.problem = limitProblem("the owner uses %d namespaces beside its own, counting each child there up to %d; the limit is %d: name fewer, or have several owners", len(in)+len(out), ownerUses, ownerPlaces)
 	}
-	u.fitPolicy(owner, in, &b)
+	in = u.fit(owner, in, u.tenantShare(tenantOf(owner)), &b)
+	u.fit(owner, in, u.policyShare(), &b)
 	return b
 }
 
@@ -86,50 +90,85 @@ func (u *uses) fitOwner(owner types.NamespacedName, next usesAt) (in, out []stri
 	return in, out
 }
 
-// fitPolicy leaves out what would be too much for the policy.
-func (u *uses) fitPolicy(owner types.NamespacedName, in []string, b *bound) {
-	others := len(u.named)
+// share is what several owners may use together.
+type share struct {
+	named map[string]int // how many of them name a place
+	limit int
+	// has reports whether an owner is one of them.
+	has  func(owner types.NamespacedName) bool
+	text string // of the problem, with the limit and how many this owner uses
+}
+
+// tenantOf says who an owner belongs to: all in one namespace are one tenant, and each owner
+// without a namespace is one.
+func tenantOf(owner types.NamespacedName) string {
+	return cmp.Or(owner.Namespace, "/"+owner.Name)
+}
+
+// tenantShare is what the owners of one tenant may use, so that they leave some to others.
+func (u *uses) tenantShare(of string) share {
+	return share{
+		named: u.tenants[of], limit: tenantPlaces, has: func(owner types.NamespacedName) bool { return tenantOf(owner) == of },
+		text: "the owners in this namespace use too many other namespaces; the limit is %d together: the owner with the most waits, which is this one with %d; name fewer",
+	}
+}
+
+func (u *uses) policyShare() share {
+	return share{
+		named: u.named, limit: policyPlaces, has: func(types.NamespacedName) bool { return true },
+		text: "the owners of the policy use too many namespaces beside their own; the limit is %d together: the owner with the most waits, which is this one with %d; have several policies, or fewer namespaces",
+	}
+}
+
+// fit leaves out what would be too much for a share, and returns the rest.
+func (u *uses) fit(owner types.NamespacedName, in []string, of share, b *bound) (rest []string) {
+	others := len(of.named)
 	for place := range u.owners[owner] {
-		if u.hasNamed(owner, place) && u.named[place] == 1 {
+		if u.hasNamed(owner, place) && of.named[place] == 1 {
 			others--
 		}
 	}
 	var mine []string // that nobody else uses
 	for _, place := range in {
-		if n := u.named[place]; n == 0 || n == 1 && u.hasNamed(owner, place) {
+		if n := of.named[place]; n == 0 || n == 1 && u.hasNamed(owner, place) {
 			mine = append(mine, place)
 		}
 	}
-	over := others + len(mine) - policyPlaces
+	over := others + len(mine) - of.limit
 	if over <= 0 {
-		return
+		return in
 	}
-	if heaviest, most := u.heaviest(owner); most > len(mine) {
+	if heaviest, most := u.heaviest(owner, of); most > len(mine) {
 		over -= min(over, most-len(mine))
 		u.crowded[heaviest] = true
 		b.heaviest = &heaviest
 	}
 	if over <= 0 {
-		return
+		return in
 	}
 	for _, place := range mine[max(0, len(mine)-over):] {
 		b.out[place] = true
 	}
 	if b.problem == nil {
-		b.problem = limitProblem("the owners of the policy use too many namespaces beside their own; the limit is %d together: the owner with the most waits, which is this one with %d; have several policies, or fewer namespaces", policyPlaces, len(mine))
+		b.problem = limitProblem(of.text, of.limit, len(mine))
 	}
+	return slices.DeleteFunc(in, func(place string) bool { return b.out[place] })
 }
 
-// heaviest returns the owner that uses the most places that nobody else does, but for one.
-func (u *uses) heaviest(but types.NamespacedName) (heaviest types.NamespacedName, most int) {
+// heaviest returns the owner of a share that uses the most places that nobody else does, but
+// for one.
+func (u *uses) heaviest(but types.NamespacedName, of share) (heaviest types.NamespacedName, most int) {
 	for owner, at := range u.owners {
+		if owner == but || !of.has(owner) {
+			continue
+		}
 		n := 0
 		for place := range at {
-			if u.named[place] == 1 && u.hasNamed(owner, place) {
+			if of.named[place] == 1 && u.hasNamed(owner, place) {
 				n++
 			}
 		}
-		if owner != but && (n > most || n == most && n > 0 && owner.String() < heaviest.String()) {
+		if n > most || n == most && n > 0 && owner.String() < heaviest.String() {
 			heaviest, most = owner, n
 		}
 	}

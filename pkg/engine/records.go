@@ -14,9 +14,11 @@ import (
 )
 
 // How many kinds that are not known are looked up because records name them: of one owner,
-// and of all owners of a policy. A record is as its owner's author wants it to be.
+// of all owners in one namespace, and of all owners of a policy. A record is as its owner's
+// author wants it to be.
 const (
 	ownerRecordKinds  = 16
+	tenantRecordKinds = 24
 	policyRecordKinds = 64
 )
 
@@ -94,20 +96,34 @@ func (r *recorded) roomLocked(owner types.NamespacedName) (gone []schema.GroupVe
 	if mine >= ownerRecordKinds {
 		return nil, false
 	}
-	all, most := 0, owner
-	for other, kinds := range r.searched {
-		if all += len(kinds); len(kinds) > len(r.searched[most]) {
-			most = other
-		}
-	}
-	switch {
-	case all < policyRecordKinds:
+	tenant := tenantOf(owner)
+	near, nearest := r.searchesLocked(func(other types.NamespacedName) bool { return tenantOf(other) == tenant }, owner)
+	all, most := r.searchesLocked(func(types.NamespacedName) bool { return true }, owner)
+	if near >= tenantRecordKinds {
+		most = nearest
+	} else if all < policyRecordKinds {
 		return nil, true
-	case len(r.searched[most]) <= mine+1:
+	}
+	if len(r.searched[most]) <= mine+1 {
 		return nil, false
 	}
 	last := slices.MaxFunc(slices.Collect(maps.Keys(r.searched[most])), compareKinds)
 	return r.dropLocked(most, last), true
+}
+
+// searchesLocked counts the searches of several owners, and says who of them has the most; at
+// equal numbers, owner. The caller holds mu.
+func (r *recorded) searchesLocked(has func(types.NamespacedName) bool, owner types.NamespacedName) (all int, most types.NamespacedName) {
+	most = owner
+	for other, kinds := range r.searched {
+		if !has(other) {
+			continue
+		}
+		if all += len(kinds); len(kinds) > len(r.searched[most]) {
+			most = other
+		}
+	}
+	return all, most
 }
 
 // dropLocked notes that an owner does not need a kind any more, and returns it if nobody

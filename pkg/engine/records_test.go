@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -90,7 +91,12 @@ func TestRecordedKindsAreBounded(t *testing.T) {
 	kindOf := func(owner string, i int) schema.GroupVersionKind {
 		return schema.GroupVersionKind{Group: fmt.Sprintf("g%d.example.com", i), Version: "v1", Kind: owner}
 	}
-	name := func(owner string) types.NamespacedName { return types.NamespacedName{Namespace: "n", Name: owner} }
+	name := func(owner string) types.NamespacedName {
+		if crowded, ok := strings.CutPrefix(owner, "Crowd"); ok {
+			return types.NamespacedName{Namespace: "crowd", Name: crowded}
+		}
+		return types.NamespacedName{Namespace: owner, Name: owner}
+	}
 	admitted := func(owner string, n int) (count int) {
 		for i := range n {
 			if _, problem := op.kindFor(name(owner), kindOf(owner, i)); problem.Reason != v1alpha1.ReasonLimitExceeded {
@@ -130,6 +136,19 @@ func TestRecordedKindsAreBounded(t *testing.T) {
 	for _, owner := range []string{"A", "B", "C", "D", "E", "Victim"} {
 		op.partAll(name(owner))
 	}
+	for i := range 100 {
+		admitted(fmt.Sprint("Crowd", i), 3)
+	}
+	if n := len(e.kinds.wanted); n != tenantRecordKinds {
+		t.Errorf("for the owners of one namespace %d kinds are looked up", n)
+	}
+	if n := admitted("Victim", 3); n != 3 {
+		t.Errorf("beside them the owner that names three has %d looked up", n)
+	}
+	for i := range 100 {
+		op.partAll(name(fmt.Sprint("Crowd", i)))
+	}
+	op.partAll(name("Victim"))
 	if e.kinds.anyWanted() || len(op.recorded.byOwner)+len(op.recorded.searched)+len(op.recorded.owners) > 0 {
 		t.Errorf("all are gone: %d kinds are looked up", len(e.kinds.wanted))
 	}

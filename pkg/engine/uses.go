@@ -53,6 +53,8 @@ type uses struct {
 	owners map[types.NamespacedName]usesAt
 	places map[string]map[use]int // by how many owners
 	named  map[string]int         // how many owners name a place that is not their own
+	// tenants is named, of each tenant by itself.
+	tenants map[string]map[string]int
 	// payers are on whose account a place is reviewed: of those who use it the owner that
 	// uses the fewest places. users are how many these are.
 	payers map[string]types.NamespacedName
@@ -63,7 +65,7 @@ type uses struct {
 
 func newUses() uses {
 	return uses{
-		owners: map[types.NamespacedName]usesAt{}, places: map[string]map[use]int{}, named: map[string]int{},
+		owners: map[types.NamespacedName]usesAt{}, places: map[string]map[use]int{}, named: map[string]int{}, tenants: map[string]map[string]int{},
 		payers: map[string]types.NamespacedName{}, users: map[string]int{}, crowded: map[types.NamespacedName]bool{},
 	}
 }
@@ -101,11 +103,19 @@ func (u *uses) set(owner types.NamespacedName, next usesAt) (changed []string) {
 
 // countPlaces adds to the numbers of owners that name and use places.
 func (u *uses) countPlaces(owner types.NamespacedName, at usesAt, more int) {
+	tenant := tenantOf(owner)
+	if u.tenants[tenant] == nil {
+		u.tenants[tenant] = map[string]int{}
+	}
 	for place, list := range at {
 		countPlace(u.users, place, more)
 		if isNamed(owner, place, list) {
 			countPlace(u.named, place, more)
+			countPlace(u.tenants[tenant], place, more)
 		}
+	}
+	if len(u.tenants[tenant]) == 0 {
+		delete(u.tenants, tenant)
 	}
 }
 
