@@ -147,6 +147,9 @@ func actionLog(ctx context.Context, action plan.Action) logr.Logger {
 
 // refused lets the next plan know that an action was refused.
 func (p *pass) refused(ctx context.Context, action plan.Action, a access.Access, problem plan.Problem) {
+	if problem.Reason == v1alpha1.ReasonKindMissing || problem.Reason == v1alpha1.ReasonNamespaceTerminating {
+		delete(p.state.conflicts, action.ObjectKey()) // it went with its kind or namespace
+	}
 	level := 1
 	if p.refuse(action.Key(), write(action), action.Namespace, a, problem) && ctx.Err() == nil {
 		level = 0

@@ -9,12 +9,14 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/apply"
 	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
 // childConflict is what is remembered of the writes of one child's object, so that Ambit and
@@ -142,7 +144,8 @@ func (p *pass) nameOf(action plan.Action) string {
 }
 
 // tellConflict says once, in the log and in an Event, who undoes the writes of a child. It asks
-// the API server, because the cache keeps only Ambit's own managers.
+// the API server, because the cache keeps only Ambit's own managers. Of an object in another
+// namespace than the owner's only the log names who writes it: see plan.Claimant.
 func (p *pass) tellConflict(ctx context.Context, c *childConflict, action plan.Action, objects dynamic.ResourceInterface) {
 	if c.told || ctx.Err() != nil {
 		return
@@ -159,9 +162,12 @@ func (p *pass) tellConflict(ctx context.Context, c *childConflict, action plan.A
 		case err != nil:
 			log = log.WithValues("unknown", err.Error())
 		case len(managers) > 0:
-			c.by, log = managers[0], log.WithValues("managers", managers)
+			log = log.WithValues("managers", managers)
+			if (plan.Claimant{Owner: p.ownerUID(), Namespace: p.ownerNamespace()}).MaySee(object) {
+				c.by = managers[0]
+			}
 		}
-		if c.by == p.manager {
+		if slices.Contains(managers[:min(1, len(managers))], p.manager) {
 			log = log.WithValues("hint", "it is another process with a policy of this name, admission, or a policy that reads what it writes; who removes fields leaves no trace")
 		}
 	}
@@ -186,6 +192,21 @@ func (p *pass) noteChildWrite(action plan.Action) {
 		p.state.conflicts[key] = &childConflict{}
 	}
 	p.state.conflicts[key].write(action, now)
+}
+
+// forgetGoneKinds drops what is remembered of children whose kind is not served: they went with
+// it, and nobody has undone anything.
+func (p *pass) forgetGoneKinds(children map[plan.At]plan.Input) {
+	if len(p.state.conflicts) == 0 {
+		return
+	}
+	gone := map[schema.GroupKind]bool{}
+	for at, in := range children {
+		if child := policy.FindChild(p.program.Children, at.Child); child != nil && in.Blocked != nil && in.Blocked.Reason == v1alpha1.ReasonKindMissing {
+			gone[child.GVK.GroupKind()] = true
+		}
+	}
+	maps.DeleteFunc(p.state.conflicts, func(key plan.ObjectKey, _ *childConflict) bool { return gone[key.Kind] })
 }
 
 // conflictProblems are those of children that are fought over: they hold between two writes as

@@ -177,3 +177,23 @@ func TestConflictNames(t *testing.T) {
 		t.Errorf("%d children are remembered", n)
 	}
 }
+
+// TestConflictEndsWithTheKind: children that went with their kind, or with their namespace, were
+// undone by nobody.
+func TestConflictEndsWithTheKind(t *testing.T) {
+	e := idle(t, clocktesting.NewFakeClock(time.Unix(1000, 0)), compiled(t, "a", "1", ""))
+	op := e.versions.get("ambit-system/a")
+	p := op.newPass(nil, newOwnerState(op.subscriber(types.NamespacedName{Name: "x"})), false)
+	child := op.program.Children[0]
+	create := plan.Action{Verb: plan.Create, GVK: child.GVK, Namespace: "n", Name: "x", Wanted: "w"}
+	at := plan.At{Child: child.ID, Namespace: "n"}
+	for reason, forgotten := range map[string]bool{
+		v1alpha1.ReasonKindMissing: true, v1alpha1.ReasonSyncing: false, v1alpha1.ReasonForbidden: false,
+	} {
+		p.noteChildWrite(create)
+		p.forgetGoneKinds(map[plan.At]plan.Input{at: {Blocked: &plan.Problem{Reason: reason}}})
+		if got := len(p.state.conflicts) == 0; got != forgotten {
+			t.Errorf("%s: forgotten is %t", reason, got)
+		}
+	}
+}

@@ -30,7 +30,7 @@ func (p *pass) snapshot() plan.Snapshot {
 	s := p.state.sources
 	r := reader{pass: p, inputs: make([]*plan.Input, len(s.needs))}
 	snap := plan.Snapshot{
-		Owner: p.owner, Problems: p.problems, Standing: slices.Concat(s.standing(), p.conflictProblems()), Settled: p.state.settled,
+		Owner: p.owner, Problems: p.problems, Settled: p.state.settled,
 		Namespaced: s.namespaced, Retire: p.retire, OtherStays: p.otherStays(), Claim: p.claim(),
 		Children: make(map[plan.At]plan.Input, len(s.children)),
 		Watches:  make(map[string]plan.Input, len(s.watches)),
@@ -43,6 +43,8 @@ func (p *pass) snapshot() plan.Snapshot {
 	}
 	p.addMet(snap.Children)
 	p.unsettle(snap.Children)
+	p.forgetGoneKinds(snap.Children)
+	snap.Standing = slices.Concat(s.standing(), p.conflictProblems())
 	return snap
 }
 

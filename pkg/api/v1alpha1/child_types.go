@@ -98,7 +98,9 @@ const (
 	ApplyCreate ApplyMode = "Create"
 	// ApplyRecreate deletes the object and makes it anew when the template changes, or
 	// somebody else changes a field that the template sets. What others set beside, and
-	// what the API server or admission makes of it, is no difference.
+	// what the API server or admission makes of it, is no difference. A field that
+	// admission takes away when the object is made is noticed once more after each
+	// start of Ambit: the object is then made anew once.
 	ApplyRecreate ApplyMode = "Recreate"
 )
 
