@@ -37,6 +37,17 @@ children:
       data: {size: "${string(owner.spec.size)}"}
 `
 
+// spreadPolicy makes a ConfigMap for each Beast in the namespace that it names.
+const spreadPolicy = `
+children:
+  - id: config
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "${owner.metadata.name}", namespace: "${owner.spec.?to.orValue(owner.metadata.namespace)}"}
+      data: {size: "${string(owner.spec.size)}"}
+`
+
 // recordGroup is a part of the record of an owner's children.
 type recordGroup struct {
 	Child      string   `json:"child"`
@@ -72,9 +83,11 @@ func hostileRecords(t *testing.T) map[string]string {
 }
 
 // recordProgram is recordPolicy for the Beasts that are labelled with it.
-func (h *hostileWorld) recordProgram() *policy.Program {
+func (h *hostileWorld) recordProgram() *policy.Program { return h.programOf(recordPolicy) }
+
+func (h *hostileWorld) programOf(text string) *policy.Program {
 	h.t.Helper()
-	program, err := h.beastPolicy("recorded", nil, fromYAML(h.t, recordPolicy).(map[string]any))
+	program, err := h.beastPolicy("recorded", nil, fromYAML(h.t, text).(map[string]any))
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -154,6 +167,62 @@ func TestHostileRecords(t *testing.T) {
 	h.unharmed(3)
 	h.dropRecorded(records)
 	h.unharmed(2)
+}
+
+// TestHostileRecordBelieved: a record is as large as Ambit itself may write it, and has 4000
+// objects in 1000 namespaces that are not there. The rights are in single namespaces, so each of
+// these is denied. While they are reviewed, another owner of the policy is served as soon as its
+// right is granted.
+func TestHostileRecordBelieved(t *testing.T) {
+	h := newHostileWorld(t, "hostile-believed")
+	configs := rightsTo("", "configmaps")
+	h.grantAs("configs", h.namespace, configs)
+	late := h.world.namespace()
+	h.attack(1, h.programOf(spreadPolicy))
+	h.beast("recorded", "first", map[string]any{"size": int64(1)})
+	h.ended(h.nobody)
+	streams, mark := h.watches(), h.control.Audit().Mark()
+
+	var objects []string
+	for i := range 4000 {
+		objects = append(objects, fmt.Sprintf("n%d/a%d/", i/4, i%4))
+	}
+	text, err := json.Marshal(map[string]any{"policy": "recorded", "claim": "aaaaaaaaaaaaaaaa", "groups": []recordGroup{
+		{Child: "config", APIVersion: "v1", Kind: "ConfigMap", Objects: objects},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.makeRecorded(map[string]string{"believed": string(text)})
+	h.eventually("the namespaces of the record are reviewed", func(context.Context) error {
+		if n := len(h.since(mark, func(r cluster.Request) bool { return r.Resource == "selfsubjectrulesreviews" })); n < 100 {
+			return fmt.Errorf("%d reviews", n)
+		}
+		return nil
+	})
+	h.beast("recorded", "victim", map[string]any{"size": int64(1), "to": late})
+	h.isBeast("victim", "False")
+	began := time.Now()
+	h.grantAs("configs", late, configs)
+	h.isBeast("victim", "True")
+	t.Logf("the grant took effect after %s", time.Since(began).Round(time.Millisecond))
+	h.isBeast("believed", "False")
+	if more := h.watches() - streams; more > recordStreams {
+		t.Errorf("%d more streams are open", more)
+	}
+	h.unharmed(3)
+}
+
+// isBeast waits until the condition Ready of a Beast has this status.
+func (h *hostileWorld) isBeast(name, ready string) {
+	h.t.Helper()
+	h.eventually(fmt.Sprintf("Beast %s is Ready=%s", name, ready), func(ctx context.Context) error {
+		found, err := h.fare(ctx)
+		if err == nil && found[name].ready != ready {
+			err = fmt.Errorf("it is %+v", found[name])
+		}
+		return err
+	})
 }
 
 // servesBeside returns nil if all Beasts of the policy are Ready but for those with hostile

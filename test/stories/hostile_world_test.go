@@ -22,7 +22,7 @@ import (
 // hostileUsers are the identities of these stories, and of that of all policies in
 // peace.
 func hostileUsers() []string {
-	return []string{"hostile", "hostile-records", "hostile-latency", "hostile-edits", "hostile-owners", "hostile-quarantine", quietPoliciesUser}
+	return []string{"hostile", "hostile-records", "hostile-believed", "hostile-latency", "hostile-edits", "hostile-owners", "hostile-quarantine", quietPoliciesUser}
 }
 
 var (

@@ -37,9 +37,9 @@ func TestOverlap(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "overlap")
 	rights := []rbacv1.PolicyRule{rightsTo("", "configmaps"), {APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}}}
-	home, there := w.namespace(rights...), w.namespace(rights...)
-	w.decided(home, true, rights...)
-	w.decided(there, true, rights...)
+	home, there := w.namespace(), w.namespace()
+	w.grantEverywhere("all", rights...) // where one review answers for all namespaces, Events are made as well
+	w.decided("", true, rights...)
 	l := w.launch(w.control.User(w.user), []string{home}, overlapping(t, "first", there), overlapping(t, "second", there))
 	maps := w.typed.CoreV1().ConfigMaps(home)
 	both := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "both", Labels: map[string]string{"first": "yes"}}}
