@@ -5,7 +5,9 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/ambit-dev/ambit/pkg/internal/status"
 	"github.com/ambit-dev/ambit/pkg/plan"
@@ -20,6 +22,10 @@ type ownerState struct {
 	subscriber ownerSubscriber
 	uid        types.UID // of the owner as of the last pass; set under mu of the operator
 	letGo      types.UID // of an owner that went when its mark was taken away: the cache may still show it
+	// newest is the resourceVersion that the owner had last, and olderSince since when a
+	// view shows an older one; zero: it does not. Both under mu of the operator.
+	newest     string
+	olderSince time.Time
 	fare       fare
 	sources    *sources
 	// wants are the places that the last plan wanted, beyond those that are known for
@@ -110,10 +116,11 @@ func (op *operator) subscriber(name types.NamespacedName) ownerSubscriber {
 	return ownerSubscriber{operator: op, name: name}
 }
 
-// state returns what is remembered of an owner, with that uid, that was read from a view;
-// made if there is nothing yet. False: the view was given up in between, and who did so did
+// state returns what is remembered of an owner that was read from a view; made if there is
+// nothing yet. False: the view was given up in between, and who did so did
 // not know of this owner.
-func (op *operator) state(name types.NamespacedName, uid types.UID, from watch.View) (*ownerState, bool) {
+func (op *operator) state(name types.NamespacedName, owner *unstructured.Unstructured, from watch.View) (*ownerState, bool) {
+	uid := owner.GetUID()
 	op.mu.Lock()
 	defer op.mu.Unlock()
 	state, ok := op.owners[name]
@@ -124,14 +131,42 @@ func (op *operator) state(name types.NamespacedName, uid types.UID, from watch.V
 		if state.uid != uid { // another owner of that name
 			state.status, state.contest, state.feedback, state.conflicts, state.other = settledStatus{}, contest{}, statusFeedback{}, nil, otherPolicy{}
 		}
-		state.uid = uid
+		state.uid, state.newest = uid, owner.GetResourceVersion()
 		return state, true
 	}
 	state = newOwnerState(op.subscriber(name))
-	state.uid = uid
+	state.uid, state.newest = uid, owner.GetResourceVersion()
 	op.owners[name] = state
 	op.busy[name.Namespace]++
 	return state, true
+}
+
+// olderGrace is how long an older view of an owner is waited for. It is long for a stream
+// that is behind, and short for a cluster whose resourceVersions began anew, which is what
+// one restored from a backup may do.
+const olderGrace = 10 * time.Second
+
+// waitForNewer returns how long to wait because a view shows an owner as it was before the
+// last pass: the streams have changed over, and the new one is behind the one before. What
+// was done since would be undone, and done again; its event is to come. 0: go on.
+func (op *operator) waitForNewer(name types.NamespacedName, owner *unstructured.Unstructured) time.Duration {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	state, ok := op.owners[name]
+	if !ok || owner == nil || state.uid != owner.GetUID() {
+		return 0
+	}
+	now := op.engine.now()
+	switch order, err := resourceversion.CompareResourceVersion(owner.GetResourceVersion(), state.newest); {
+	case err != nil || order >= 0:
+		state.olderSince = time.Time{}
+	case state.olderSince.IsZero():
+		state.olderSince = now
+		return olderGrace
+	case now.Before(state.olderSince.Add(olderGrace)):
+		return state.olderSince.Add(olderGrace).Sub(now)
+	}
+	return 0
 }
 
 func newOwnerState(subscriber ownerSubscriber) *ownerState {

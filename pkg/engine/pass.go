@@ -61,7 +61,7 @@ func (op *operator) reconcileOwner(ctx context.Context, key Key) (time.Duration,
 		}
 		return 0, nil
 	}
-	if wait := op.heldBack(name, owner); wait > 0 {
+	if wait := max(op.waitForNewer(name, owner), op.heldBack(name, owner)); wait > 0 {
 		return wait, nil
 	}
 	leave, wait := op.enterLane(name)
@@ -92,7 +92,7 @@ func (op *operator) workOn(ctx context.Context, name types.NamespacedName, owner
 		}
 		return wait, nil
 	}
-	state, ok := op.state(name, owner.GetUID(), from) // from here on, the owner is told of changes
+	state, ok := op.state(name, owner, from) // from here on, the owner is told of changes
 	if !ok {
 		return 0, nil
 	}

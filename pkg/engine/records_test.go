@@ -32,7 +32,7 @@ func TestKindsOfRecords(t *testing.T) {
 	}
 	// pass is a pass over an owner that has, or has not, one object of the kind in its record.
 	pass := func(name types.NamespacedName, records bool) {
-		state, _ := op.state(name, "uid", watch.View{})
+		state, _ := op.state(name, ownerOf("uid"), watch.View{})
 		state.sources = newSources()
 		l := &layout{operator: op, name: name, s: state.sources}
 		l.findKind(mine, true)

@@ -12,6 +12,46 @@ import (
 	"github.com/ambit-dev/ambit/pkg/watch"
 )
 
+// ownerOf is an owner of which only the uid is known.
+func ownerOf(uid types.UID) *unstructured.Unstructured {
+	owner := &unstructured.Unstructured{}
+	owner.SetUID(uid)
+	return owner
+}
+
+// TestOlderView: a view that shows an owner as it was before the last pass is waited for,
+// but not for ever: the resourceVersions may have begun anew.
+func TestOlderView(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
+	op := idle(t, clock, compiled(t, "a", "1", "")).versions.get("ambit-system/a")
+	name := types.NamespacedName{Namespace: "home", Name: "x"}
+	at := func(version string) *unstructured.Unstructured {
+		owner := ownerOf("uid")
+		owner.SetResourceVersion(version)
+		return owner
+	}
+	wait := func(want time.Duration, owner *unstructured.Unstructured) {
+		t.Helper()
+		if wait := op.waitForNewer(name, owner); wait != want {
+			t.Errorf("at %s: waits for %s, not %s", owner.GetResourceVersion(), wait, want)
+		}
+	}
+	op.state(name, at("1000"), watch.View{})
+	wait(0, at("1000"))
+	wait(0, at("1001"))
+	wait(olderGrace, at("999"))
+	clock.Step(olderGrace - time.Second)
+	wait(time.Second, at("999"))
+	wait(0, at("1000"))
+	wait(olderGrace, at("999"))
+	clock.Step(olderGrace)
+	wait(0, at("999"))
+	wait(0, at("not a number"))
+	another := at("1")
+	another.SetUID("another")
+	wait(0, another)
+}
+
 // TestNamespacesThatCameAndWent: of namespaces that are watched together nothing stays when
 // their last owner has gone; that one which is watched by itself had owners is remembered.
 func TestNamespacesThatCameAndWent(t *testing.T) {
@@ -24,7 +64,7 @@ func TestNamespacesThatCameAndWent(t *testing.T) {
 		owner.SetName(name.Name)
 		event := watch.Event{Key: watch.Key{Namespace: stream}, Type: watch.Added, Object: owner}
 		op.Changed(event)
-		if _, ok := op.state(name, "uid", watch.View{}); !ok {
+		if _, ok := op.state(name, ownerOf("uid"), watch.View{}); !ok {
 			t.Fatal("the owner has no state")
 		}
 		if key := (watch.Key{Namespace: namespace}); !op.isUnswept(key) || op.isUnswept(key) {

@@ -16,7 +16,7 @@ import (
 func TestKindIsAnotherNow(t *testing.T) {
 	op := askOperator(t)
 	name := types.NamespacedName{Namespace: "home", Name: "x"}
-	state, _ := op.state(name, "uid", watch.View{})
+	state, _ := op.state(name, ownerOf("uid"), watch.View{})
 	home, _ := op.answer("home")
 	p := op.newPass(nil, state, false)
 	state.sources = newSources()

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"sigs.k8s.io/yaml"
@@ -39,6 +41,53 @@ var memcacheds = schema.GroupVersionResource{Group: "cache.example.com", Version
 func TestAmbit(t *testing.T) {
 	t.Run("RBACObjectsWatchable", func(t *testing.T) { synctest.Test(t, func(t *testing.T) { newStage(t, true).play() }) })
 	t.Run("Blind", func(t *testing.T) { synctest.Test(t, func(t *testing.T) { newStage(t, false).play() }) })
+}
+
+// TestOlderView: the streams of owners change over while one is resized, and the new
+// stream is behind: what was done is not undone.
+func TestOlderView(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &counts{all: map[string]int{}}
+		s := newStageWith(t, false, c, &behind{counts: c})
+		s.delete("clusterrolebindings", "", "owners")
+		s.create("clusterroles", "", "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: namespaces}, rules: [{apiGroups: [''], resources: [namespaces], verbs: [list, watch]}]}")
+		s.bind("clusterrolebindings", "ClusterRoleBinding", "", "namespaces")
+		s.bind("rolebindings", "RoleBinding", "one", "owners")
+		s.run()
+		s.owner("one", 2)
+		s.ready("one", 2)
+		writes := c.of("create deployments one") + c.of("patch deployments one")
+		s.bind("clusterrolebindings", "ClusterRoleBinding", "", "owners")
+		s.until("the stream of all owners is opened", func() bool { return slices.ContainsFunc(s.server.Watches(), isOfAllOwners) })
+		s.resize("one", 4)
+		s.until("the streams have changed over", func() bool {
+			return !slices.ContainsFunc(s.server.Watches(), func(r sim.Request) bool { return r.Resource == memcacheds && r.Namespace == "one" })
+		})
+		time.Sleep(time.Minute)
+		s.ready("one", 4)
+		if now := c.of("create deployments one") + c.of("patch deployments one"); now != writes+1 {
+			s.Errorf("%d writes of the Deployment for one change", now-writes)
+		}
+		s.stop()
+	})
+}
+
+// behind holds up the end of the first list of all owners, and longer what comes after it;
+// but only in the first stream: they are opened anew every few seconds.
+type behind struct {
+	*counts
+	opened atomic.Bool
+}
+
+func isOfAllOwners(r sim.Request) bool { return r.Resource == memcacheds && r.Namespace == "" }
+
+// Stream implements sim.Faults.
+func (b *behind) Stream(r sim.Request) sim.Stream {
+	if !isOfAllOwners(r) || b.opened.Swap(true) {
+		return nil
+	}
+	lags := map[apiwatch.EventType]time.Duration{apiwatch.Bookmark: 2 * time.Second, apiwatch.Modified: 5 * time.Second}
+	return func(event apiwatch.EventType, _ uint64) sim.Delivery { return sim.Delivery{Lag: lags[event]} }
 }
 
 // stage is a simulated cluster with Ambit on it.
@@ -86,7 +135,12 @@ func (c *counts) of(prefix string) (found int) {
 
 func newStage(t *testing.T, triggers bool) *stage {
 	c := &counts{all: map[string]int{}}
-	s := &stage{T: t, counts: c, blind: !triggers, server: sim.New(sim.Options{Seed: 7, AuthorizerLag: 10 * time.Millisecond, Faults: c})}
+	return newStageWith(t, triggers, c, c)
+}
+
+// newStageWith has faults that may do more than to count.
+func newStageWith(t *testing.T, triggers bool, c *counts, faults sim.Faults) *stage {
+	s := &stage{T: t, counts: c, blind: !triggers, server: sim.New(sim.Options{Seed: 7, AuthorizerLag: 10 * time.Millisecond, Faults: faults})}
 	s.admin = s.server.As(sim.Admin).Dynamic()
 	s.create("crds", "", read(t, "../../examples/memcached/crd.yaml"))
 	for _, name := range []string{"one", "two", "denied"} {
@@ -127,7 +181,12 @@ func (s *stage) create(resource, namespace, text string) {
 
 func (s *stage) grantEverywhere(name, rules string) {
 	s.create("clusterroles", "", fmt.Sprintf("{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: %s}, rules: %s}", name, rules))
-	s.create("clusterrolebindings", "", fmt.Sprintf("{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: %s}, roleRef: {kind: ClusterRole, name: %s}, subjects: [{kind: User, name: %s}]}", name, name, ambitUser))
+	s.bind("clusterrolebindings", "ClusterRoleBinding", "", name)
+}
+
+// bind gives Ambit a ClusterRole, everywhere or in one namespace.
+func (s *stage) bind(resource, kind, namespace, role string) {
+	s.create(resource, namespace, fmt.Sprintf("{apiVersion: rbac.authorization.k8s.io/v1, kind: %s, metadata: {name: %s}, roleRef: {kind: ClusterRole, name: %s}, subjects: [{kind: User, name: %s}]}", kind, role, role, ambitUser))
 }
 
 func (s *stage) grant(namespace string) {
