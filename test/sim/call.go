@@ -46,6 +46,8 @@ func (s *Server) handle(r Request, work func(*call) error) error {
 	if err := c.find(); err != nil {
 		return err
 	}
+	s.handled.Request = r
+	defer func() { s.handled = Change{} }()
 	return work(c)
 }
 

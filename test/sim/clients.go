@@ -19,6 +19,7 @@ type Client struct {
 	user   string
 	// impersonated is empty, or who the user acts as.
 	impersonated string
+	process      string
 	// agent is the field manager of requests that name none.
 	agent string
 }
@@ -38,12 +39,19 @@ func (c *Client) Impersonate(user string) *Client {
 	return &other
 }
 
+// Named returns a client of one process: its requests say so.
+func (c *Client) Named(process string) *Client {
+	other := *c
+	other.process = process
+	return &other
+}
+
 // Dynamic returns the client of whole objects.
 func (c *Client) Dynamic() dynamic.Interface { return dynamicClient{c} }
 
 // request is a request of the client.
 func (c *Client) request(verb string, resource schema.GroupVersionResource, namespace, name string, subresources ...string) Request {
-	r := Request{User: c.user, Impersonated: c.impersonated, Verb: verb, Resource: resource, Namespace: namespace, Name: name}
+	r := Request{User: c.user, Impersonated: c.impersonated, Process: c.process, Verb: verb, Resource: resource, Namespace: namespace, Name: name}
 	if len(subresources) > 0 {
 		r.Subresource = subresources[0]
 	}

@@ -14,6 +14,7 @@ import (
 
 // delete handles a DELETE of one object.
 func (c *call) delete(name string, o metav1.DeleteOptions) error {
+	c.handled.Preconditions = o.Preconditions
 	live := c.live(name)
 	if c.served.gvk.Kind == "Namespace" && isImmortal(name) {
 		return apierrors.NewForbidden(c.gr(), name, fmt.Errorf("this namespace may not be deleted"))

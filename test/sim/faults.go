@@ -12,6 +12,8 @@ import (
 type Request struct {
 	// User is who asks; if Impersonated is not empty, for the rights of that user.
 	User, Impersonated string
+	// Process tells apart those that ask as one user; see Client.Named.
+	Process string
 	// Verb is as in RBAC: get, list, watch, create, update, patch, delete,
 	// deletecollection; "discover" for what a mapper asks.
 	Verb string

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -28,6 +29,20 @@ type Options struct {
 	WatchBuffer int
 	// Faults may refuse requests, lose answers and disturb watches. Nil means none.
 	Faults Faults
+	// Observer is told of each change, in order, with a lock of the server held: it must
+	// not call the server. Nil: nobody is.
+	Observer func(Change)
+}
+
+// Change is what the server has stored.
+type Change struct {
+	// Request is the one that led to it. Without a user: the controllers.
+	Request Request
+	// Old and New are the object before and after, nil if it was or is not there. They are
+	// shared: do not change them.
+	Old, New *unstructured.Unstructured
+	// Preconditions are those of a delete; nil: it had none.
+	Preconditions *metav1.Preconditions
 }
 
 const (
@@ -52,6 +67,7 @@ type Server struct {
 	random     *rand.Rand
 	pages      map[string]page // what is left of lists, by continue token
 	actors     map[string]bool // users who have acted as somebody else
+	handled    Change          // of the request under way, without objects
 }
 
 // New makes a server with the built-in resources, the namespaces "default" and

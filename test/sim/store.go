@@ -34,6 +34,11 @@ func (s *Server) commitLocked(r *resource, old, new *unstructured.Unstructured) 
 		w.sendLocked(c)
 	}
 	s.followLocked(r, c)
+	if s.options.Observer != nil {
+		seen := s.handled
+		seen.Old, seen.New = old, new
+		s.options.Observer(seen)
+	}
 	s.wake()
 	if new == nil {
 		return c.old

@@ -1,0 +1,22 @@
+package sim
+
+import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+// Objects returns all objects, in a stable order. They are shared: do not change them.
+func (s *Server) Objects() (all []*unstructured.Unstructured) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.sortedResourcesLocked() {
+		for _, key := range r.sortedKeys("") {
+			all = append(all, r.objects[key])
+		}
+	}
+	return all
+}
+
+// Allows reports whether the authorizer, as far as it has seen, permits a request.
+func (s *Server) Allows(r Request) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.permitLocked(r) == nil
+}

@@ -1,0 +1,196 @@
+package faultplan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/test/sim"
+)
+
+// The cluster of a scenario before a plan, and what is known of it.
+
+// bindingHere is the RoleBinding of Ambit in a namespace, and rolesHere its ClusterRole.
+const (
+	bindingHere = "ambit-here"
+	everywhere  = "ambit-everywhere"
+	triggers    = "ambit-triggers"
+)
+
+var triggerRules = `[{apiGroups: [rbac.authorization.k8s.io], resources: [roles, rolebindings, clusterroles, clusterrolebindings], verbs: [list, watch]}]`
+
+func bindingIn(namespace string) *unstructured.Unstructured {
+	return object(`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: %s, namespace: %s}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %s}, subjects: [%s]}`,
+		bindingHere, namespace, bindingHere, subject)
+}
+
+func bindingEverywhere(name string) *unstructured.Unstructured {
+	return object(`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: %s}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %s}, subjects: [%s]}`,
+		name, name, subject)
+}
+
+const subject = `{kind: ServiceAccount, name: ambit, namespace: ambit-system}`
+
+func clusterRole(name string, rules any) *unstructured.Unstructured {
+	text, err := yaml.Marshal(rules)
+	if err != nil {
+		panic(fmt.Sprintf("rules of package faultplan: %v", err))
+	}
+	role := object(`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: %s}}`, name)
+	var list []any
+	if err := yaml.Unmarshal(text, &list); err != nil {
+		panic(fmt.Sprintf("rules of package faultplan: %v", err))
+	}
+	role.Object["rules"] = list
+	return role
+}
+
+// cluster makes a server as it is before a plan.
+func (s *Scenario) cluster(blind bool, o sim.Options) *sim.Server {
+	server := sim.New(o)
+	if err := s.fill(server, blind); err != nil {
+		panic(fmt.Sprintf("the cluster of scenario %s: %v", s.Name, err)) // a mistake in a scenario
+	}
+	return server
+}
+
+func (s *Scenario) fill(server *sim.Server, blind bool) error {
+	objects := slices.Clone(s.Objects)
+	objects = append(objects, clusterRole(everywhere, s.Everywhere), bindingEverywhere(everywhere), clusterRole(bindingHere, s.Here))
+	if !blind {
+		var rules []any
+		if err := yaml.Unmarshal([]byte(triggerRules), &rules); err != nil {
+			return err
+		}
+		objects = append(objects, clusterRole(triggers, rules), bindingEverywhere(triggers))
+	}
+	for _, namespace := range s.Namespaces {
+		if !slices.ContainsFunc(s.Objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "Namespace" && o.GetName() == namespace }) {
+			objects = slices.Insert(objects, 0, object(`{apiVersion: v1, kind: Namespace, metadata: {name: %s}}`, namespace))
+		}
+		objects = append(objects, bindingIn(namespace))
+	}
+	admin := server.As(sim.Admin)
+	for _, obj := range objects {
+		resource, err := resourceOf(admin, obj)
+		if err != nil {
+			return err
+		}
+		if _, err := admin.Dynamic().Resource(resource).Namespace(obj.GetNamespace()).Create(context.Background(), obj, metav1.CreateOptions{FieldManager: "user"}); err != nil {
+			return fmt.Errorf("creating %s: %w", keyOf(obj), err)
+		}
+	}
+	return nil
+}
+
+func resourceOf(admin *sim.Client, obj *unstructured.Unstructured) (schema.GroupVersionResource, error) {
+	mappings, err := admin.Served(context.Background(), obj.GroupVersionKind().GroupKind())
+	if err != nil {
+		return schema.GroupVersionResource{}, fmt.Errorf("finding the resource of %s: %w", keyOf(obj), err)
+	}
+	if len(mappings) == 0 {
+		return schema.GroupVersionResource{}, fmt.Errorf("%s is not served", keyOf(obj))
+	}
+	return mappings[0].Resource, nil
+}
+
+// watched are the resources that Ambit watches in the namespaces of a scenario.
+func (s *Scenario) watched() (resources []string) {
+	for _, rule := range s.Here {
+		if slices.Contains(rule.Verbs, "watch") {
+			resources = append(resources, rule.Resources...)
+		}
+	}
+	slices.Sort(resources)
+	return slices.Compact(resources)
+}
+
+// child is one that Ambit made.
+type child struct {
+	resource        schema.GroupVersionResource
+	namespace, name string
+}
+
+// someChild is the i-th of the objects that Ambit made, counted round; nil: there is none.
+func (w *World) someChild(i int) *child {
+	var all []*unstructured.Unstructured
+	for _, obj := range w.server.Objects() {
+		if w.judge.isMade(obj.GetUID()) {
+			all = append(all, obj)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	obj := all[i%len(all)]
+	resource, err := resourceOf(w.server.As(sim.Admin), obj)
+	if err != nil {
+		w.problem("%v", err)
+		return nil
+	}
+	return &child{resource: resource, namespace: obj.GetNamespace(), name: obj.GetName()}
+}
+
+// mayAct says whether Ambit has its rights in a namespace; "" is none.
+func (w *World) mayAct(namespace string) bool {
+	return namespace == "" || w.read(roleBindings, namespace, bindingHere) != nil
+}
+
+// isFrozen says whether an object is Ambit's and where it may do nothing.
+func (w *World) isFrozen(key string) bool {
+	w.judge.mu.Lock()
+	namespace, made := w.judge.madeAt[key]
+	w.judge.mu.Unlock()
+	return made && !w.mayAct(namespace)
+}
+
+// mayBeOpen says whether a stream may be open while there are no owners: those of owners,
+// of namespaces and of rights.
+func (w *World) mayBeOpen(r sim.Request) bool {
+	return r.Resource.Resource == w.plan.Scenario.Owners.Resource || r.Resource.Resource == "namespaces" || strings.HasPrefix(r.Resource.Group, "rbac.")
+}
+
+// begin notes what is there, none of which Ambit is to touch, but for owners.
+func (j *judge) begin(server *sim.Server) {
+	all := map[string]string{}
+	for _, obj := range server.Objects() {
+		if obj.GetLabels()["bystander"] != "" {
+			all[keyOf(obj)] = textOf(obj)
+		}
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.foreign, j.began = all, true
+}
+
+// compareForeign: bystanders are as they were, but for those that users deleted.
+func (j *judge) compareForeign(w *World) {
+	now := texts(w.server)
+	for key, before := range j.foreign {
+		if is, there := now[key]; there && is != before {
+			j.violated("foreign objects are not touched", "%s is now:\n%s", key, is)
+		}
+	}
+}
+
+// stays says whether an object is left behind on purpose.
+func (j *judge) stays(*unstructured.Unstructured) bool { return false }
+
+// isThereLocked says whether the object of an entry is there, made by Ambit for an owner.
+func (j *judge) isThereLocked(e plan.Entry) bool {
+	return e.UID != "" && !e.Merged && !e.Orphan && j.made[e.UID] && j.alive[e.UID]
+}
+
+// asked is how many lists and gets of Ambit there were.
+func (w *World) asked() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.reads
+}

@@ -1,0 +1,124 @@
+package faultplan
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/test/sim"
+)
+
+// inputs are what others than Ambit and the controllers made, as it is at rest: what the
+// result of a plan depends on.
+type inputs struct {
+	scenario *Scenario
+	policy   int // the version of the policy
+	objects  map[string]*unstructured.Unstructured
+}
+
+// inputsOf takes everything that Ambit did not make.
+func inputsOf(w *World) *inputs {
+	in := &inputs{scenario: w.plan.Scenario, policy: slices.Index(w.plan.Scenario.Versions, w.programs[0]), objects: map[string]*unstructured.Unstructured{}}
+	for _, obj := range w.server.Objects() {
+		if !w.judge.isMade(obj.GetUID()) {
+			in.objects[keyOf(obj)] = asWritten(obj, in.scenario)
+		}
+	}
+	return in
+}
+
+// asWritten is an object without what Ambit and the server added.
+func asWritten(obj *unstructured.Unstructured, s *Scenario) *unstructured.Unstructured {
+	out := obj.DeepCopy()
+	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"} {
+		unstructured.RemoveNestedField(out.Object, "metadata", field)
+	}
+	labels, annotations := out.GetLabels(), out.GetAnnotations()
+	maps.DeleteFunc(labels, func(key, _ string) bool { return v1alpha1.IsReservedKey(key) })
+	maps.DeleteFunc(annotations, func(key, _ string) bool { return v1alpha1.IsReservedKey(key) })
+	out.SetLabels(labels)
+	out.SetAnnotations(annotations)
+	out.SetFinalizers(slices.DeleteFunc(out.GetFinalizers(), v1alpha1.IsReservedKey))
+	if isOwner(out, s) {
+		delete(out.Object, "status")
+	}
+	return out
+}
+
+// isOwner says whether an object is of the kind of owners.
+func isOwner(obj *unstructured.Unstructured, s *Scenario) bool {
+	return obj.GroupVersionKind() == s.Versions[0].Owner.GVK
+}
+
+// key is equal for equal inputs.
+func (in *inputs) key() string {
+	var b strings.Builder
+	fmt.Fprintln(&b, in.scenario.Name, in.policy)
+	for _, key := range slices.Sorted(maps.Keys(in.objects)) {
+		fmt.Fprintln(&b, textOf(in.objects[key]))
+	}
+	return b.String()
+}
+
+// create makes a prepared cluster the one that the inputs are of.
+func (in *inputs) create(server *sim.Server) error {
+	admin, ctx := server.As(sim.Admin), context.Background()
+	there := map[string]bool{}
+	for _, obj := range server.Objects() {
+		want, ok := in.objects[keyOf(obj)]
+		if ok && textOf(want) == textOf(obj) {
+			there[keyOf(obj)] = true
+			continue
+		}
+		resource, err := resourceOf(admin, obj)
+		if err != nil {
+			return err
+		}
+		if err := admin.Dynamic().Resource(resource).Namespace(obj.GetNamespace()).Delete(ctx, obj.GetName(), metav1.DeleteOptions{}); err != nil {
+			return fmt.Errorf("deleting %s: %w", keyOf(obj), err)
+		}
+	}
+	server.Collect()
+	for _, key := range in.order() {
+		obj := in.objects[key]
+		if there[key] {
+			continue
+		}
+		resource, err := resourceOf(admin, obj)
+		if err != nil {
+			return err
+		}
+		client := admin.Dynamic().Resource(resource).Namespace(obj.GetNamespace())
+		made, err := client.Create(ctx, obj.DeepCopy(), metav1.CreateOptions{FieldManager: "user"})
+		if err != nil {
+			return fmt.Errorf("creating %s: %w", key, err)
+		}
+		if status, ok := obj.Object["status"]; ok {
+			made.Object["status"] = status
+			if _, err := client.UpdateStatus(ctx, made, updateOptions); err != nil && !apierrors.IsNotFound(err) {
+				return fmt.Errorf("writing the status of %s: %w", key, err)
+			}
+		}
+	}
+	return nil
+}
+
+// order has namespaces and definitions before what is in them or of them.
+func (in *inputs) order() []string {
+	first := func(key string) int {
+		return slices.IndexFunc([]string{"CustomResourceDefinition ", "Namespace ", ""}, func(kind string) bool { return strings.HasPrefix(key, kind) })
+	}
+	return slices.SortedFunc(maps.Keys(in.objects), func(a, b string) int {
+		if d := first(a) - first(b); d != 0 {
+			return d
+		}
+		return strings.Compare(a, b)
+	})
+}

@@ -1,0 +1,95 @@
+package faultplan
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+
+	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/engine"
+	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/watch"
+	"github.com/ambit-dev/ambit/test/sim"
+)
+
+// User is who Ambit is.
+const User = "system:serviceaccount:ambit-system:ambit"
+
+// process is Ambit as package manager puts it together, but for its servers and its
+// election of a leader.
+type process struct {
+	name   string
+	engine *engine.Engine
+	finish func() // ends the engine, then what it stands on, and waits
+}
+
+// startProcess makes and starts one.
+func startProcess(server *sim.Server, name string, programs []*policy.Program, seed uint64) (*process, error) {
+	as := func(identity string) *sim.Client {
+		c := server.As(User).Named(name)
+		if identity != "" {
+			c = c.Impersonate(identity)
+		}
+		return c
+	}
+	streams := watch.New(watch.Options{
+		Clients: func(id string) (dynamic.Interface, metadata.Interface, error) {
+			return as(id).Dynamic(), as(id).Metadata(), nil
+		},
+		Retry: watch.Exponential(4*time.Second, 30*time.Second),
+	})
+	reviewer := access.New(access.Options{Reviews: func(id string) (access.Reviews, error) { return as(id).Reviews(), nil }})
+	e, err := engine.New(engine.Options{
+		Programs: programs, Streams: streams, Access: reviewer, Identity: User,
+		Clients: func(id string) (dynamic.Interface, error) { return as(id).Dynamic(), nil },
+		Served:  servedBy(as("").Served),
+		Random:  randomTexts(seed),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making the engine: %w", err)
+	}
+	p := &process{name: name, engine: e}
+	ctx, cancel := context.WithCancel(context.Background())
+	usedCtx, end := context.WithCancel(context.Background())
+	var used, working sync.WaitGroup
+	used.Go(func() { _ = streams.Start(usedCtx) })
+	used.Go(func() { _ = reviewer.Start(usedCtx) })
+	working.Go(func() { _ = e.Start(ctx) })
+	p.finish = func() {
+		cancel()
+		working.Wait()
+		end()
+		used.Wait()
+	}
+	return p, nil
+}
+
+// randomTexts is for engine.Options.Random.
+func randomTexts(seed uint64) func() string {
+	var mu sync.Mutex
+	source := rand.New(rand.NewPCG(seed, 3))
+	return func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return fmt.Sprintf("%016x%016x", source.Uint64(), source.Uint64())
+	}
+}
+
+// servedBy asks about one kind after the other.
+func servedBy(find func(context.Context, schema.GroupKind) ([]*meta.RESTMapping, error)) func(context.Context, []schema.GroupKind) (map[schema.GroupKind]engine.ServedKind, error) {
+	return func(ctx context.Context, kinds []schema.GroupKind) (map[schema.GroupKind]engine.ServedKind, error) {
+		answer := make(map[schema.GroupKind]engine.ServedKind, len(kinds))
+		for _, kind := range kinds {
+			mappings, err := find(ctx, kind)
+			answer[kind] = engine.ServedKind{Mappings: mappings, Err: err}
+		}
+		return answer, nil
+	}
+}

@@ -1,0 +1,196 @@
+package faultplan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ambit-dev/ambit/test/sim"
+)
+
+// Violation is a promise that did not hold.
+type Violation struct {
+	// Invariant is its name.
+	Invariant string
+	// Text says what was seen.
+	Text string
+}
+
+// String is one line.
+func (v Violation) String() string { return v.Invariant + ": " + v.Text }
+
+const (
+	// idle is how long nothing is written until everything is taken to be at rest: longer
+	// than any retry of Ambit's, which are a minute and a fifth of it at most.
+	idle = 75 * time.Second
+	// patience is how long it may take until everything is at rest.
+	patience = 20 * time.Minute
+	// stepPatience is how long a step waits for requests that do not come.
+	stepPatience = 20 * time.Second
+	// watching is how long it is looked on while nothing happens.
+	watching = 3 * time.Minute
+)
+
+// Run carries a plan out and returns what did not hold. It must run in a bubble of
+// testing/synctest, which fails if a goroutine is left.
+func Run(p *Plan) []Violation {
+	w := newWorld(p)
+	ctx, cancel := context.WithCancel(context.Background())
+	var controllers sync.WaitGroup
+	controllers.Go(func() { w.server.Run(ctx) })
+	w.start()
+	for _, s := range p.Steps {
+		w.take(s)
+	}
+	w.pending.Wait()
+	w.heal()
+	if w.processes() == 0 {
+		w.start()
+	}
+	w.rest("the plan")
+	w.judge.atRest(w)
+	if w.grantAll() {
+		w.rest("the grant of all rights")
+		w.judge.atRest(w)
+	}
+	if p.Cleanup {
+		w.cleanUp()
+	}
+	for w.processes() > 0 {
+		w.end(false)
+	}
+	w.ended.Wait()
+	w.judge.atEnd(w)
+	cancel()
+	controllers.Wait()
+	return append(w.judge.found(), w.mistakes()...)
+}
+
+// take carries out one step.
+func (w *World) take(s Step) {
+	if s.Requests == 0 {
+		time.Sleep(s.Time)
+		s.Do(w)
+		return
+	}
+	due := &dueStep{left: s.Requests, do: s.Do, done: make(chan struct{})}
+	w.mu.Lock()
+	w.due = due
+	w.mu.Unlock()
+	select {
+	case <-due.done:
+		return
+	case <-time.After(stepPatience):
+	}
+	w.mu.Lock()
+	mine := w.due == due
+	w.due = nil
+	w.mu.Unlock()
+	if !mine { // it is being done
+		<-due.done
+		return
+	}
+	s.Do(w)
+}
+
+// rest waits until nothing is written any more.
+func (w *World) rest(what string) {
+	began := time.Now()
+	for last := w.server.ResourceVersion(); ; {
+		time.Sleep(idle)
+		now := w.server.ResourceVersion()
+		if now == last {
+			return
+		}
+		last = now
+		if time.Since(began) > patience {
+			w.judge.violated("rest", "%s after %s there are still writes: %s", what, patience, w.judge.lastWrites())
+			return
+		}
+	}
+}
+
+// grantAll gives Ambit its rights back, and says whether one was missing.
+func (w *World) grantAll() (some bool) {
+	for _, namespace := range w.plan.Scenario.Namespaces {
+		if !w.mayAct(namespace) {
+			some = true
+			w.create(roleBindings, bindingIn(namespace))
+		}
+	}
+	return some
+}
+
+// cleanUp deletes all owners.
+func (w *World) cleanUp() {
+	for _, owner := range w.list(w.plan.Scenario.Owners) {
+		if !w.judge.isMade(owner.GetUID()) {
+			w.delete(w.plan.Scenario.Owners, owner.GetNamespace(), owner.GetName())
+		}
+	}
+	w.rest("the deletion of owners")
+	w.judge.atCleanup(w)
+}
+
+// mistakes are those of this package.
+func (w *World) mistakes() (found []Violation) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, text := range w.problems {
+		found = append(found, Violation{Invariant: "the plan itself", Text: text})
+	}
+	return found
+}
+
+// reference is what is there when Ambit, undisturbed, works on what others made. Equal
+// inputs have the same one: it is made once for them.
+type references struct {
+	mu    sync.Mutex
+	known map[string]map[string]string
+}
+
+// of returns the reference of a world at rest.
+func (r *references) of(w *World) (map[string]string, error) {
+	inputs := inputsOf(w)
+	key := inputs.key()
+	r.mu.Lock()
+	found, ok := r.known[key]
+	r.mu.Unlock()
+	if ok {
+		return found, nil
+	}
+	found, err := inputs.play(w)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.known == nil {
+		r.known = map[string]map[string]string{}
+	}
+	r.known[key] = found
+	return found, nil
+}
+
+// play has Ambit work on the inputs alone.
+func (in *inputs) play(w *World) (map[string]string, error) {
+	server := w.plan.Scenario.cluster(w.plan.Blind, sim.Options{Seed: w.plan.Seed, AuthorizerLag: 10 * time.Millisecond})
+	if err := in.create(server); err != nil {
+		return nil, fmt.Errorf("making the reference: %w", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var controllers sync.WaitGroup
+	controllers.Go(func() { server.Run(ctx) })
+	defer controllers.Wait()
+	defer cancel()
+	p, err := startProcess(server, "reference", slices.Clone(w.programs), w.plan.Seed)
+	if err != nil {
+		return nil, err
+	}
+	calm := &World{plan: w.plan, server: server, judge: newJudge(w.plan.Scenario)}
+	calm.rest("the reference")
+	p.finish()
+	return texts(server), nil
+}

@@ -1,0 +1,151 @@
+package faultplan
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"github.com/ambit-dev/ambit/pkg/policy"
+)
+
+// Scenario is a policy with the cluster that it works in. It is immutable, and made once
+// for many plans.
+type Scenario struct {
+	// Name is that of the policy.
+	Name string
+	// Versions are the texts of the policy; a plan begins with the first, and may go to
+	// another.
+	Versions []*policy.Program
+	// Owners is the resource of the owners.
+	Owners schema.GroupVersionResource
+	// ClusterScoped: owners are in no namespace.
+	ClusterScoped bool
+	// Namespaces are where owners and children live.
+	Namespaces []string
+	// Objects are there before the plan: definitions, labels of namespaces, bystanders.
+	Objects []*unstructured.Unstructured
+	// Everywhere are the rights that Ambit has in the whole cluster, and Here those that it
+	// has in each of the Namespaces, and may lose.
+	Everywhere, Here []rbacv1.PolicyRule
+	// Owner makes an owner. Variants of one owner differ in what their children are.
+	Owner func(namespace, name string, variant int) *unstructured.Unstructured
+	// Variants is how many there are.
+	Variants int
+	// Kept are the kinds of children that all variants and versions have: one is never
+	// deleted while its owner lives.
+	Kept []string
+	// Remembers is true if what is there at rest depends on what was there before, so that
+	// there may be more than the reference has.
+	Remembers bool
+	// Extra makes actions of users that only this scenario has; nil: there are none.
+	Extra func(*chooser) Action
+
+	references references
+}
+
+// root is the root of the module, from the directory of a test of package sim.
+const root = "../.."
+
+// load reads what the repository has for a policy: its text, its definitions and its rights.
+func load(name string) (*Scenario, error) {
+	program, err := compile(filepath.Join(root, "policies", name+".yaml"), nil)
+	if err != nil {
+		return nil, err
+	}
+	s := &Scenario{Name: name, Versions: []*policy.Program{program}}
+	definitions, err := readObjects(filepath.Join(root, "examples", name, "crd.yaml"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	s.Objects = definitions
+	granted, err := readObjects(filepath.Join(root, "examples", name, "rbac.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	for _, obj := range granted {
+		rules, err := rulesOf(obj)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case obj.GetKind() == "ClusterRole":
+			s.Everywhere = append(s.Everywhere, rules...)
+		case obj.GetKind() == "Role" && len(s.Here) == 0:
+			s.Here = rules
+		}
+	}
+	return s, nil
+}
+
+// compile reads a policy, changes its text if it is asked to, and compiles it.
+func compile(path string, change func([]byte) []byte) (*policy.Program, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading a policy: %w", err)
+	}
+	if change != nil {
+		text = change(text)
+	}
+	documents, err := policy.Parse(filepath.Base(path), text)
+	if err != nil {
+		return nil, fmt.Errorf("parsing a policy: %w", err)
+	}
+	program, err := policy.Compile(documents[0])
+	if err != nil {
+		return nil, fmt.Errorf("compiling a policy: %w", err)
+	}
+	return program, nil
+}
+
+func readObjects(path string) (objects []*unstructured.Unstructured, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading objects: %w", err)
+	}
+	return parseObjects(text)
+}
+
+func parseObjects(text []byte) (objects []*unstructured.Unstructured, err error) {
+	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
+	for {
+		obj := &unstructured.Unstructured{}
+		switch err := decoder.Decode(&obj.Object); {
+		case errors.Is(err, io.EOF):
+			return objects, nil
+		case err != nil:
+			return nil, fmt.Errorf("parsing an object: %w", err)
+		case len(obj.Object) > 0:
+			objects = append(objects, obj)
+		}
+	}
+}
+
+func rulesOf(obj *unstructured.Unstructured) ([]rbacv1.PolicyRule, error) {
+	if obj.GetKind() != "ClusterRole" && obj.GetKind() != "Role" {
+		return nil, nil
+	}
+	role := &rbacv1.ClusterRole{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, role); err != nil {
+		return nil, fmt.Errorf("converting %s %q: %w", obj.GetKind(), obj.GetName(), err)
+	}
+	return role.Rules, nil
+}
+
+// object is one of a text that this package wrote itself.
+func object(format string, args ...any) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(fmt.Appendf(nil, format, args...), &obj.Object); err != nil {
+		panic(fmt.Sprintf("an object of package faultplan: %v", err))
+	}
+	return obj
+}

@@ -1,0 +1,177 @@
+package faultplan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/test/sim"
+)
+
+// judge looks at each change that the server accepts, in order, and at what is there at
+// rest.
+type judge struct {
+	scenario *Scenario
+
+	mu         sync.Mutex // guards what is below; observe holds it under the lock of the server
+	began      bool       // changes count
+	violations []Violation
+	last       []string           // changes, newest last
+	made       map[types.UID]bool // by Ambit, ever
+	alive      map[types.UID]bool
+	madeAt     map[string]string                        // the namespace of what Ambit ever made, by key
+	owners     map[types.UID]*unstructured.Unstructured // as they are now
+	foreign    map[string]string                        // texts of objects that nobody is to touch
+}
+
+func newJudge(s *Scenario) *judge {
+	return &judge{scenario: s, made: map[types.UID]bool{}, alive: map[types.UID]bool{}, madeAt: map[string]string{}, owners: map[types.UID]*unstructured.Unstructured{}}
+}
+
+// maxViolations of one plan are told.
+const maxViolations = 10
+
+func (j *judge) violated(invariant, format string, args ...any) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.violatedLocked(invariant, format, args...)
+}
+
+func (j *judge) violatedLocked(invariant, format string, args ...any) {
+	if len(j.violations) < maxViolations {
+		j.violations = append(j.violations, Violation{Invariant: invariant, Text: fmt.Sprintf(format, args...)})
+	}
+}
+
+func (j *judge) found() []Violation {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.violations)
+}
+
+// isMade says whether Ambit made the object of a uid.
+func (j *judge) isMade(uid types.UID) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.made[uid]
+}
+
+// lastWrites are for people.
+func (j *judge) lastWrites() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return strings.Join(j.last, "; ")
+}
+
+// maxLast changes are remembered.
+const maxLast = 12
+
+// observe is told of each change, with a lock of the server held.
+func (j *judge) observe(c sim.Change) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.began {
+		return
+	}
+	obj := c.New
+	if obj == nil {
+		obj = c.Old
+	}
+	j.last = append(j.last, fmt.Sprintf("%s %s %s %s", c.Request.Process, c.Request.Verb, keyOf(obj), c.Request.Subresource))
+	if len(j.last) > maxLast {
+		j.last = j.last[1:]
+	}
+	if j.alive[obj.GetUID()] = c.New != nil; c.New == nil {
+		delete(j.alive, obj.GetUID())
+	}
+	if c.Request.User == User {
+		j.judgeLocked(c, obj)
+	}
+	if isOwner(obj, j.scenario) && !j.made[obj.GetUID()] {
+		if j.owners[obj.GetUID()] = c.New; c.New == nil {
+			delete(j.owners, obj.GetUID())
+		}
+	}
+}
+
+// judgeLocked checks what Ambit has done.
+func (j *judge) judgeLocked(c sim.Change, obj *unstructured.Unstructured) {
+	switch {
+	case c.Request.Verb == "delete" || c.New == nil && c.Request.Verb != "patch" && c.Request.Verb != "update":
+		j.judgeDelete(c, obj)
+	case c.Old == nil:
+		j.judgeCreate(obj)
+	case isOwner(obj, j.scenario) && !j.made[obj.GetUID()]:
+		j.judgeOwner(c)
+	case !j.made[obj.GetUID()]:
+		if _, ok := j.foreign[keyOf(obj)]; ok {
+			j.violatedLocked("foreign objects are not touched", "%s was changed by %s", keyOf(obj), c.Request.Process)
+		}
+	}
+}
+
+// judgeDelete: only what Ambit made is deleted, by its uid, and not while it is wanted.
+func (j *judge) judgeDelete(c sim.Change, obj *unstructured.Unstructured) {
+	uid := obj.GetUID()
+	if !j.made[uid] {
+		j.violatedLocked("only what Ambit made is deleted", "%s was deleted by %s", keyOf(obj), c.Request.Process)
+	}
+	if c.Preconditions == nil || c.Preconditions.UID == nil {
+		j.violatedLocked("a delete names the uid", "%s was deleted without", keyOf(obj))
+	}
+	owner := j.ownerOf(obj)
+	if owner != nil && owner.GetDeletionTimestamp() == nil && slices.Contains(j.scenario.Kept, obj.GetKind()) && obj.GetNamespace() == owner.GetNamespace() {
+		j.violatedLocked("what is wanted is not deleted", "%s of owner %s was deleted by %s", keyOf(obj), keyOf(owner), c.Request.Process)
+	}
+}
+
+// ownerOf is the owner that an object says it is made for; nil: there is none now.
+func (j *judge) ownerOf(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	if ref := metav1.GetControllerOf(obj); ref != nil {
+		return j.owners[ref.UID]
+	}
+	return j.owners[types.UID(obj.GetLabels()[v1alpha1.LabelOwnerUID])]
+}
+
+// judgeCreate: a child that no ownerReference ties to its owner is in the owner's record
+// before it is made.
+func (j *judge) judgeCreate(obj *unstructured.Unstructured) {
+	j.made[obj.GetUID()] = true
+	j.madeAt[keyOf(obj)] = obj.GetNamespace()
+	owner := j.ownerOf(obj)
+	if owner == nil || metav1.GetControllerOf(obj) != nil {
+		return
+	}
+	record, err := plan.ParseInventory(owner.GetAnnotations()[v1alpha1.AnnotationChildren])
+	if err == nil && slices.ContainsFunc(record.Entries, func(e plan.Entry) bool {
+		return e.GVK.GroupKind() == obj.GroupVersionKind().GroupKind() && e.Namespace == obj.GetNamespace() && e.Name == obj.GetName()
+	}) {
+		return
+	}
+	j.violatedLocked("the record comes before the object", "%s was made, and is not in the record of owner %s", keyOf(obj), keyOf(owner))
+}
+
+// judgeOwner: the finalizer goes after the last child that garbage collection cannot
+// remove.
+func (j *judge) judgeOwner(c sim.Change) {
+	had := slices.Contains(c.Old.GetFinalizers(), v1alpha1.FinalizerCleanup)
+	if c.New != nil && (!had || slices.Contains(c.New.GetFinalizers(), v1alpha1.FinalizerCleanup)) {
+		return
+	}
+	record, err := plan.ParseInventory(c.Old.GetAnnotations()[v1alpha1.AnnotationChildren])
+	if err != nil {
+		return
+	}
+	for _, e := range record.Entries {
+		if j.isThereLocked(e) {
+			j.violatedLocked("the finalizer goes last", "owner %s was let go, and %s %s/%s is there", keyOf(c.Old), e.GVK.Kind, e.Namespace, e.Name)
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package sim_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ambit-dev/ambit/test/sim/faultplan"
+)
+
+var (
+	planSeed  = flag.Uint64("seed", 0, "run the plan of this seed alone, and print it")
+	planCount = flag.Int("plans", 200, "how many plans TestPlans runs")
+	planFirst = flag.Uint64("first", 1, "the seed of the first plan")
+	planTime  = flag.Duration("soak", 0, "run plans for this long, and at least as many as -plans says")
+	planOnly  = flag.String("scenario", "", "run plans of this scenario only")
+)
+
+// TestPlans runs plans of faults, each from a seed. One that fails is shrunk, and printed
+// with what did not hold:
+//
+//	go test ./test/sim -run TestPlans -seed 4711
+func TestPlans(t *testing.T) {
+	scenarios, err := faultplan.Scenarios()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *planOnly != "" {
+		scenarios = only(scenarios, *planOnly)
+	}
+	if *planSeed != 0 {
+		report(t, faultplan.Generate(scenarios, *planSeed))
+		return
+	}
+	began := time.Now()
+	var ran, failed atomic.Int64
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for {
+				n := ran.Add(1)
+				if n > int64(*planCount) && time.Since(began) >= *planTime || failed.Load() >= maxFailed {
+					ran.Add(-1)
+					return
+				}
+				plan := faultplan.Generate(scenarios, *planFirst+uint64(n)-1)
+				if violations := run(t, plan); len(violations) > 0 {
+					failed.Add(1)
+					explain(t, plan, violations)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	t.Logf("%d plans in %s: %d failed", ran.Load(), time.Since(began).Round(time.Millisecond), failed.Load())
+}
+
+// maxFailed plans are enough to look at.
+const maxFailed = 5
+
+func only(scenarios []*faultplan.Scenario, name string) (found []*faultplan.Scenario) {
+	for _, s := range scenarios {
+		if s.Name == name {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// run runs a plan in a bubble of its own. What ends the bubble counts as well.
+func run(t *testing.T, p *faultplan.Plan) (violations []faultplan.Violation) {
+	defer func() {
+		if r := recover(); r != nil {
+			violations = append(violations, faultplan.Violation{Invariant: "no goroutine is left", Text: fmt.Sprint(r)})
+		}
+	}()
+	synctest.Test(t, func(*testing.T) { violations = faultplan.Run(p) })
+	return violations
+}
+
+// report runs one plan and prints it.
+func report(t *testing.T, p *faultplan.Plan) {
+	fmt.Fprint(os.Stderr, p)
+	for _, v := range run(t, p) {
+		t.Error(v)
+	}
+}
+
+// explain shrinks a plan that fails, and says what did not hold.
+func explain(t *testing.T, p *faultplan.Plan, violations []faultplan.Violation) {
+	first := violations[0].Invariant
+	shrunk := faultplan.Shrink(p, func(p *faultplan.Plan) bool {
+		again := run(t, p)
+		return len(again) > 0 && again[0].Invariant == first
+	})
+	var b strings.Builder
+	for _, v := range violations {
+		fmt.Fprintf(&b, "  %s\n", v)
+	}
+	t.Errorf("%s  shrunk to %d of %d steps:\n%v%s", p, len(shrunk.Steps), len(p.Steps), shrunk, b.String())
+}
