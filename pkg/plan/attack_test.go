@@ -203,3 +203,35 @@ children:
 		a.stays(web)
 	}
 }
+
+// TestLostRecordOrphan has somebody write an ownerReference to the owner on an object that
+// is to be left behind, and then lose the record of it.
+func TestLostRecordOrphan(t *testing.T) {
+	const spec = `children:
+- id: data
+  onDelete: Orphan
+  template: {apiVersion: example.com/v1, kind: Widget, metadata: {name: data}}
+`
+	for name, lose := range map[string]func(a *attack){
+		"Replaced": func(a *attack) {
+			inv := a.record()
+			inv.Claim, inv.Entries[0].Child, inv.Entries[0].Orphan = "another secret, as long as one has to be", "zzz", false
+			a.writeRecord(inv)
+		},
+		"Removed": func(a *attack) { a.writeRecord(Inventory{}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAttack(t, spec)
+			a.converge(t)
+			data := a.world.findIn("Widget", "default", "data")
+			a.world.edit(data, map[string]any{"metadata": map[string]any{"ownerReferences": []any{map[string]any{
+				"apiVersion": "v1", "kind": "Cache", "name": "x", "uid": string(a.owner.GetUID()), "controller": true}}}}, "somebody")
+			lose(a)
+			a.program = compile(t, strings.NewReplacer("Widget", "Gadget", "id: data", "id: other").Replace(spec)+`- id: web
+  template: {apiVersion: example.com/v1, kind: Widget, metadata: {name: web}}
+`)
+			a.converge(t)
+			a.stays(data)
+		})
+	}
+}

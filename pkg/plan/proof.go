@@ -124,6 +124,15 @@ func (p *planner) proofOf(e Entry, obj *unstructured.Unstructured) (Proof, bool)
 	return p.ledger.old.Prove(e, obj)
 }
 
+// hasClaim reports whether there is a claim on an object that the policy wrote, whether or
+// not it proves anything.
+func (p *planner) hasClaim(obj *unstructured.Unstructured) bool {
+	if p.snapshot.Unmanaged && hasNoManagers(obj) {
+		return field(obj.Object, "metadata", "annotations", v1alpha1.AnnotationClaim) != nil
+	}
+	return WroteAnnotation(obj, v1alpha1.FieldManager(p.program.Name), v1alpha1.AnnotationClaim)
+}
+
 // isClaimed reports whether the inventory has an object, and proves it to be the owner's.
 func (p *planner) isClaimed(e Entry, obj *unstructured.Unstructured) bool {
 	_, ok := p.proofOf(e, obj)

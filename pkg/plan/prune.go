@@ -92,7 +92,9 @@ func (p *planner) pruneAt(w Want) {
 }
 
 // isPrunable says whether an object is ours by other than the inventory, whose
-// entries are reviewed one by one, and is not one to be left behind.
+// entries are reviewed one by one, and is not one to be left behind. One with a claim that
+// the inventory cannot prove may be: Ambit ties what it leaves behind by a claim, and the
+// ownerReference beside it is somebody else's.
 func (p *planner) isPrunable(gvk schema.GroupVersionKind, obj *unstructured.Unstructured) bool {
 	if p.ensures {
 		return p.isEnsured(obj)
@@ -101,7 +103,13 @@ func (p *planner) isPrunable(gvk schema.GroupVersionKind, obj *unstructured.Unst
 		return false
 	}
 	e, ok := p.ledger.entry(keyIn(gvk, obj))
-	return !ok || !p.isLeft(e, obj)
+	switch {
+	case ok && p.isLeft(e, obj):
+		return false
+	case p.hasClaim(obj):
+		return ok && p.isClaimed(e, obj)
+	}
+	return true
 }
 
 // undecided returns a child of the kind that may want any object; nil if there is
