@@ -109,6 +109,33 @@ func TestHintAndFirstAnswer(t *testing.T) {
 	})
 }
 
+// TestHintBeforeFirstReview: a change is hinted at just before somebody wants to know, and
+// the first review is answered as if it had not been.
+func TestHintBeforeFirstReview(t *testing.T) {
+	for name, hinted := range map[string]string{"Namespace": "team", "AllNamespaces": ""} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, Options{}, func(b *bench) {
+				b.server.grant(team, all...)
+				other := Place{Namespace: "other"}
+				b.server.grant(other, all...)
+				b.reviewer.Suspect(hinted)
+				b.reviewer.Keep(newListener(), team, all, Payer{})
+				b.reviewer.Keep(newListener(), other, all, Payer{})
+				b.pass(10 * time.Millisecond)
+				expect(b, "the first answer", Allowed, b.reviewer.Decide(team, list))
+				b.server.revoke(team, list)
+				b.pass(2 * time.Second)
+				expect(b, "the change", Denied, b.reviewer.Decide(team, list))
+				want := 3 // the first reviews, and one probe of what was hinted at
+				if hinted == "" {
+					want = 4
+				}
+				expect(b, "requests", want, len(b.server.since(0)))
+			})
+		})
+	}
+}
+
 func TestHintsAreCoalesced(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		b.server.grant(team, all...)

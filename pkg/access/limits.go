@@ -1,6 +1,9 @@
 package access
 
-import "time"
+import (
+	"maps"
+	"time"
+)
 
 // history is when the last requests of a place were sent.
 type history struct {
@@ -68,6 +71,15 @@ func (h *hint) raise(now time.Time, c class) {
 	h.due = later(h.due, h.sent.Add(hintMin))
 }
 
+// resume notes a hint that came a moment before there was anything to probe. A first
+// review may be answered as the authorizer was before the change, so the last probe of the
+// hint is sent as well.
+func (h *hint) resume(at time.Time, c class) {
+	all := stages()
+	h.on, h.class, h.last, h.stage = true, c, at, len(all)-1
+	h.due = at.Add(all[h.stage])
+}
+
 // ready says whether a probe is due.
 func (h *hint) ready(now time.Time) bool { return h.on && !now.Before(h.due) }
 
@@ -86,6 +98,40 @@ func (h *hint) take(now time.Time) {
 // calm ends the further probes: one has shown a change. A hint that has come since
 // stays, and so do several, of which it may have been only one.
 func (h *hint) calm() { h.on = h.on && (h.stage == 0 || h.many) }
+
+// recentHints is when namespaces were last hinted at; "" is all of them. It has those that
+// still have a probe to come, and few older ones. The zero value is empty.
+type recentHints struct {
+	at    map[string]time.Time
+	swept time.Time
+}
+
+// note notes a hint, and forgets old ones now and then.
+func (r *recentHints) note(namespace string, now time.Time) {
+	if now.Sub(r.swept) > hintAge() {
+		r.swept = now
+		maps.DeleteFunc(r.at, func(_ string, at time.Time) bool { return now.Sub(at) > hintAge() })
+	}
+	if r.at == nil {
+		r.at = map[string]time.Time{}
+	}
+	r.at[namespace] = now
+}
+
+// last returns the last hint at a namespace, or at all; false: none has a probe to come.
+func (r *recentHints) last(namespace string, now time.Time) (at time.Time, c class, any bool) {
+	at, c = r.at[namespace], urgent
+	if all := r.at[""]; namespace == "" || all.After(at) {
+		at, c = all, sweep
+	}
+	return at, c, !at.IsZero() && now.Sub(at) <= hintAge()
+}
+
+// hintAge is how long after a hint its last probe is due.
+func hintAge() time.Duration {
+	all := stages()
+	return all[len(all)-1]
+}
 
 // ceiling bounds the requests of all places together.
 type ceiling struct {

@@ -43,6 +43,7 @@ type Reviewer struct {
 	ceiling     ceiling
 	running     int // requests under way
 	triggered   bool
+	hints       recentHints
 	generations uint64    // the last that was given
 	complained  time.Time // when a failed review was last logged
 	owed        []*place
@@ -78,8 +79,7 @@ func (r *Reviewer) Keep(sub Subscriber, at Place, accesses []Access, payer Payer
 		return
 	}
 	if p == nil {
-		p = newPlace(r, at)
-		r.places[at] = p
+		p = r.newPlace(at)
 	}
 	p.keep(sub, accesses, payer, r.clock.Now())
 	if len(p.subs) == 0 {
@@ -89,6 +89,17 @@ func (r *Reviewer) Keep(sub Subscriber, at Place, accesses []Access, payer Payer
 		return
 	}
 	r.plan(p)
+}
+
+// newPlace enters a place that nobody kept before; mu is held. A change that was hinted at
+// a moment ago may not be in its first review.
+func (r *Reviewer) newPlace(at Place) *place {
+	p := newPlace(r, at)
+	r.places[at] = p
+	if hinted, c, recent := r.hints.last(at.Namespace, r.clock.Now()); recent {
+		p.hint.resume(hinted, c)
+	}
+	return p
 }
 
 // Decide returns what is known of an access, without asking. In a place that is not
@@ -127,6 +138,7 @@ func (r *Reviewer) Suspect(namespace string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now, c := r.clock.Now(), urgent
+	r.hints.note(namespace, now)
 	if namespace == "" {
 		c = sweep
 	}
