@@ -53,22 +53,28 @@ type Scenario struct {
 	references references
 }
 
-// root is the root of the module, from the directory of a test of package sim.
-const root = "../.."
+// root is the root of the module, from the directory of a test of package sim or of this
+// one.
+func root() string {
+	if _, err := os.Stat("../../go.mod"); err == nil {
+		return "../.."
+	}
+	return "../../.."
+}
 
 // load reads what the repository has for a policy: its text, its definitions and its rights.
 func load(name string) (*Scenario, error) {
-	program, err := compile(filepath.Join(root, "policies", name+".yaml"), nil)
+	program, err := compile(filepath.Join(root(), "policies", name+".yaml"), nil)
 	if err != nil {
 		return nil, err
 	}
 	s := &Scenario{Name: name, Versions: []*policy.Program{program}}
-	definitions, err := readObjects(filepath.Join(root, "examples", name, "crd.yaml"))
+	definitions, err := readObjects(filepath.Join(root(), "examples", name, "crd.yaml"))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
 	s.Objects = definitions
-	granted, err := readObjects(filepath.Join(root, "examples", name, "rbac.yaml"))
+	granted, err := readObjects(filepath.Join(root(), "examples", name, "rbac.yaml"))
 	if err != nil {
 		return nil, err
 	}
