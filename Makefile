@@ -45,6 +45,11 @@ STORIES_TIMEOUT ?= 60m
 FUZZ_TIME ?= 1m
 FUZZ_TARGET ?= .
 FUZZ_KEEP ?=
+# How long `make soak` runs, and the seed of its first plan: another one each day, unless told.
+SOAK_TIME ?= 1h
+SOAK_SEED ?= $(shell date +%y%m%d)000000
+# How many plans `make test` runs without the race detector.
+PLANS ?= 20000
 # The race detector needs a C compiler; a machine without one runs without it.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 # More for the comparison with other operators, such as
@@ -92,6 +97,10 @@ test: controlplane bin/kubectl bin/helm ## Run all tests, with the race detector
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZ_TIME (1m), and stop at the first that fails.
 	hack/fuzz.sh $(FUZZ_TIME) $(FUZZ_KEEP) '$(FUZZ_TARGET)'
+
+.PHONY: soak
+soak: ## Run plans of faults on the simulated cluster for SOAK_TIME (1h), from the seed SOAK_SEED.
+	go test -count=1 -timeout 0 -v -run '^TestPlans$$' ./test/sim -soak $(SOAK_TIME) -first $(SOAK_SEED)
 
 .PHONY: lint
 lint: ## Run gofmt, go vet, staticcheck, the import-direction test, and vulncheck.

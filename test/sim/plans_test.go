@@ -41,6 +41,7 @@ func TestPlans(t *testing.T) {
 	}
 	began := time.Now()
 	var ran, failed atomic.Int64
+	defer tellProgress(&ran, began)()
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
@@ -61,6 +62,29 @@ func TestPlans(t *testing.T) {
 	workers.Wait()
 	t.Logf("%d plans in %s: %d failed", ran.Load(), time.Since(began).Round(time.Millisecond), failed.Load())
 }
+
+// tellProgress says now and then how far a long run is, until the function that it
+// returns is called.
+func tellProgress(ran *atomic.Int64, began time.Time) (stop func()) {
+	if *planTime == 0 {
+		return func() {}
+	}
+	ticker := time.NewTicker(progressEvery)
+	done := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-ticker.C:
+				fmt.Fprintf(os.Stderr, "%d plans in %s\n", ran.Load(), time.Since(began).Round(time.Second))
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() { ticker.Stop(); close(done) }
+}
+
+const progressEvery = 30 * time.Second
 
 // maxFailed plans are enough to look at.
 const maxFailed = 5
