@@ -28,6 +28,7 @@ func (c *chooser) action() Action {
 		c.editChild, c.deleteChild,
 		c.kill, c.kill, c.restart, c.secondProcess,
 		c.loseAnswer, c.loseAnswer, c.refuse, c.refuse, c.delay,
+		c.forgeRecord,
 		c.lag, c.lag, c.endStreams, c.expireStreams, c.forgetHistory,
 	}
 	if len(c.scenario.Versions) > 1 {

@@ -46,6 +46,7 @@ func Run(p *Plan) []Violation {
 	}
 	w.pending.Wait()
 	w.heal()
+	w.unforge()
 	if w.processes() == 0 {
 		w.start()
 	}
