@@ -210,58 +210,75 @@ func (s *stage) delete(resource, namespace, name string) {
 	}
 }
 
-// run starts Ambit as package manager puts it together; stop ends it and waits.
+// run starts Ambit with the Memcached operator; stop ends it and waits, and the server's
+// controllers with it.
 func (s *stage) run() {
 	s.Helper()
-	documents, err := policy.Parse("policy.yaml", []byte(read(s.T, "../../policies/memcached.yaml")))
+	ctx, cancel := context.WithCancel(s.Context())
+	var controllers sync.WaitGroup
+	controllers.Go(func() { s.server.Run(ctx) })
+	end := startAmbit(s.T, s.server, ambitUser, engine.Options{Programs: memcachedOnly(s.T)})
+	s.stop = func() {
+		end()
+		cancel()
+		controllers.Wait()
+	}
+}
+
+// memcachedOnly is the policy of the Memcached operator.
+func memcachedOnly(t *testing.T) []*policy.Program {
+	t.Helper()
+	documents, err := policy.Parse("policy.yaml", []byte(read(t, "../../policies/memcached.yaml")))
 	if err != nil {
-		s.Fatal(err)
+		t.Fatal(err)
 	}
 	program, err := policy.Compile(documents[0])
 	if err != nil {
-		s.Fatal(err)
+		t.Fatal(err)
 	}
+	return []*policy.Program{program}
+}
+
+// startAmbit starts Ambit as package manager puts it together, with the rest of the
+// options as they are; stop ends it and waits.
+func startAmbit(t *testing.T, server *sim.Server, user string, o engine.Options) (stop func()) {
+	t.Helper()
 	as := func(identity string) *sim.Client {
-		c := s.server.As(ambitUser)
+		c := server.As(user)
 		if identity != "" {
 			c = c.Impersonate(identity)
 		}
 		return c
 	}
-	streams := watch.New(watch.Options{
+	o.Streams = watch.New(watch.Options{
 		Clients: func(id string) (dynamic.Interface, metadata.Interface, error) {
 			return as(id).Dynamic(), as(id).Metadata(), nil
 		},
 		Retry: watch.Exponential(4*time.Second, 30*time.Second),
 	})
-	reviewer := access.New(access.Options{Reviews: func(id string) (access.Reviews, error) { return as(id).Reviews(), nil }})
-	e, err := engine.New(engine.Options{
-		Programs: []*policy.Program{program}, Streams: streams, Access: reviewer, Identity: ambitUser,
-		Clients: func(id string) (dynamic.Interface, error) { return as(id).Dynamic(), nil },
-		Served:  served(as("").Served),
-	})
+	o.Access = access.New(access.Options{Reviews: func(id string) (access.Reviews, error) { return as(id).Reviews(), nil }})
+	o.Clients = func(id string) (dynamic.Interface, error) { return as(id).Dynamic(), nil }
+	o.Identity, o.Served = user, served(as("").Served)
+	e, err := engine.New(o)
 	if err != nil {
-		s.Fatal(err)
+		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(s.Context())
-	usedCtx, end := context.WithCancel(s.Context())
+	ctx, cancel := context.WithCancel(t.Context())
+	usedCtx, end := context.WithCancel(t.Context())
 	var used, working sync.WaitGroup
-	for _, start := range []func(context.Context) error{streams.Start, reviewer.Start} {
-		used.Go(func() { s.check(start(usedCtx)) })
+	check := func(err error) {
+		if err != nil {
+			t.Error(err)
+		}
 	}
-	used.Go(func() { s.server.Run(usedCtx) })
-	working.Go(func() { s.check(e.Start(ctx)) })
-	s.stop = func() {
+	used.Go(func() { check(o.Streams.Start(usedCtx)) })
+	used.Go(func() { check(o.Access.Start(usedCtx)) })
+	working.Go(func() { check(e.Start(ctx)) })
+	return func() {
 		cancel()
 		working.Wait()
 		end()
 		used.Wait()
-	}
-}
-
-func (s *stage) check(err error) {
-	if err != nil {
-		s.Error(err)
 	}
 }
 
