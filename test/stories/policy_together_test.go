@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,7 +12,7 @@ import (
 )
 
 // TestPoliciesTogether: one Ambit with all policies of policies/ serves all samples of
-// examples/, as they are; then for a minute nothing is written, nor after a restart. It may
+// examples/, as they are; then nothing is written, nor after a restart. It may
 // not watch RBAC: one that may does not even ask (TestPoliciesQuiet). It sees owners
 // cluster-wide and so runs alone.
 func TestPoliciesTogether(t *testing.T) {
@@ -27,7 +26,7 @@ func TestPoliciesTogether(t *testing.T) {
 	all.served()
 
 	mark := w.settled()
-	w.patiently(60 * time.Second)
+	w.patiently(*steady)
 	w.noRequests(mark, "in the steady state", isStoryWrite)
 	a.stop()
 	mark = w.control.Audit().Mark()
