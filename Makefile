@@ -101,7 +101,7 @@ fuzz: ## Run each fuzz target for FUZZ_TIME (1m), and stop at the first that fai
 .PHONY: soak
 soak: controlplane ## Run plans of faults on the simulated cluster for SOAK_TIME (1h), from the seed SOAK_SEED; then the stories that look on, for a minute each.
 	go test -count=1 -timeout 0 -v -run '^TestPlans$$' ./test/sim -soak $(SOAK_TIME) -first $(SOAK_SEED)
-	go test -count=1 -timeout $(STORIES_TIMEOUT) -v -run '^(TestQuiet|TestPoliciesQuiet|TestPoliciesTogether)$$' ./test/stories -steady 1m
+	go test -count=1 -timeout $(STORIES_TIMEOUT) -v -run '^(TestQuiet|TestPoliciesQuiet|TestPoliciesTogether|TestManagerKills)$$' ./test/stories -steady 1m -kills 30
 
 .PHONY: lint
 lint: ## Run gofmt, go vet, staticcheck, the import-direction test, and vulncheck.

@@ -2,6 +2,7 @@ package stories
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,14 +20,17 @@ import (
 )
 
 const (
-	// managerKills is how often the leader is killed, by SIGKILL and SIGTERM in turn. With
-	// leases 30 kills take about five minutes, nearly all of it waiting for leases to run out.
-	managerKills = 30
-	// managerBurst is how many owners are made meanwhile.
-	managerBurst = 300
 	// How soon the other replica works.
 	managerKilled, managerStopped = 17 * time.Second, 3 * time.Second
 )
+
+// kills is how often TestManagerKills kills the leader, by SIGKILL and SIGTERM in turn; with
+// leases that is ten seconds each, nearly all of it waiting for the lease to run out. Plans of
+// faults (test/sim) end processes at any request, by the thousand.
+var kills = flag.Int("kills", 6, "how often TestManagerKills kills the leader")
+
+// ownersEachRound is how many owners are made while the leader is killed.
+const ownersEachRound = 10
 
 // TestManagerKills: of two replicas the one that works is killed again and again while
 // owners are made. The other one takes over in time, no child is made twice, none is left
@@ -42,7 +46,7 @@ func TestManagerKills(t *testing.T) {
 			p.ready(0, "ready: policies: 1")
 			leader := 0
 			var slowest [2]time.Duration // by signal
-			for round := range managerKills {
+			for round := range *kills {
 				took := p.round(round, leader)
 				slowest[round%2] = max(slowest[round%2], took)
 				leader = 1 - leader
@@ -63,7 +67,7 @@ func (p *pair) round(round, leader int) time.Duration {
 	other := 1 - leader
 	p.start(other)
 	p.ready(other, "ready: waiting for leadership")
-	burst := managerBurst/managerKills - 1
+	burst := ownersEachRound - 1
 	var making sync.WaitGroup
 	making.Go(func() {
 		for i := range burst {
@@ -136,8 +140,8 @@ func (p *pair) complete() {
 	for _, owner := range p.ownerNames() {
 		want = append(want, owner+"-first", owner+"-second")
 	}
-	if len(want) != 2*managerBurst {
-		p.t.Errorf("there are %d owners, want %d", len(want)/2, managerBurst)
+	if len(want) != 2*ownersEachRound**kills {
+		p.t.Errorf("there are %d owners, want %d", len(want)/2, ownersEachRound**kills)
 	}
 	slices.Sort(want)
 	p.eventually("every owner has its children", func(context.Context) error {
@@ -185,8 +189,8 @@ func (p *pair) noneTwice(mark cluster.Mark) {
 		}
 	}
 	// Of a create whose sender was killed before the answer the log does not say 201.
-	if len(created) < 2*managerBurst-10*managerKills {
-		p.t.Errorf("%d children were created, as the audit log has it, want about %d", len(created), 2*managerBurst)
+	if len(created) < (2*ownersEachRound-10)**kills {
+		p.t.Errorf("%d children were created, as the audit log has it, want about %d", len(created), 2*ownersEachRound**kills)
 	}
 }
 
@@ -202,8 +206,8 @@ func (p *pair) inTurns(mark cluster.Mark) {
 			order = append(order, fmt.Sprintf("%s from %s", r.User, r.Time.Format(time.StampMilli)))
 		}
 	}
-	if turns != managerKills+1 {
-		p.t.Errorf("after %d kills the replicas wrote in %d turns:\n%s", managerKills, turns, strings.Join(order, "\n"))
+	if turns != *kills+1 {
+		p.t.Errorf("after %d kills the replicas wrote in %d turns:\n%s", *kills, turns, strings.Join(order, "\n"))
 	}
 }
 
