@@ -31,7 +31,7 @@ func (p *pass) snapshot() plan.Snapshot {
 	r := reader{pass: p, inputs: make([]*plan.Input, len(s.needs))}
 	snap := plan.Snapshot{
 		Owner: p.owner, Problems: p.problems, Settled: p.state.settled,
-		Namespaced: s.namespaced, Retire: p.retire, OtherStays: p.otherStays(), Claim: p.claim(),
+		Namespaced: s.namespaced, Retire: p.retire, OtherStays: p.otherStays(), Claim: p.claim(), Former: p.state.former,
 		Children: make(map[plan.At]plan.Input, len(s.children)),
 		Watches:  make(map[string]plan.Input, len(s.watches)),
 	}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
@@ -86,6 +87,11 @@ type operator struct {
 	// inherited are the owners that older versions of the policy worked on, as long as
 	// this one has not looked at them.
 	inherited map[types.NamespacedName]types.UID
+	// former are the kinds that older versions made beside owners, and this one does not;
+	// of owners that were made after followed there are none. Not changed once the operator
+	// works.
+	former   []schema.GroupVersionKind
+	followed time.Time
 	// bequests are what older versions knew of places, until this one has settled.
 	bequests map[string]bequest
 	// retired are the owners that are cleaned up after, of a policy that goes; ensured

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
@@ -49,7 +50,8 @@ type ownerState struct {
 	feedback statusFeedback
 	// conflicts are the writes of children that others may undo, by object; nil: there are none.
 	conflicts map[plan.ObjectKey]*childConflict
-	lost      time.Time // since when rights are missing for the owner; zero: none are. For metrics.
+	former    []schema.GroupVersionKind // see plan.Snapshot.Former
+	lost      time.Time                 // since when rights are missing for the owner; zero: none are. For metrics.
 	// refused are writes that the API server refused, by the key of the problem.
 	refused map[string]refusal
 }
@@ -116,6 +118,15 @@ func (op *operator) subscriber(name types.NamespacedName) ownerSubscriber {
 	return ownerSubscriber{operator: op, name: name}
 }
 
+// formerOf are the kinds that older versions may have made beside an owner: none if it is
+// younger than this version.
+func (op *operator) formerOf(owner *unstructured.Unstructured) []schema.GroupVersionKind {
+	if len(op.former) == 0 || owner.GetCreationTimestamp().After(op.followed) {
+		return nil
+	}
+	return op.former
+}
+
 // state returns what is remembered of an owner that was read from a view; made if there is
 // nothing yet. False: the view was given up in between, and who did so did
 // not know of this owner.
@@ -130,12 +141,14 @@ func (op *operator) state(name types.NamespacedName, owner *unstructured.Unstruc
 	if ok {
 		if state.uid != uid { // another owner of that name
 			state.status, state.contest, state.feedback, state.conflicts, state.other = settledStatus{}, contest{}, statusFeedback{}, nil, otherPolicy{}
+			state.former = op.formerOf(owner)
 		}
 		state.uid, state.newest = uid, owner.GetResourceVersion()
 		return state, true
 	}
 	state = newOwnerState(op.subscriber(name))
 	state.uid, state.newest = uid, owner.GetResourceVersion()
+	state.former = op.formerOf(owner)
 	op.owners[name] = state
 	op.busy[name.Namespace]++
 	return state, true

@@ -224,7 +224,9 @@ func (p *pass) make(ctx context.Context) *plan.Plan {
 	if p.owner == nil {
 		return plan.Ensure(ctx, p.program, p.snapshot())
 	}
-	return plan.Make(ctx, p.program, p.snapshot())
+	planned := plan.Make(ctx, p.program, p.snapshot())
+	p.state.former = planned.Former // what is gone is not wanted by the next turn
+	return planned
 }
 
 // turns bounds the turns of a pass: one may unblock the next object of the graph, an

@@ -79,6 +79,7 @@ func (e *Engine) version(program *policy.Program, retiring bool, now time.Time) 
 	}
 	if before != nil {
 		op.incomplete.Store(true)
+		op.followed = now.Add(clockSkew)
 		op.succeed(before)
 	}
 	return op

@@ -4,8 +4,10 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -18,6 +20,7 @@ func (op *operator) succeed(before *operator) {
 	if op.program.Owner.GVK.GroupKind() != before.program.Owner.GVK.GroupKind() {
 		return
 	}
+	op.former = formerKinds(before, op.program)
 	kinds := slices.Equal(childKinds(op.program), childKinds(before.program))
 	wide := before.narrowedFrom()
 	op.inheritAll(before)
@@ -48,6 +51,18 @@ func (op *operator) succeed(before *operator) {
 		everywhere.asked = wide
 		op.bequests[allNamespaces] = everywhere
 	}
+}
+
+// formerKinds are those that a version, or older ones whose owners it may not have looked at
+// yet, made beside owners, and that the program does not.
+func formerKinds(before *operator, program *policy.Program) []schema.GroupVersionKind {
+	list := plan.FormerKinds(before.program, program)
+	for _, gvk := range before.former {
+		if !slices.Contains(list, gvk) && !plan.MakesBeside(program, gvk) {
+			list = append(list, gvk)
+		}
+	}
+	return list
 }
 
 // inheritAll takes over which owners were worked on.

@@ -37,6 +37,7 @@ var rewrite = flag.Bool("rewrite", false, "rewrite the expected plans in testdat
 //   - standing: rights that are missing from now on;
 //   - settle: the differences that are there are known to stay;
 //   - missing: the kinds that are not served from now on;
+//   - followed: the last policy took over from the one before while Ambit worked;
 //   - deleteOwner: somebody deletes the owner;
 //   - retire: the policy does not want the owner any more;
 //   - stays: another policy whose record is on the owner does not clean up;
@@ -86,7 +87,7 @@ func (o *operator) step(t *testing.T, name, data string) {
 	t.Helper()
 	switch name {
 	case "policy":
-		o.program = compile(t, data)
+		o.before, o.program = o.program, compile(t, data)
 	case "owner":
 		o.setOwner(t, data)
 	case "converge":
@@ -121,6 +122,8 @@ func (o *operator) step(t *testing.T, name, data string) {
 		}
 	case "missing":
 		o.missing = strings.Fields(data)
+	case "followed":
+		o.former = FormerKinds(o.before, o.program)
 	case "deleteOwner":
 		o.deleteOwner()
 	case "retire":

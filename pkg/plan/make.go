@@ -24,14 +24,20 @@ import (
 func Make(ctx context.Context, program *policy.Program, s Snapshot) *Plan {
 	ctx = cel.WithBudget(ctx, cel.NewBudget(0, 0))
 	p := newPlanner(ctx, program, s)
-	switch deleting := isDeleting(s.Owner); {
-	case program.Suspend:
+	plan := p.make(ctx)
+	plan.Former = p.former
+	return plan
+}
+
+func (p *planner) make(ctx context.Context) *Plan {
+	switch deleting := isDeleting(p.snapshot.Owner); {
+	case p.program.Suspend:
 		return &Plan{}
 	case deleting && !p.ledger.finalizer:
 		return &Plan{Done: true}
-	case deleting || s.Retire:
+	case deleting || p.snapshot.Retire:
 		return p.cleanUp(ctx)
-	case program.Broken != nil:
+	case p.program.Broken != nil:
 		return &Plan{}
 	case p.ledger.foreign != "":
 		return p.yieldTo(ctx, p.ledger.foreign)
@@ -49,6 +55,7 @@ func newPlanner(ctx context.Context, program *policy.Program, s Snapshot) *plann
 	return &planner{
 		program: program, specs: program.Children, part: "children", snapshot: s, scope: bind(ctx, program, s.Owner),
 		owner: s.Owner.GetUID(), namespace: s.Owner.GetNamespace(), ledger: openLedger(program, s.Owner),
+		former: s.Former,
 	}
 }
 
@@ -131,6 +138,8 @@ type planner struct {
 	// unseen says why a child or watch, by id, or a variable that reads one, cannot be
 	// seen: its input is blocked.
 	unseen map[string]*Problem
+	// former is Plan.Former.
+	former []schema.GroupVersionKind
 }
 
 func isDeleting(obj *unstructured.Unstructured) bool {

@@ -36,6 +36,9 @@ type operator struct {
 	// gone: the owner is not there any more.
 	gone  bool
 	wants []Want
+	// before is the program that was replaced; former is for snapshots.
+	before *policy.Program
+	former []schema.GroupVersionKind
 	// writes is how many writes may still be made before a crash; negative: any number.
 	writes int
 }
@@ -63,6 +66,7 @@ func (o *operator) snapshot() Snapshot {
 	s := Snapshot{
 		Owner: o.owner, Namespaced: map[schema.GroupVersionKind]bool{}, Children: map[At]Input{}, Watches: map[string]Input{},
 		Problems: o.problems, Standing: o.standing, Settled: o.settled, Retire: o.retire, OtherStays: o.stays, Claim: fmt.Sprintf("claim-%016d", o.world.next),
+		Former: o.former,
 	}
 	if o.ensuring {
 		s.Owner = nil
@@ -151,6 +155,7 @@ func (o *operator) plan(t testing.TB) *Plan {
 	t.Helper()
 	for range 10 {
 		p := o.make(t)
+		o.former = p.Former
 		if reflect.DeepEqual(p.Wants, o.wants) || len(p.Wants) == 0 {
 			return p
 		}

@@ -42,6 +42,9 @@ type Plan struct {
 	// Done: of an owner that is deleted or retired nothing is left to do; Mark is nil,
 	// and the finalizer is gone.
 	Done bool
+	// Former are those of Snapshot.Former that are to be looked at again: something is left of
+	// them, or that cannot be seen.
+	Former []schema.GroupVersionKind
 	// Foreign is the policy whose record is on the owner, if it is another one. The plan
 	// is then empty but for Conditions and Blockers, which say so. Both policies may take
 	// the owner for theirs, so Conditions are not to be written again and again.

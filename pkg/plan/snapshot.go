@@ -48,6 +48,10 @@ type Snapshot struct {
 	// Claim is a fresh random text of at least 16 characters, for the record of an
 	// owner that has none. What needs a record waits as long as it is empty.
 	Claim string
+	// Former are kinds that earlier versions of the policy may have made for this owner, and
+	// that the program does not: see FormerKinds. What is left of them beside the owner is
+	// removed. May be nil.
+	Former []schema.GroupVersionKind
 	// Problems says, by Action.Key, how this pass's write ended if it did not
 	// succeed. No action with that key is planned, and the problem is reported. Under
 	// KeyOwner it is the same for Plan.Mark. Other keys are reported as they are. May

@@ -27,6 +27,9 @@ func (p *Plan) String() string {
 	if len(p.Conditions) == 0 {
 		writeBlockers(&b, p.Blockers)
 	}
+	for _, gvk := range p.Former {
+		fmt.Fprintf(&b, "former kind: %s\n", gvk.Kind)
+	}
 	if p.RequeueAfter > 0 {
 		fmt.Fprintf(&b, "requeue after: %s\n", p.RequeueAfter)
 	}

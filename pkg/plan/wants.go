@@ -57,6 +57,7 @@ func (p *planner) want() {
 		}
 	}
 	p.wantEntries()
+	p.wantFormer()
 	p.sortWants()
 }
 

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/test/sim"
 )
 
@@ -149,6 +150,39 @@ func (w *World) isFrozen(key string) bool {
 	namespace, made := w.judge.madeAt[key]
 	w.judge.mu.Unlock()
 	return made && !w.mayAct(namespace)
+}
+
+// mayBeForgotten says whether an object is of a kind that the policy dropped before the oldest
+// process started: nobody knows any more that it is Ambit's until its owner goes.
+func (w *World) mayBeForgotten(key string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	kind, _, _ := strings.Cut(key, " ")
+	return w.forgotten[kind]
+}
+
+// forgetLocked notes what the process that is being started cannot know.
+func (w *World) forgetLocked() {
+	for _, program := range w.plan.Scenario.Versions {
+		for _, c := range program.Children {
+			w.forgotten[c.GVK.Kind] = w.forgotten[c.GVK.Kind] || w.edited && !makes(w.programs[0], c.GVK)
+		}
+	}
+}
+
+func makes(program *policy.Program, gvk schema.GroupVersionKind) bool {
+	return slices.ContainsFunc(program.Children, func(c *policy.Child) bool { return c.GVK == gvk })
+}
+
+// mayTellMore says whether an owner is where Ambit may do nothing, and the policy was edited:
+// an Ambit that knows what the policy had before says that this may be left over.
+func (w *World) mayTellMore(key string) bool {
+	w.mu.Lock()
+	edited := w.edited
+	w.mu.Unlock()
+	kind, place, _ := strings.Cut(key, " ")
+	namespace, _, _ := strings.Cut(place, "/")
+	return edited && kind == w.plan.Scenario.Versions[0].Owner.GVK.Kind && !w.mayAct(namespace)
 }
 
 // mayBeOpen says whether a stream may be open while there are no owners: those of owners,

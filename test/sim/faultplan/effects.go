@@ -2,6 +2,8 @@ package faultplan
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -11,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/test/sim"
 )
 
@@ -73,7 +76,10 @@ func (w *World) streamOf(r sim.Request) sim.Stream {
 func (w *World) setPolicy(version int) {
 	programs := w.plan.Scenario.Versions[version : version+1]
 	w.mu.Lock()
-	w.programs = programs
+	w.programs, w.edited = programs, true
+	maps.DeleteFunc(w.forgotten, func(kind string, _ bool) bool {
+		return slices.ContainsFunc(programs[0].Children, func(c *policy.Child) bool { return c.GVK.Kind == kind })
+	})
 	w.mu.Unlock()
 	w.each(func(p *process) { p.engine.Set(programs, nil) })
 }

@@ -29,6 +29,44 @@ func TestFoundRevokedAtFirstReview(t *testing.T) {
 	}
 }
 
+// TestFoundDroppedKind (seeds 75, 401, 467, 702, 711): an edit of the policy dropped the last
+// child of its kind. What is beside its owner is in no record, nobody looked at the kind any
+// more, and the object stayed until the owner went.
+func TestFoundDroppedKind(t *testing.T) {
+	s, err := memcached()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pause := range []time.Duration{0, 10 * time.Millisecond, 100 * time.Millisecond, time.Second, 10 * time.Minute} {
+		t.Run(pause.String(), func(t *testing.T) {
+			holds(t, &Plan{Seed: 401, Scenario: s, Steps: []Step{
+				{Time: time.Second, Action: Action{Do: func(w *World) { w.create(s.Owners, s.Owner("two", "b", 1)) }}},
+				{Time: time.Second, Action: Action{Do: func(w *World) { w.setPolicy(2) }}},
+				{Time: pause, Action: Action{Do: func(w *World) { w.setPolicy(0) }}},
+			}})
+		})
+	}
+}
+
+// TestFoundDroppedKindEarly (seed 2396): the same, with a process that has just started and
+// not looked at its owners yet.
+func TestFoundDroppedKindEarly(t *testing.T) {
+	s, err := memcached()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for requests := 1; requests <= 9; requests += 2 {
+		t.Run(fmt.Sprint(requests), func(t *testing.T) {
+			holds(t, &Plan{Seed: 2396, Scenario: s, Steps: []Step{
+				{Time: time.Second, Action: Action{Do: func(w *World) { w.create(s.Owners, s.Owner("two", "a", 0)) }}},
+				{Time: time.Second, Action: Action{Do: func(w *World) { w.setPolicy(2) }}},
+				{Time: time.Minute, Action: Action{Do: func(w *World) { w.end(true); w.start() }}},
+				{Requests: requests, Action: Action{Do: func(w *World) { w.setPolicy(0) }}},
+			}})
+		})
+	}
+}
+
 // holds runs a plan and reports what did not hold.
 func holds(t *testing.T, p *Plan) {
 	synctest.Test(t, func(t *testing.T) {

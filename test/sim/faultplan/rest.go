@@ -33,8 +33,9 @@ func (j *judge) compare(want, have map[string]string, w *World) {
 		is, there := have[key]
 		should, wanted := want[key]
 		switch {
-		case w.isFrozen(key):
-		case !wanted && !j.scenario.Remembers:
+		case w.isFrozen(key), w.mayTellMore(key):
+		case !wanted && (j.scenario.Remembers || w.mayBeForgotten(key)):
+		case !wanted:
 			j.violated("what should not be is not there", "%s", key)
 		case !there:
 			j.violated("what should be is there", "%s is missing", key)

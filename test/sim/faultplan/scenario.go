@@ -93,6 +93,27 @@ func load(name string) (*Scenario, error) {
 	return s, nil
 }
 
+// addVersions adds a version of the policy for each edit of its text. An edit changes
+// something, or the scenario is wrong.
+func (s *Scenario) addVersions(edits ...func(string) string) error {
+	for i, edit := range edits {
+		changed := false
+		program, err := compile(filepath.Join(root(), "policies", s.Name+".yaml"), func(text []byte) []byte {
+			next := edit(string(text))
+			changed = next != string(text)
+			return []byte(next)
+		})
+		if err != nil {
+			return fmt.Errorf("edit %d: %w", i, err)
+		}
+		if !changed {
+			return fmt.Errorf("edit %d of policy %q changes nothing", i, s.Name)
+		}
+		s.Versions = append(s.Versions, program)
+	}
+	return nil
+}
+
 // compile reads a policy, changes its text if it is asked to, and compiles it.
 func compile(path string, change func([]byte) []byte) (*policy.Program, error) {
 	text, err := os.ReadFile(path)

@@ -1,6 +1,9 @@
 package faultplan
 
 import (
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -23,6 +26,10 @@ func memcached() (*Scenario, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.addVersions(memcachedEdits()...); err != nil {
+		return nil, err
+	}
+	s.Here = append(s.Here, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"services", "configmaps"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"}})
 	s.Owners = schema.GroupVersionResource{Group: "cache.example.com", Version: "v1alpha1", Resource: "memcacheds"}
 	s.Namespaces = []string{"one", "two"}
 	s.Owner = func(namespace, name string, variant int) *unstructured.Unstructured {
@@ -36,4 +43,35 @@ func memcached() (*Scenario, error) {
   spec: {selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}}, spec: {containers: [{name: x, image: x}]}}}}`),
 	)
 	return s, nil
+}
+
+// memcachedEdits are what a user makes of the policy: a Service comes, which waits for the
+// Deployment; a ConfigMap comes before the Deployment, which is changed; what was there goes
+// again.
+func memcachedEdits() []func(string) string {
+	const service = `
+    - id: service
+      dependsOn: [deployment]
+      template:
+        apiVersion: v1
+        kind: Service
+        metadata: {name: "${owner.metadata.name}"}
+        spec: {selector: "${labels}", ports: [{port: 11211}]}
+`
+	const config = `
+    - id: config
+      template:
+        apiVersion: v1
+        kind: ConfigMap
+        metadata: {name: "${owner.metadata.name}-config"}
+        data: {size: "${string(owner.spec.size)}"}
+`
+	const children = "  children:\n"
+	return []func(string) string{
+		func(text string) string { return strings.Replace(text, children, children+service[1:], 1) },
+		func(text string) string {
+			text = strings.Replace(text, children, children+config[1:], 1)
+			return strings.Replace(text, "--memory-limit=64", `"--memory-limit=${config.data.size}"`, 1)
+		},
+	}
 }

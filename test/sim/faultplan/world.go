@@ -30,6 +30,8 @@ type World struct {
 
 	mu        sync.Mutex // guards what is below; never held over a call of the server
 	programs  []*policy.Program
+	edited    bool            // programs were others before
+	forgotten map[string]bool // kinds that programs dropped, and no process remembers
 	running   []*process
 	started   int
 	dead      map[string]bool // processes that have no effect any more
@@ -68,7 +70,7 @@ var _ sim.Faults = (*World)(nil)
 
 // newWorld clones the prepared cluster of a scenario.
 func newWorld(p *Plan) *World {
-	w := &World{plan: p, dead: map[string]bool{}, disturbed: map[string]disturbance{}, programs: p.Scenario.Versions[:1]}
+	w := &World{plan: p, dead: map[string]bool{}, forgotten: map[string]bool{}, disturbed: map[string]disturbance{}, programs: p.Scenario.Versions[:1]}
 	w.judge = newJudge(p.Scenario)
 	w.server = p.Scenario.cluster(p.Blind, sim.Options{Seed: p.Seed, AuthorizerLag: 10 * time.Millisecond, Faults: w, Observer: w.judge.observe})
 	w.admin = w.server.As(sim.Admin).Dynamic()
@@ -170,6 +172,7 @@ func (w *World) answerLocked(r sim.Request, of func(answer) bool) *answer {
 func (w *World) start() {
 	w.mu.Lock()
 	w.started++
+	w.forgetLocked()
 	name, programs, seed := fmt.Sprintf("process-%d", w.started), w.programs, w.plan.Seed+uint64(w.started)<<32
 	w.mu.Unlock()
 	p, err := startProcess(w.server, name, programs, seed)
