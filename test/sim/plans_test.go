@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -39,6 +40,7 @@ func TestPlans(t *testing.T) {
 		report(t, faultplan.Generate(scenarios, *planSeed))
 		return
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(rareGC))
 	began := time.Now()
 	var ran, failed atomic.Int64
 	defer tellProgress(&ran, began)()
@@ -84,6 +86,9 @@ func tellProgress(ran *atomic.Int64, began time.Time) (stop func()) {
 	return func() { ticker.Stop(); close(done) }
 }
 
+// rareGC trades memory, of which plans need little, for a third of the time.
+const rareGC = 800
+
 const progressEvery = 30 * time.Second
 
 // maxFailed plans are enough to look at.
@@ -105,9 +110,13 @@ func run(t *testing.T, p *faultplan.Plan) (violations []faultplan.Violation) {
 			violations = append(violations, faultplan.Violation{Invariant: "no goroutine is left", Text: fmt.Sprint(r)})
 		}
 	}()
+	defer time.AfterFunc(tooLong, func() { panic(fmt.Sprintf("after %s this plan still runs: something happens again and again, and no time passes\n%s", tooLong, p)) }).Stop()
 	synctest.Test(t, func(*testing.T) { violations = faultplan.Run(p) })
 	return violations
 }
+
+// tooLong is for a plan that takes a few hundredths of a second.
+const tooLong = 3 * time.Minute
 
 // report runs one plan and prints it.
 func report(t *testing.T, p *faultplan.Plan) {

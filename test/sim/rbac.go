@@ -28,6 +28,16 @@ type authorizer struct {
 
 	roles    map[types.NamespacedName][]rbacv1.PolicyRule // namespace "" for ClusterRoles
 	bindings map[types.NamespacedName]binding             // namespace "" for ClusterRoleBindings
+	decided  map[place]rules                              // as long as nothing changes
+}
+
+// place is where a user has rights.
+type place struct{ user, namespace string }
+
+// rules are those that hold, and what stands in the way of knowing all of them.
+type rules struct {
+	granted []granted
+	missing []error
 }
 
 type rbacChange struct {
@@ -43,7 +53,7 @@ type binding struct {
 }
 
 func newAuthorizer(lag time.Duration) *authorizer {
-	return &authorizer{lag: lag, roles: map[types.NamespacedName][]rbacv1.PolicyRule{}, bindings: map[types.NamespacedName]binding{}}
+	return &authorizer{lag: lag, roles: map[types.NamespacedName][]rbacv1.PolicyRule{}, bindings: map[types.NamespacedName]binding{}, decided: map[place]rules{}}
 }
 
 // noteLocked takes a change of an RBAC object in, for when its time has come.
@@ -60,6 +70,7 @@ func (a *authorizer) catchUp() {
 }
 
 func (a *authorizer) see(c rbacChange) {
+	clear(a.decided)
 	obj := c.new
 	if obj == nil {
 		delete(a.rolesOr(c.plural), keyOf(c.old))
@@ -118,6 +129,15 @@ type granted struct {
 // everywhere, and what stands in the way of knowing all of them.
 func (a *authorizer) rulesOf(user, namespace string) (rules []granted, missing []error) {
 	a.catchUp()
+	known, ok := a.decided[place{user, namespace}]
+	if !ok {
+		known.granted, known.missing = a.collect(user, namespace)
+		a.decided[place{user, namespace}] = known
+	}
+	return known.granted, known.missing
+}
+
+func (a *authorizer) collect(user, namespace string) (rules []granted, missing []error) {
 	groups := groupsOf(user)
 	if slices.Contains(groups, "system:masters") {
 		everything := rbacv1.PolicyRule{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}}

@@ -73,6 +73,18 @@ type Server struct {
 // New makes a server with the built-in resources, the namespaces "default" and
 // "kube-system", and the ClusterRoles that every authenticated user has.
 func New(o Options) *Server {
+	s := prepare(o)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range builtinResources() {
+		s.resources[r.groupResource()] = r
+	}
+	s.bootstrapLocked()
+	return s
+}
+
+// prepare makes a server without anything in it.
+func prepare(o Options) *Server {
 	if o.History == 0 {
 		o.History = defaultHistory
 	}
@@ -85,17 +97,10 @@ func New(o Options) *Server {
 	if o.Faults == nil {
 		o.Faults = noFaults{}
 	}
-	s := &Server{
+	return &Server{
 		version: firstVersion, options: o, changed: make(chan struct{}, 1), resources: map[schema.GroupResource]*resource{},
 		authorizer: newAuthorizer(o.AuthorizerLag), random: rand.New(rand.NewPCG(o.Seed, 1)), pages: map[string]page{}, actors: map[string]bool{},
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, r := range builtinResources() {
-		s.resources[r.groupResource()] = r
-	}
-	s.bootstrapLocked()
-	return s
 }
 
 // Compact forgets all changes so far: a watch that asks for them is answered 410, and

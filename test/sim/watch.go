@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"time"
@@ -126,7 +125,7 @@ func (w *watcher) open(ctx context.Context, o metav1.ListOptions, from uint64, i
 		w.endLocked()
 		return
 	}
-	timeout := longWatch + rand.N(longWatch)
+	timeout := longWatch + time.Duration(w.server.random.Int64N(int64(longWatch)))
 	if o.TimeoutSeconds != nil {
 		timeout = time.Duration(*o.TimeoutSeconds) * time.Second
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -53,13 +54,27 @@ func clusterRole(name string, rules any) *unstructured.Unstructured {
 	return role
 }
 
-// cluster makes a server as it is before a plan.
+// cluster makes a server as it is before a plan. It is filled once, and then cloned: the
+// first time at the beginning of a plan, as what is in it has the time of then.
 func (s *Scenario) cluster(blind bool, o sim.Options) *sim.Server {
-	server := sim.New(o)
-	if err := s.fill(server, blind); err != nil {
-		panic(fmt.Sprintf("the cluster of scenario %s: %v", s.Name, err)) // a mistake in a scenario
+	i := 0
+	if blind {
+		i = 1
 	}
-	return server
+	p := &s.prepared[i]
+	p.once.Do(func() {
+		p.server = sim.New(sim.Options{AuthorizerLag: o.AuthorizerLag})
+		if err := s.fill(p.server, blind); err != nil {
+			panic(fmt.Sprintf("the cluster of scenario %s: %v", s.Name, err)) // a mistake in a scenario
+		}
+	})
+	return p.server.Clone(o)
+}
+
+// prepared is a server that is only cloned.
+type prepared struct {
+	once   sync.Once
+	server *sim.Server
 }
 
 func (s *Scenario) fill(server *sim.Server, blind bool) error {
@@ -206,10 +221,10 @@ func (j *judge) begin(server *sim.Server) {
 
 // compareForeign: bystanders are as they were, but for those that users deleted.
 func (j *judge) compareForeign(w *World) {
-	now := texts(w.server)
+	now := texts(w.server, w.known)
 	for key, before := range j.foreign {
 		if is, there := now[key]; there && is != before {
-			j.violated("foreign objects are not touched", "%s is now:\n%s", key, is)
+			j.violated("foreign objects are not touched", "%s is now:\n%s", key, inLines(is))
 		}
 	}
 }

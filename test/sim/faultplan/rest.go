@@ -18,7 +18,7 @@ func (j *judge) atRest(w *World) {
 		w.problem("%v", err)
 		return
 	}
-	j.compare(want, texts(w.server), w)
+	j.compare(want, texts(w.server, w.known), w)
 	j.compareForeign(w)
 	j.checkStreams(w)
 	j.lookOn(w)
@@ -40,7 +40,7 @@ func (j *judge) compare(want, have map[string]string, w *World) {
 		case !there:
 			j.violated("what should be is there", "%s is missing", key)
 		case wanted && is != should && !j.scenario.Remembers:
-			j.violated("what is there is as it should be", "%s (-reference +plan):\n%s", key, cmp.Diff(should, is))
+			j.violated("what is there is as it should be", "%s (-reference +plan):\n%s", key, cmp.Diff(inLines(should), inLines(is)))
 		}
 	}
 }
@@ -78,7 +78,7 @@ func (j *judge) atCleanup(w *World) {
 			j.violated("nothing is left over", "%s", keyOf(obj))
 		}
 		if isOwner(obj, j.scenario) && w.mayAct(obj.GetNamespace()) && !j.isMade(obj.GetUID()) {
-			j.violated("owners can be deleted", "%s is still there:\n%s", keyOf(obj), textOf(obj))
+			j.violated("owners can be deleted", "%s is still there:\n%s", keyOf(obj), inLines(textOf(obj)))
 		}
 	}
 	for _, r := range w.server.Watches() {

@@ -29,6 +29,8 @@ const (
 	patience = 20 * time.Minute
 	// stepPatience is how long a step waits for requests that do not come.
 	stepPatience = 20 * time.Second
+	// settled is how long it takes until the authorizer has seen what was made.
+	settled = time.Second
 	// watching is how long it is looked on while nothing happens.
 	watching = 3 * time.Minute
 )
@@ -181,6 +183,7 @@ func (in *inputs) play(w *World) (map[string]string, error) {
 	if err := in.create(server); err != nil {
 		return nil, fmt.Errorf("making the reference: %w", err)
 	}
+	time.Sleep(settled)
 	ctx, cancel := context.WithCancel(context.Background())
 	var controllers sync.WaitGroup
 	controllers.Go(func() { server.Run(ctx) })
@@ -193,5 +196,5 @@ func (in *inputs) play(w *World) (map[string]string, error) {
 	calm := &World{plan: w.plan, server: server, judge: newJudge(w.plan.Scenario)}
 	calm.rest("the reference")
 	p.finish()
-	return texts(server), nil
+	return texts(server, w.known), nil
 }

@@ -51,6 +51,7 @@ type Scenario struct {
 	Extra func(*chooser) Action
 
 	references references
+	prepared   [2]prepared // without and with RBAC objects that cannot be watched
 }
 
 // root is the root of the module, from the directory of a test of package sim or of this

@@ -2,6 +2,7 @@ package faultplan
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,10 +23,17 @@ func keyOf(obj *unstructured.Unstructured) string {
 }
 
 // texts is what there is, without what two runs cannot have alike: uids, times, versions.
-func texts(server *sim.Server) map[string]string {
-	all := map[string]string{}
-	for _, obj := range server.Objects() {
-		all[keyOf(obj)] = textOf(obj)
+// known are texts from before: objects are not changed.
+func texts(server *sim.Server, known map[*unstructured.Unstructured]string) map[string]string {
+	objects := server.Objects()
+	all := make(map[string]string, len(objects))
+	for _, obj := range objects {
+		text, ok := known[obj]
+		if !ok {
+			text = textOf(obj)
+			known[obj] = text
+		}
+		all[keyOf(obj)] = text
 	}
 	return all
 }
@@ -53,7 +61,7 @@ func textOf(obj *unstructured.Unstructured) string {
 		metadata["deletionTimestamp"] = "set"
 	}
 	content["metadata"] = metadata
-	text, err := yaml.Marshal(content)
+	text, err := json.Marshal(content) // YAML takes ten times as long
 	if err != nil {
 		return err.Error() // what was stored can be written
 	}
@@ -95,4 +103,13 @@ func byType(a, b any) int {
 	one, _ := a.(map[string]any)
 	other, _ := b.(map[string]any)
 	return cmp.Compare(fmt.Sprint(one["type"]), fmt.Sprint(other["type"]))
+}
+
+// inLines is a text of textOf as people read it.
+func inLines(text string) string {
+	lines, err := yaml.JSONToYAML([]byte(text))
+	if err != nil {
+		return text // it is empty, or an error
+	}
+	return string(lines)
 }

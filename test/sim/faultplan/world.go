@@ -25,8 +25,9 @@ type World struct {
 	server  *sim.Server
 	admin   dynamic.Interface
 	judge   *judge
-	ended   sync.WaitGroup // processes that are being ended
-	pending sync.WaitGroup // actions that come later
+	ended   sync.WaitGroup                        // processes that are being ended
+	pending sync.WaitGroup                        // actions that come later
+	known   map[*unstructured.Unstructured]string // texts; only of who carries the plan out
 
 	mu        sync.Mutex // guards what is below; never held over a call of the server
 	programs  []*policy.Program
@@ -70,7 +71,7 @@ var _ sim.Faults = (*World)(nil)
 
 // newWorld clones the prepared cluster of a scenario.
 func newWorld(p *Plan) *World {
-	w := &World{plan: p, dead: map[string]bool{}, forgotten: map[string]bool{}, disturbed: map[string]disturbance{}, programs: p.Scenario.Versions[:1]}
+	w := &World{plan: p, dead: map[string]bool{}, forgotten: map[string]bool{}, known: map[*unstructured.Unstructured]string{}, disturbed: map[string]disturbance{}, programs: p.Scenario.Versions[:1]}
 	w.judge = newJudge(p.Scenario)
 	w.server = p.Scenario.cluster(p.Blind, sim.Options{Seed: p.Seed, AuthorizerLag: 10 * time.Millisecond, Faults: w, Observer: w.judge.observe})
 	w.admin = w.server.As(sim.Admin).Dynamic()
