@@ -40,6 +40,8 @@ TEST_TIMEOUT ?= 15m
 # TestHostileLatency and TestHostileEdits, which measure what hostile policies, records
 # and edits cost others, are part of `make bench`.
 STORIES_TIMEOUT ?= 60m
+# Stories at once: they mostly wait.
+STORIES_PARALLEL ?= 8
 # How long each fuzz target runs, and which of them: a regular expression. FUZZ_KEEP=keep puts
 # inputs that reached new code into testdata/fuzz.
 FUZZ_TIME ?= 1m
@@ -48,7 +50,7 @@ FUZZ_KEEP ?=
 # How long `make soak` runs, and the seed of its first plan: another one each day, unless told.
 SOAK_TIME ?= 1h
 SOAK_SEED ?= $(shell date +%y%m%d)000000
-# How many plans `make test` runs without the race detector.
+# How many plans of faults `make test` runs without the race detector; with it, a thousand.
 PLANS ?= 20000
 # The race detector needs a C compiler; a machine without one runs without it.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
@@ -90,7 +92,8 @@ bin/helm: $(DEPLOY_PINS)
 .PHONY: test
 test: controlplane bin/kubectl bin/helm ## Run all tests, with the race detector where there is a C compiler.
 	go test $(RACE) -timeout $(TEST_TIMEOUT) -p $(TEST_PARALLEL) $$(go list ./... | grep -v '/test/stories$$')
-	go test $(RACE) -timeout $(STORIES_TIMEOUT) -skip '^(TestFlaps|TestHostileLatency|TestHostileEdits)$$' ./test/stories
+	go test -timeout $(TEST_TIMEOUT) -run '^TestPlans$$' ./test/sim -plans $(PLANS)
+	go test $(RACE) -timeout $(STORIES_TIMEOUT) -parallel $(STORIES_PARALLEL) -skip '^(TestFlaps|TestHostileLatency|TestHostileEdits)$$' ./test/stories
 	go test -timeout $(STORIES_TIMEOUT) -run '^TestFlaps$$' ./test/stories
 	cd test/controlplane && go test -timeout $(TEST_TIMEOUT) ./...
 

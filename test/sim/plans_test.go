@@ -18,7 +18,7 @@ import (
 
 var (
 	planSeed  = flag.Uint64("seed", 0, "run the plan of this seed alone, and print it")
-	planCount = flag.Int("plans", 200, "how many plans TestPlans runs")
+	planCount = flag.Int("plans", 1000, "how many plans TestPlans runs")
 	planFirst = flag.Uint64("first", 1, "the seed of the first plan")
 	planTime  = flag.Duration("soak", 0, "run plans for this long, and at least as many as -plans says")
 	planOnly  = flag.String("scenario", "", "run plans of this scenario only")
@@ -118,8 +118,10 @@ func run(t *testing.T, p *faultplan.Plan) (violations []faultplan.Violation) {
 // tooLong is for a plan that takes a few hundredths of a second.
 const tooLong = 3 * time.Minute
 
-// report runs one plan and prints it.
+// report runs one plan and prints it: on one processor, so that goroutines take turns
+// alike each time.
 func report(t *testing.T, p *faultplan.Plan) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	fmt.Fprint(os.Stderr, p)
 	for _, v := range run(t, p) {
 		t.Error(v)
