@@ -19,6 +19,7 @@ type call struct {
 	Request
 	resource *resource
 	served   *version
+	internal bool // of the server's own controllers
 }
 
 // do sends a request: work handles it under the lock, if it is permitted and its

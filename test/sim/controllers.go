@@ -49,7 +49,7 @@ func (s *Server) Collect() bool {
 
 // internal is a request of the controllers.
 func (s *Server) internalLocked(r *resource, obj *unstructured.Unstructured, verb string) *call {
-	return &call{Server: s, resource: r, served: r.stored, Request: Request{
+	return &call{Server: s, resource: r, served: r.stored, internal: true, Request: Request{
 		User: Admin, Verb: verb, Namespace: obj.GetNamespace(), Name: obj.GetName(),
 		Resource: r.stored.gvk.GroupVersion().WithResource(r.plural),
 	}}

@@ -28,6 +28,9 @@ func (c *call) delete(name string, o metav1.DeleteOptions) error {
 	if err := c.checkPreconditions(live, o.Preconditions); err != nil {
 		return err
 	}
+	if err := c.admitDelete(live); err != nil {
+		return err
+	}
 	if len(o.DryRun) > 0 {
 		return nil
 	}

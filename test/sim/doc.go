@@ -27,14 +27,16 @@
 //   - RBAC by Roles, ClusterRoles and bindings, decided by an authorizer that may be behind
 //     (Options.AuthorizerLag), for every request; open watches go on. Impersonation; the
 //     escalation check; reviews of a user's own rights.
+//   - Options.Admission, which refuses and changes what users write as an admission webhook
+//     does.
 //   - Refusals with the code, reason, details and text of the real server.
 //
 // # What it does not
 //
 //   - Workloads: no Deployment gets a Pod, and no claim a volume. Defaults only of the kinds
 //     that policies make, and not of all their fields (defaults.go); little validation of
-//     built-in kinds; no admission but of namespaces and escalation: no quotas, no webhooks,
-//     no ServiceAccount for a Pod.
+//     built-in kinds; no admission but of namespaces and escalation, and Options.Admission in
+//     the place of webhooks: no quotas, no ServiceAccount for a Pod.
 //   - CEL rules, scale and conversion webhooks of definitions; a definition in the way of
 //     another one's names; the constrained impersonation of Kubernetes 1.36 but for its
 //     refusals.

@@ -159,7 +159,8 @@ func writeDifferences(t *testing.T, header string, all map[string]*difference) {
 // simulatedSide is a new simulated server with the kinds of the scripts.
 func simulatedSide(t *testing.T) side {
 	t.Helper()
-	server := sim.New(sim.Options{Seed: 1})
+	hooked := map[string]bool{}
+	server := sim.New(sim.Options{Seed: 1, Admission: hookSimulated(hooked)})
 	admin := server.As(sim.Admin).Dynamic()
 	for _, path := range crds {
 		if _, err := admin.Resource(resources()["crds"]).Create(t.Context(), readObject(t, path), metav1.CreateOptions{}); err != nil {
@@ -182,7 +183,8 @@ func simulatedSide(t *testing.T) side {
 			}
 			return made.GetName()
 		},
-		pause: func() { server.Collect() }, patience: time.Minute,
+		webhook: func(_ *testing.T, namespace string) { hooked[namespace] = true },
+		pause:   func() { server.Collect() }, patience: time.Minute,
 	}
 }
 
@@ -212,6 +214,7 @@ func realSide(t *testing.T, lazy *cluster.Lazy) side {
 			return clients{dynamic.NewForConfigOrDie(config), metadata.NewForConfigOrDie(config), access.FromClient(kubernetes.NewForConfigOrDie(config).AuthorizationV1())}
 		},
 		namespace: func(t *testing.T, prefix string) string { return c.Namespace(t.Context(), t, prefix) },
+		webhook:   func(t *testing.T, namespace string) { hookReal(t, c, namespace) },
 		pause:     func() { time.Sleep(20 * time.Millisecond) }, patience: time.Minute,
 	}
 }

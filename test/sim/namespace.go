@@ -109,7 +109,7 @@ func (s *Server) plantLocked(group, plural string, typed runtime.Object) {
 	r := s.resources[schema.GroupResource{Group: group, Resource: plural}]
 	obj := &unstructured.Unstructured{Object: content}
 	obj.SetGroupVersionKind(r.stored.gvk)
-	c := &call{Server: s, resource: r, served: r.stored, Request: Request{
+	c := &call{Server: s, resource: r, served: r.stored, internal: true, Request: Request{
 		User: Admin, Verb: "create", Name: obj.GetName(), Resource: r.stored.gvk.GroupVersion().WithResource(plural),
 	}}
 	if _, err := c.create(obj, intent{manager: "kube-apiserver"}); err != nil {

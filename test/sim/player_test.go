@@ -38,6 +38,8 @@ type side struct {
 	as func(t *testing.T, user, other string) clients
 	// namespace makes a namespace with a name of its own.
 	namespace func(t *testing.T, prefix string) string
+	// webhook has a webhook look at what is written in a namespace: see hook.
+	webhook func(t *testing.T, namespace string)
 	// pause lets time pass until something may have come about.
 	pause func()
 	// patience is how long what must come may take.
@@ -213,6 +215,9 @@ func (p *player) do(st *step) answer {
 	switch st.words[0] {
 	case "namespace":
 		p.namespaces[st.words[1]] = p.namespace(p.T, "sim")
+		return answer{text: "ok"}
+	case "webhook":
+		p.webhook(p.T, p.namespaces[st.words[1]])
 		return answer{text: "ok"}
 	case "watch":
 		return p.watch(p.request(st))

@@ -29,6 +29,8 @@ type Options struct {
 	WatchBuffer int
 	// Faults may refuse requests, lose answers and disturb watches. Nil means none.
 	Faults Faults
+	// Admission may refuse and change what users write. Nil: it does not.
+	Admission Admission
 	// Observer is told of each change, in order, with a lock of the server held: it must
 	// not call the server. Nil: nobody is.
 	Observer func(Change)

@@ -99,6 +99,10 @@ func (c *call) matchNamespace(obj *unstructured.Unstructured) error {
 
 // storeNew checks and stores an object that was not there. It owns obj.
 func (c *call) storeNew(obj *unstructured.Unstructured, i intent) (*unstructured.Unstructured, error) {
+	obj, err := c.admit(obj, nil)
+	if err != nil {
+		return nil, err
+	}
 	metadata := metadataOf(obj)
 	for _, system := range []string{"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"} {
 		delete(metadata, system)
@@ -199,6 +203,9 @@ func (c *call) write(name string, uid types.UID, upsert bool, i intent, make tra
 	before := inVersion(live, c.served.gvk)
 	obj, err := make(before)
 	if err != nil {
+		return nil, err
+	}
+	if obj, err = c.admit(obj, before); err != nil {
 		return nil, err
 	}
 	if err := c.checkVersion(name, obj, live); err != nil {
