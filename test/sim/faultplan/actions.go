@@ -31,6 +31,10 @@ func (c *chooser) action() Action {
 		c.forgeRecord,
 		c.lag, c.lag, c.endStreams, c.expireStreams, c.forgetHistory,
 	}
+	kinds = append(kinds, c.denyWrites, c.denyWrites, c.changeWrites, c.changeWrites, c.holdChildren, c.revertMarks, c.setClock)
+	if len(c.scenario.definitions()) > 0 {
+		kinds = append(kinds, c.replaceKind)
+	}
 	if len(c.scenario.Versions) > 1 {
 		kinds = append(kinds, c.editPolicy, c.editPolicy)
 	}

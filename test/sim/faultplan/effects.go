@@ -48,7 +48,7 @@ func (w *World) disturb(resource string, d disturbance) {
 func (w *World) heal() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.answers = nil
+	w.answers, w.webhooks = nil, nil
 	clear(w.disturbed)
 }
 
@@ -95,16 +95,10 @@ func (w *World) replaceNamespace(namespace string) {
 	fresh := object(`{apiVersion: v1, kind: Namespace, metadata: {name: %s}}`, namespace)
 	fresh.SetLabels(again.GetLabels())
 	w.later(time.Second, func(w *World) {
-		// A namespace waits for finalizers of Ambit, which may take as long as a fault does.
-		for range 600 {
-			if w.read(namespaces, "", namespace) == nil {
-				w.create(namespaces, fresh)
-				w.create(roleBindings, bindingIn(namespace))
-				return
-			}
-			time.Sleep(time.Second)
+		if w.awaitGone(namespaces, again) {
+			w.create(namespaces, fresh)
+			w.create(roleBindings, bindingIn(namespace))
 		}
-		w.problem("namespace %s is not gone after 10 minutes", namespace)
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
+	"k8s.io/utils/clock"
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/engine"
@@ -30,8 +31,8 @@ type process struct {
 	finish func() // ends the engine, then what it stands on, and waits
 }
 
-// startProcess makes and starts one.
-func startProcess(server *sim.Server, name string, programs []*policy.Program, seed uint64) (*process, error) {
+// startProcess makes and starts one, whose clock is off.
+func startProcess(server *sim.Server, name string, programs []*policy.Program, seed uint64, off time.Duration) (*process, error) {
 	as := func(identity string) *sim.Client {
 		c := server.As(User).Named(name)
 		if identity != "" {
@@ -51,6 +52,7 @@ func startProcess(server *sim.Server, name string, programs []*policy.Program, s
 		Clients: func(id string) (dynamic.Interface, error) { return as(id).Dynamic(), nil },
 		Served:  servedBy(as("").Served),
 		Random:  randomTexts(seed),
+		Clock:   wrongClock{off: off},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making the engine: %w", err)
@@ -70,6 +72,18 @@ func startProcess(server *sim.Server, name string, programs []*policy.Program, s
 	}
 	return p, nil
 }
+
+// wrongClock is off by as much; how fast it goes is right.
+type wrongClock struct {
+	clock.RealClock
+	off time.Duration
+}
+
+// Now implements clock.PassiveClock.
+func (c wrongClock) Now() time.Time { return time.Now().Add(c.off) }
+
+// Since implements clock.PassiveClock.
+func (c wrongClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
 // randomTexts is for engine.Options.Random.
 func randomTexts(seed uint64) func() string {

@@ -48,6 +48,7 @@ func Run(p *Plan) []Violation {
 	}
 	w.pending.Wait()
 	w.heal()
+	w.putRight()
 	w.unforge()
 	if w.processes() == 0 {
 		w.start()
@@ -189,7 +190,7 @@ func (in *inputs) play(w *World) (map[string]string, error) {
 	controllers.Go(func() { server.Run(ctx) })
 	defer controllers.Wait()
 	defer cancel()
-	p, err := startProcess(server, "reference", slices.Clone(w.programs), w.plan.Seed)
+	p, err := startProcess(server, "reference", slices.Clone(w.programs), w.plan.Seed, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,9 @@ type World struct {
 	due       *dueStep        // that waits for requests; nil: none does
 	answers   []answer        // for requests to come
 	disturbed map[string]disturbance
-	problems  []string // mistakes of the plan itself, and of this package
+	webhooks  []*webhook
+	clockOff  time.Duration // of processes to come
+	problems  []string      // mistakes of the plan itself, and of this package
 }
 
 // dueStep is a step that waits for requests.
@@ -73,7 +75,7 @@ var _ sim.Faults = (*World)(nil)
 func newWorld(p *Plan) *World {
 	w := &World{plan: p, dead: map[string]bool{}, forgotten: map[string]bool{}, known: map[*unstructured.Unstructured]string{}, disturbed: map[string]disturbance{}, programs: p.Scenario.Versions[:1]}
 	w.judge = newJudge(p.Scenario)
-	w.server = p.Scenario.cluster(p.Blind, sim.Options{Seed: p.Seed, AuthorizerLag: 10 * time.Millisecond, Faults: w, Observer: w.judge.observe})
+	w.server = p.Scenario.cluster(p.Blind, sim.Options{Seed: p.Seed, AuthorizerLag: 10 * time.Millisecond, Faults: w, Admission: w.admit, Observer: w.judge.observe})
 	w.admin = w.server.As(sim.Admin).Dynamic()
 	w.judge.begin(w.server)
 	return w
@@ -175,8 +177,9 @@ func (w *World) start() {
 	w.started++
 	w.forgetLocked()
 	name, programs, seed := fmt.Sprintf("process-%d", w.started), w.programs, w.plan.Seed+uint64(w.started)<<32
+	off := w.clockOff
 	w.mu.Unlock()
-	p, err := startProcess(w.server, name, programs, seed)
+	p, err := startProcess(w.server, name, programs, seed, off)
 	if err != nil {
 		w.problem("starting %s: %v", name, err)
 		return

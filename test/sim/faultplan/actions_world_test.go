@@ -1,0 +1,146 @@
+package faultplan
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/test/sim"
+)
+
+// What webhooks and kinds do to a world, seen while they do it. What comes after is judged as
+// of all plans.
+
+var deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+
+// scene is a plan of the Memcached operator: an action before there is an owner, and looks at
+// what comes of it, each some time after the one before.
+type scene struct {
+	*testing.T
+	scenario *Scenario
+	steps    []Step
+}
+
+func newScene(t *testing.T) *scene {
+	s, err := memcached()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &scene{T: t, scenario: s}
+}
+
+func (s *scene) after(pause time.Duration, do func(*World)) {
+	s.steps = append(s.steps, Step{Time: pause, Action: Action{Do: do}})
+}
+
+// owner makes one.
+func (s *scene) owner() {
+	s.after(time.Second, func(w *World) { w.create(s.scenario.Owners, s.scenario.Owner("one", "a", 1)) })
+}
+
+// sees looks at the object of the owner's child, nil if there is none, after a pause.
+func (s *scene) sees(pause time.Duration, what string, look func(child *unstructured.Unstructured) bool) {
+	s.after(pause, func(w *World) {
+		if child := w.read(deployments, "one", "a"); !look(child) {
+			s.Errorf("it does not hold: %s. The child is %v", what, child)
+		}
+	})
+}
+
+// says looks at the owner's status.
+func (s *scene) says(reason string) {
+	s.after(0, func(w *World) {
+		owner := w.read(s.scenario.Owners, "one", "a")
+		if !strings.Contains(textOf(owner), "reason: "+reason+"\n") {
+			s.Errorf("the owner does not say %s: %s", reason, textOf(owner))
+		}
+	})
+}
+
+func (s *scene) run() {
+	holds(s.T, &Plan{Seed: 1, Scenario: s.scenario, Cleanup: true, Steps: s.steps})
+}
+
+func isThere(child *unstructured.Unstructured) bool { return child != nil }
+func isGone(child *unstructured.Unstructured) bool  { return child == nil }
+
+func TestWebhookDenies(t *testing.T) {
+	s := newScene(t)
+	h := webhook{matches: s.scenario.targets()[2].matches, admit: func(*sim.Review) error { return sim.Denied(hookName, "not now") }}
+	s.after(time.Second, func(w *World) { w.registerFor(h, 20*time.Second) })
+	s.owner()
+	s.sees(10*time.Second, "it is refused", isGone)
+	s.says(v1alpha1.ReasonAdmissionDenied)
+	s.sees(50*time.Second, "it is made", isThere)
+	s.run()
+}
+
+func TestWebhookDeniesTimes(t *testing.T) {
+	s := newScene(t)
+	asked := 0
+	h := webhook{left: 2, matches: s.scenario.targets()[1].matches, admit: func(*sim.Review) error { asked++; return sim.Denied(hookName, "not now") }}
+	s.after(time.Second, func(w *World) { w.register(h) })
+	s.owner()
+	s.sees(time.Minute, "it is made", isThere)
+	s.run()
+	if asked != 2 {
+		t.Errorf("the webhook refused %d times, want 2", asked)
+	}
+}
+
+// TestWebhookChanges: each change is there for as long as the webhook is, and then is not.
+func TestWebhookChanges(t *testing.T) {
+	says := map[string]string{"takes the labels of Ambit off": v1alpha1.ReasonLabelsRemoved}
+	for _, change := range changes() {
+		t.Run(change.text, func(t *testing.T) {
+			s := newScene(t)
+			h := webhook{
+				matches: func(r *sim.Review) bool { return r.Object != nil && s.scenario.isChild(r) },
+				admit:   func(r *sim.Review) error { change.do(r.Object); return nil },
+			}
+			s.after(time.Second, func(w *World) { w.register(h) })
+			s.owner()
+			s.sees(time.Minute, "it is changed", func(child *unstructured.Unstructured) bool {
+				again := child.DeepCopy()
+				change.do(again)
+				return reflect.DeepEqual(child, again) // there is nothing left to change
+			})
+			if reason := says[change.text]; reason != "" {
+				s.says(reason)
+			}
+			s.run()
+		})
+	}
+}
+
+func TestHoldChildren(t *testing.T) {
+	s := newScene(t)
+	s.after(time.Second, func(w *World) { w.holdChildren(time.Minute) })
+	s.owner()
+	s.sees(time.Second, "it is held", func(child *unstructured.Unstructured) bool {
+		return child != nil && len(child.GetFinalizers()) == 1
+	})
+	s.sees(2*time.Minute, "it is not held any more", func(child *unstructured.Unstructured) bool { return len(child.GetFinalizers()) == 0 })
+	s.run()
+}
+
+func TestReplaceKind(t *testing.T) {
+	s := newScene(t)
+	s.owner()
+	s.sees(time.Second, "it is made", isThere)
+	s.after(0, func(w *World) { w.replaceKind(s.scenario.definitions()[0], 10*time.Second) })
+	s.after(5*time.Second, func(w *World) {
+		if w.read(customKinds, "", s.scenario.definitions()[0].GetName()) != nil {
+			t.Error("the kind is there")
+		}
+	})
+	s.sees(time.Minute, "it went with its owner", isGone)
+	s.owner()
+	s.sees(time.Minute, "it is made again", isThere)
+	s.run()
+}
