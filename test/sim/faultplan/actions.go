@@ -33,7 +33,7 @@ func (c *chooser) action() Action {
 	}
 	kinds = append(kinds, c.denyWrites, c.denyWrites, c.changeWrites, c.changeWrites, c.holdChildren, c.revertMarks, c.setClock)
 	if len(c.scenario.definitions()) > 0 {
-		kinds = append(kinds, c.replaceKind)
+		kinds = append(kinds, c.replaceKind, c.editKind)
 	}
 	if len(c.scenario.Versions) > 1 {
 		kinds = append(kinds, c.editPolicy, c.editPolicy)

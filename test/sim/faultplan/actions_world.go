@@ -44,6 +44,11 @@ func (s *Scenario) isChild(r *sim.Review) bool {
 	return r.Request.Resource != s.Owners && slices.Contains(s.watched(), r.Request.Resource.Resource) && r.Request.Subresource == ""
 }
 
+// isStatus reports whether a write is of the status of an owner.
+func (s *Scenario) isStatus(r *sim.Review) bool {
+	return r.Request.Resource == s.Owners && r.Request.Subresource == "status"
+}
+
 // denyWrites has a webhook refuse what Ambit writes.
 func (c *chooser) denyWrites() Action {
 	targets := c.scenario.targets()
@@ -69,17 +74,28 @@ func (c *chooser) denyWrites() Action {
 
 // changeWrites has a webhook change children, whoever writes them.
 func (c *chooser) changeWrites() Action {
-	all, s := changes(), c.scenario
-	change := all[c.IntN(len(all))]
-	h := webhook{
-		matches: func(r *sim.Review) bool { return r.Object != nil && s.isChild(r) },
-		admit:   func(r *sim.Review) error { change.do(r.Object); return nil },
-	}
+	which, long := c.IntN(len(changes())), c.seconds(90)
+	text := changes()[which].what()
 	if c.IntN(3) == 0 {
-		return Action{Text: "from now on, a webhook " + change.text + " each child that is written", Do: func(w *World) { w.register(h) }}
+		return Action{Text: "from now on, " + text, Do: func(w *World) { w.register(changes()[which].webhook(w.plan.Scenario)) }}
 	}
-	long := c.seconds(90)
-	return Action{Text: fmt.Sprintf("for %s, a webhook %s each child that is written", long, change.text), Do: func(w *World) { w.registerFor(h, long) }}
+	return Action{Text: fmt.Sprintf("for %s, %s", long, text), Do: func(w *World) { w.registerFor(changes()[which].webhook(w.plan.Scenario), long) }}
+}
+
+func (c change) what() string {
+	if c.status {
+		return "a webhook " + c.text + " each owner whose status is written"
+	}
+	return "a webhook " + c.text + " each child that is written"
+}
+
+func (c change) webhook(s *Scenario) webhook {
+	return webhook{
+		matches: func(r *sim.Review) bool {
+			return r.Object != nil && (c.status && s.isStatus(r) || !c.status && s.isChild(r))
+		},
+		admit: func(r *sim.Review) error { c.do(r.Object); return nil },
+	}
 }
 
 // holdChildren has a webhook put a finalizer on new children, and whose it is takes it off
@@ -149,6 +165,27 @@ func (c *chooser) replaceKind() Action {
 	return Action{
 		Text: fmt.Sprintf("delete kind %s, and make it again %s after it is gone", definition.GetName(), pause),
 		Do:   func(w *World) { w.replaceKind(definition, pause) },
+	}
+}
+
+// editKind changes a definition: the storage of its objects is made anew, and all watches of
+// them end.
+func (c *chooser) editKind() Action {
+	definitions := c.scenario.definitions()
+	definition := definitions[c.IntN(len(definitions))]
+	column := []any{map[string]any{"name": []string{"One", "Another"}[c.IntN(2)], "type": "string", "jsonPath": ".metadata.name"}}
+	return Action{
+		Text: fmt.Sprintf("edit kind %s: its columns are %v", definition.GetName(), column),
+		Do: func(w *World) {
+			w.change(customKinds, "", definition.GetName(), func(obj *unstructured.Unstructured) bool {
+				versions, _, _ := unstructured.NestedSlice(obj.Object, "spec", "versions")
+				for _, v := range versions {
+					v.(map[string]any)["additionalPrinterColumns"] = column
+				}
+				setNested(obj, versions, "spec", "versions")
+				return true
+			})
+		},
 	}
 }
 

@@ -96,11 +96,15 @@ func (in *inputs) create(server *sim.Server) error {
 			return err
 		}
 		client := admin.Dynamic().Resource(resource).Namespace(obj.GetNamespace())
-		made, err := client.Create(ctx, obj.DeepCopy(), metav1.CreateOptions{FieldManager: "user"})
+		_, err = client.Create(ctx, obj.DeepCopy(), metav1.CreateOptions{FieldManager: "user"})
 		if err != nil {
 			return fmt.Errorf("creating %s: %w", key, err)
 		}
 		if status, ok := obj.Object["status"]; ok {
+			made, err := client.Get(ctx, obj.GetName(), getOptions) // as a controller may have written it
+			if err != nil {
+				return fmt.Errorf("reading %s: %w", key, err)
+			}
 			made.Object["status"] = status
 			if _, err := client.UpdateStatus(ctx, made, updateOptions); err != nil && !apierrors.IsNotFound(err) {
 				return fmt.Errorf("writing the status of %s: %w", key, err)

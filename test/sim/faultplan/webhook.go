@@ -3,7 +3,9 @@ package faultplan
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -54,34 +56,63 @@ func (w *World) admit(r *sim.Review) error {
 const (
 	hookName     = "hook.example.com"
 	hookKey      = "hook.example.com/was-here" // of annotations, and a finalizer
-	hookText     = "changed by a webhook"
-	hookReplicas = int64(9)
+	hookText     = "changed by a webhook"      // as a value begins
+	hookReplicas = int64(9)                    // or more: no owner wants that many
 )
 
-// changes are what webhooks make of children.
+// change is what a webhook makes of children, or of the statuses of owners. A new one is made
+// for each webhook.
+type change struct {
+	text   string
+	status bool
+	do     func(*unstructured.Unstructured)
+}
+
+// changes are those there are.
 func changes() []change {
+	times := int64(0)
 	return []change{
-		{"takes the labels of Ambit off", stripLabels},
-		{"annotates", func(obj *unstructured.Unstructured) { setNested(obj, "yes", "metadata", "annotations", hookKey) }},
-		{"adds a sidecar", addSidecar},
-		{"changes values", changeValues},
+		{text: "takes all labels of Ambit off", do: func(obj *unstructured.Unstructured) {
+			stripLabels(obj, func(key string) bool { return v1alpha1.IsReservedKey(key) || key == v1alpha1.LabelManagedBy })
+		}},
+		{text: "takes the label with the owner's uid off", do: func(obj *unstructured.Unstructured) {
+			stripLabels(obj, func(key string) bool { return key == v1alpha1.LabelOwnerUID })
+		}},
+		{text: "takes the record of fields off", do: func(obj *unstructured.Unstructured) {
+			unstructured.RemoveNestedField(obj.Object, "metadata", "annotations", v1alpha1.AnnotationFields)
+		}},
+		{text: "annotates", do: func(obj *unstructured.Unstructured) { setNested(obj, "yes", "metadata", "annotations", hookKey) }},
+		{text: "adds a sidecar to", do: addSidecar},
+		{text: "changes values of", do: func(obj *unstructured.Unstructured) { replaceValues(obj, hookReplicas, hookText) }},
+		{text: "changes values, each time to another one, of", do: func(obj *unstructured.Unstructured) {
+			times++
+			replaceValues(obj, hookReplicas+times, fmt.Sprint(hookText, ", ", times))
+		}},
+		{text: "changes the status of", status: true, do: func(obj *unstructured.Unstructured) { changeConditions(obj, hookText) }},
+		{text: "takes the conditions out of the status of", status: true, do: func(obj *unstructured.Unstructured) {
+			unstructured.RemoveNestedField(obj.Object, "status", "conditions")
+		}},
 	}
 }
 
-// change is what a webhook makes of a child.
-type change struct {
-	text string
-	do   func(*unstructured.Unstructured)
+func stripLabels(obj *unstructured.Unstructured, strips func(string) bool) {
+	labels := obj.GetLabels()
+	maps.DeleteFunc(labels, func(key, _ string) bool { return strips(key) })
+	obj.SetLabels(labels)
 }
 
-func stripLabels(obj *unstructured.Unstructured) {
-	labels := obj.GetLabels()
-	for key := range labels {
-		if v1alpha1.IsReservedKey(key) || key == v1alpha1.LabelManagedBy {
-			delete(labels, key)
+// changeConditions changes the messages of an owner's conditions.
+func changeConditions(obj *unstructured.Unstructured, message string) {
+	conditions, ok, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	if !ok {
+		return
+	}
+	for _, c := range conditions {
+		if condition, ok := c.(map[string]any); ok {
+			condition["message"] = message
 		}
 	}
-	obj.SetLabels(labels)
+	setNested(obj, conditions, "status", "conditions")
 }
 
 // addSidecar adds a container to a template of Pods.
@@ -98,10 +129,8 @@ func isSidecar(container any) bool {
 	return c["image"] == "sidecar:1"
 }
 
-// changeValues changes what Ambit wants to have another value: how many replicas there are,
+// replaceValues changes what Ambit wants to have another value: how many replicas there are,
 // and the texts of a ConfigMap.
-func changeValues(obj *unstructured.Unstructured) { replaceValues(obj, hookReplicas, hookText) }
-
 func replaceValues(obj *unstructured.Unstructured, replicas int64, text string) {
 	if _, ok, _ := unstructured.NestedInt64(obj.Object, "spec", "replicas"); ok {
 		setNested(obj, replicas, "spec", "replicas")
@@ -134,16 +163,19 @@ func (w *World) putRight() {
 		}
 		w.change(resource, obj.GetNamespace(), obj.GetName(), restore)
 	}
+	for _, owner := range w.list(w.plan.Scenario.Owners) {
+		w.change(w.plan.Scenario.Owners, owner.GetNamespace(), owner.GetName(), restoreStatus, "status")
+	}
 }
 
 // change changes an object as it is, whoever else writes it.
-func (w *World) change(resource schema.GroupVersionResource, namespace, name string, do func(*unstructured.Unstructured) bool) {
+func (w *World) change(resource schema.GroupVersionResource, namespace, name string, do func(*unstructured.Unstructured) bool, subresources ...string) {
 	for {
 		obj := w.read(resource, namespace, name)
 		if obj == nil || !do(obj) {
 			return
 		}
-		_, err := w.admin.Resource(resource).Namespace(namespace).Update(context.Background(), obj, updateOptions)
+		_, err := w.admin.Resource(resource).Namespace(namespace).Update(context.Background(), obj, updateOptions, subresources...)
 		if !apierrors.IsConflict(err) {
 			w.checked("changing", resource.Resource, err)
 			return
@@ -160,14 +192,32 @@ func restore(obj *unstructured.Unstructured) bool {
 	if containers, _, _ := unstructured.NestedSlice(obj.Object, "spec", "template", "spec", "containers"); slices.ContainsFunc(containers, isSidecar) {
 		setNested(obj, slices.DeleteFunc(containers, isSidecar), "spec", "template", "spec", "containers")
 	}
-	if replicas, _, _ := unstructured.NestedInt64(obj.Object, "spec", "replicas"); replicas == hookReplicas {
+	if replicas, _, _ := unstructured.NestedInt64(obj.Object, "spec", "replicas"); replicas >= hookReplicas {
 		replaceValues(obj, hookReplicas-1, hookText)
 	}
 	data, _ := obj.Object["data"].(map[string]any)
 	for _, text := range data {
-		if text == hookText {
-			replaceValues(obj, hookReplicas, fmt.Sprint(hookText, ", and back"))
+		if text, _ := text.(string); strings.HasPrefix(text, hookText) {
+			replaceValues(obj, hookReplicas, "and back")
 		}
 	}
 	return textOf(obj) != before
+}
+
+// restoreStatus changes once more what webhooks have made of an owner's status.
+func restoreStatus(obj *unstructured.Unstructured) bool {
+	before := textOf(obj)
+	conditions, ok, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	switch {
+	case !ok && obj.Object["status"] != nil:
+		delete(obj.Object, "status")
+	case slices.ContainsFunc(conditions, isChanged):
+		changeConditions(obj, "and back")
+	}
+	return textOf(obj) != before
+}
+
+func isChanged(condition any) bool {
+	c, _ := condition.(map[string]any)
+	return c["message"] == hookText
 }
