@@ -12,24 +12,39 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// Run does what kube-controller-manager does for objects that go, some time after each
-// change, until ctx ends: see Collect.
+// Run does what controllers do, some time after each change, until ctx ends: see Collect and
+// Options.Workloads.
 func (s *Server) Run(ctx context.Context) {
+	pods := time.NewTimer(0) // when a Pod has to be looked at
+	pods.Stop()
+	defer pods.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-s.changed:
-		}
-		timer := time.NewTimer(s.options.ControllerLag)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		case <-timer.C:
+			timer := time.NewTimer(s.options.ControllerLag)
+			select {
+			case <-ctx.Done():
+				timer.Stop()
+				return
+			case <-timer.C:
+			}
+		case <-pods.C:
 		}
 		s.Collect()
+		pods.Stop()
+		if next := s.work(); !next.IsZero() {
+			pods.Reset(time.Until(next))
+		}
 	}
+}
+
+// work does one round of the controllers of workloads: see workLocked.
+func (s *Server) work() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.workLocked()
 }
 
 // Collect does one round of what follows from what is stored now: it deletes objects

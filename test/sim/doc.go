@@ -24,6 +24,8 @@
 //     their deletion. Built-in kinds go through their Go types.
 //   - Namespaces that terminate, the garbage collector, the deletion of definitions: see
 //     Server.Collect. Server.Run does it some time after each change.
+//   - With Options.Workloads, in Server.Run: Deployments, ReplicaSets, StatefulSets, Jobs and
+//     their Pods, with the statuses that the controllers and KWOK write.
 //   - RBAC by Roles, ClusterRoles and bindings, decided by an authorizer that may be behind
 //     (Options.AuthorizerLag), for every request; open watches go on. Impersonation; the
 //     escalation check; reviews of a user's own rights.
@@ -33,9 +35,10 @@
 //
 // # What it does not
 //
-//   - Workloads: no Deployment gets a Pod, and no claim a volume. Defaults only of the kinds
-//     that policies make, and not of all their fields (defaults.go); little validation of
-//     built-in kinds; no admission but of namespaces and escalation, and Options.Admission in
+//   - Workloads unless Options.Workloads is set, and then no DaemonSets, CronJobs, claims of
+//     StatefulSets, steps of a rolling update, deadlines, histories and suspended Jobs. No
+//     claim gets a volume. Defaults only of the kinds that policies make, and not of all their
+//     fields (defaults.go); little validation of built-in kinds; no admission but of namespaces and escalation, and Options.Admission in
 //     the place of webhooks: no quotas, no ServiceAccount for a Pod.
 //   - CEL rules, scale and conversion webhooks of definitions; a definition in the way of
 //     another one's names; the constrained impersonation of Kubernetes 1.36 but for its

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Options are the inputs of a Server. The zero value is valid.
@@ -21,6 +22,11 @@ type Options struct {
 	// ControllerLag is how long Run waits after a change before the controllers look at
 	// it. 0 means 10ms.
 	ControllerLag time.Duration
+	// Workloads has Run do what the controllers of Deployments, ReplicaSets, StatefulSets and
+	// Jobs do, and what runs Pods, which take PodDelay to start, to end and to go. 0 means a
+	// second.
+	Workloads bool
+	PodDelay  time.Duration
 	// History is how many changes of one resource a watch can be resumed over; an older
 	// resourceVersion is answered 410. 0 means 10,000.
 	History int
@@ -38,7 +44,7 @@ type Options struct {
 
 // Change is what the server has stored.
 type Change struct {
-	// Request is the one that led to it. Without a user: the controllers.
+	// Request is the one that led to it. Without a user: the garbage collector and the like.
 	Request Request
 	// Old and New are the object before and after, nil if it was or is not there. They are
 	// shared: do not change them.
@@ -51,6 +57,7 @@ const (
 	defaultHistory       = 10_000
 	defaultWatchBuffer   = 1_000
 	defaultControllerLag = 10 * time.Millisecond
+	defaultPodDelay      = time.Second
 	// firstVersion is where resourceVersions begin: they are not taken for other numbers.
 	firstVersion = 1000
 )
@@ -67,9 +74,10 @@ type Server struct {
 	resources  map[schema.GroupResource]*resource
 	authorizer *authorizer
 	random     *rand.Rand
-	pages      map[string]page // what is left of lists, by continue token
-	actors     map[string]bool // users who have acted as somebody else
-	handled    Change          // of the request under way, without objects
+	pages      map[string]page   // what is left of lists, by continue token
+	actors     map[string]bool   // users who have acted as somebody else
+	handled    Change            // of the request under way, without objects
+	due        map[types.UID]due // what happens to Pods next
 }
 
 // New makes a server with the built-in resources, the namespaces "default" and
@@ -95,6 +103,9 @@ func prepare(o Options) *Server {
 	}
 	if o.ControllerLag == 0 {
 		o.ControllerLag = defaultControllerLag
+	}
+	if o.PodDelay == 0 {
+		o.PodDelay = defaultPodDelay
 	}
 	if o.Faults == nil {
 		o.Faults = noFaults{}
