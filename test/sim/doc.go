@@ -37,9 +37,11 @@
 //
 //   - Workloads unless Options.Workloads is set, and then no DaemonSets, CronJobs, claims of
 //     StatefulSets, steps of a rolling update, deadlines, histories and suspended Jobs. No
-//     claim gets a volume. Defaults only of the kinds that policies make, and not of all their
-//     fields (defaults.go); little validation of built-in kinds; no admission but of namespaces and escalation, and Options.Admission in
-//     the place of webhooks: no quotas, no ServiceAccount for a Pod.
+//     claim gets a volume.
+//   - Defaults only of the kinds that policies make, and not of all their fields
+//     (defaults.go); little validation of built-in kinds; no admission but of namespaces and
+//     escalation, and Options.Admission in the place of webhooks: no quotas, no
+//     ServiceAccount for a Pod.
 //   - CEL rules, scale and conversion webhooks of definitions; a definition in the way of
 //     another one's names; the constrained impersonation of Kubernetes 1.36 but for its
 //     refusals.

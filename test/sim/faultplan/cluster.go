@@ -57,6 +57,7 @@ func clusterRole(name string, rules any) *unstructured.Unstructured {
 // cluster makes a server as it is before a plan. It is filled once, and then cloned: the
 // first time at the beginning of a plan, as what is in it has the time of then.
 func (s *Scenario) cluster(blind bool, o sim.Options) *sim.Server {
+	o.Workloads = s.Workloads
 	i := 0
 	if blind {
 		i = 1
@@ -164,6 +165,10 @@ func (w *World) isFrozen(key string) bool {
 	w.judge.mu.Lock()
 	namespace, made := w.judge.madeAt[key]
 	w.judge.mu.Unlock()
+	if kind, rest, _ := strings.Cut(key, " "); w.plan.Scenario.Workloads && (kind == "ReplicaSet" || kind == "Pod") {
+		namespace, _, _ = strings.Cut(rest, "/") // it goes with a workload
+		made = true
+	}
 	return made && !w.mayAct(namespace)
 }
 
@@ -211,7 +216,7 @@ func (j *judge) begin(server *sim.Server) {
 	all := map[string]string{}
 	for _, obj := range server.Objects() {
 		if obj.GetLabels()["bystander"] != "" {
-			all[keyOf(obj)] = textOf(obj)
+			all[keyOf(obj)] = textOf(withoutStatus(obj))
 		}
 	}
 	j.mu.Lock()
@@ -221,10 +226,10 @@ func (j *judge) begin(server *sim.Server) {
 
 // compareForeign: bystanders are as they were, but for those that users deleted.
 func (j *judge) compareForeign(w *World) {
-	now := texts(w.server, w.known)
-	for key, before := range j.foreign {
-		if is, there := now[key]; there && is != before {
-			j.violated("foreign objects are not touched", "%s is now:\n%s", key, inLines(is))
+	for _, obj := range w.server.Objects() {
+		before, foreign := j.foreign[keyOf(obj)]
+		if is := textOf(withoutStatus(obj)); foreign && is != before {
+			j.violated("foreign objects are not touched", "%s is now:\n%s", keyOf(obj), inLines(is))
 		}
 	}
 }

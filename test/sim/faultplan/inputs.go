@@ -27,7 +27,7 @@ type inputs struct {
 func inputsOf(w *World) *inputs {
 	in := &inputs{scenario: w.plan.Scenario, policy: slices.Index(w.plan.Scenario.Versions, w.programs[0]), objects: map[string]*unstructured.Unstructured{}}
 	for _, obj := range w.server.Objects() {
-		if !w.judge.isMade(obj.GetUID()) {
+		if !w.judge.isMade(obj.GetUID()) && !isOfWorkload(obj) {
 			in.objects[keyOf(obj)] = asWritten(obj, in.scenario)
 		}
 	}
@@ -37,6 +37,9 @@ func inputsOf(w *World) *inputs {
 // asWritten is an object without what Ambit and the server added.
 func asWritten(obj *unstructured.Unstructured, s *Scenario) *unstructured.Unstructured {
 	out := obj.DeepCopy()
+	if s.Workloads {
+		out = withoutStatus(out)
+	}
 	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"} {
 		unstructured.RemoveNestedField(out.Object, "metadata", field)
 	}

@@ -37,6 +37,7 @@ func memcached() (*Scenario, error) {
 	}
 	s.Variants = 3
 	s.Kept = []string{"Deployment"}
+	s.Workloads = true
 	s.Objects = append(s.Objects,
 		object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: bystander, namespace: one, labels: {bystander: "true", app.kubernetes.io/managed-by: ambit, ambit.dev/policy: memcached}}, data: {a: b}}`),
 		object(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: bystander, namespace: one, labels: {bystander: "true", app.kubernetes.io/managed-by: ambit, ambit.dev/policy: memcached}},

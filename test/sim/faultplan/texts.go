@@ -49,7 +49,9 @@ func textOf(obj *unstructured.Unstructured) string {
 	}
 	for field, of := range map[string]map[string]string{"labels": obj.GetLabels(), "annotations": obj.GetAnnotations()} {
 		of = maps.Clone(of)
-		maps.DeleteFunc(of, func(key, _ string) bool { return v1alpha1.IsReservedKey(key) || key == userLabel })
+		maps.DeleteFunc(of, func(key, _ string) bool {
+			return v1alpha1.IsReservedKey(key) || key == userLabel || key == revisionAnnotation
+		})
 		if len(of) > 0 {
 			metadata[field] = of
 		}
@@ -75,7 +77,7 @@ func plain(value any, generation int64) any {
 		out := make(map[string]any, len(v))
 		for field, inner := range v {
 			switch field {
-			case "lastTransitionTime", "lastUpdateTime", "startTime", "completionTime":
+			case "lastTransitionTime", "lastUpdateTime", "lastProbeTime", "startTime", "startedAt", "finishedAt", "completionTime":
 				continue
 			case "observedGeneration":
 				if seen, ok := inner.(int64); ok {

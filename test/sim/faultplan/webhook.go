@@ -153,7 +153,7 @@ func setNested(obj *unstructured.Unstructured, value any, path ...string) {
 // does not stand and left it at that, puts its own there when it sees that.
 func (w *World) putRight() {
 	for _, obj := range w.server.Objects() {
-		if !restore(obj.DeepCopy()) {
+		if isOfWorkload(obj) || !restore(obj.DeepCopy()) {
 			continue
 		}
 		resource, err := resourceOf(w.server.As(sim.Admin), obj)
