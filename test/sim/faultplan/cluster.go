@@ -228,7 +228,10 @@ func (j *judge) begin(server *sim.Server) {
 func (j *judge) compareForeign(w *World) {
 	for _, obj := range w.server.Objects() {
 		before, foreign := j.foreign[keyOf(obj)]
-		if is := textOf(withoutStatus(obj)); foreign && is != before {
+		if !foreign {
+			continue
+		}
+		if is := textOf(withoutStatus(obj)); is != before {
 			j.violated("foreign objects are not touched", "%s is now:\n%s", keyOf(obj), inLines(is))
 		}
 	}

@@ -28,7 +28,7 @@ type webhook struct {
 func (w *World) register(h webhook) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.webhooks = append(w.webhooks, &h)
+	w.webhooks, w.hooked = append(w.webhooks, &h), true
 }
 
 // admit asks the webhooks, in the order in which they were registered. It is called with a
@@ -152,6 +152,12 @@ func setNested(obj *unstructured.Unstructured, value any, path ...string) {
 // nobody's. What they changed is changed once more: Ambit, which has seen that its own value
 // does not stand and left it at that, puts its own there when it sees that.
 func (w *World) putRight() {
+	w.mu.Lock()
+	hooked := w.hooked
+	w.mu.Unlock()
+	if !hooked {
+		return
+	}
 	for _, obj := range w.server.Objects() {
 		if isOfWorkload(obj) || !restore(obj.DeepCopy()) {
 			continue
@@ -185,36 +191,50 @@ func (w *World) change(resource schema.GroupVersionResource, namespace, name str
 
 // restore takes out of an object what webhooks have added, and changes what they have changed.
 // It reports whether there was something.
-func restore(obj *unstructured.Unstructured) bool {
-	before := textOf(obj)
-	unstructured.RemoveNestedField(obj.Object, "metadata", "annotations", hookKey)
-	obj.SetFinalizers(slices.DeleteFunc(obj.GetFinalizers(), func(f string) bool { return f == hookKey }))
+func restore(obj *unstructured.Unstructured) (some bool) {
+	if _, ok := obj.GetAnnotations()[hookKey]; ok {
+		some = true
+		unstructured.RemoveNestedField(obj.Object, "metadata", "annotations", hookKey)
+	}
+	if held := obj.GetFinalizers(); slices.Contains(held, hookKey) {
+		some = true
+		obj.SetFinalizers(slices.DeleteFunc(held, func(f string) bool { return f == hookKey }))
+	}
 	if containers, _, _ := unstructured.NestedSlice(obj.Object, "spec", "template", "spec", "containers"); slices.ContainsFunc(containers, isSidecar) {
+		some = true
 		setNested(obj, slices.DeleteFunc(containers, isSidecar), "spec", "template", "spec", "containers")
 	}
-	if replicas, _, _ := unstructured.NestedInt64(obj.Object, "spec", "replicas"); replicas >= hookReplicas {
-		replaceValues(obj, hookReplicas-1, hookText)
+	replicas, _, _ := unstructured.NestedInt64(obj.Object, "spec", "replicas")
+	if replicas >= hookReplicas || hasHookText(obj) {
+		some = true
+		replaceValues(obj, hookReplicas-1, "and back")
 	}
-	data, _ := obj.Object["data"].(map[string]any)
-	for _, text := range data {
-		if text, _ := text.(string); strings.HasPrefix(text, hookText) {
-			replaceValues(obj, hookReplicas, "and back")
-		}
-	}
-	return textOf(obj) != before
+	return some
 }
 
-// restoreStatus changes once more what webhooks have made of an owner's status.
+func hasHookText(obj *unstructured.Unstructured) bool {
+	data, _ := obj.Object["data"].(map[string]any)
+	for _, value := range data {
+		if text, _ := value.(string); strings.HasPrefix(text, hookText) {
+			return true
+		}
+	}
+	return false
+}
+
+// restoreStatus changes once more what webhooks have made of an owner's status, and reports
+// whether there was something.
 func restoreStatus(obj *unstructured.Unstructured) bool {
-	before := textOf(obj)
 	conditions, ok, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
 	switch {
 	case !ok && obj.Object["status"] != nil:
 		delete(obj.Object, "status")
 	case slices.ContainsFunc(conditions, isChanged):
 		changeConditions(obj, "and back")
+	default:
+		return false
 	}
-	return textOf(obj) != before
+	return true
 }
 
 func isChanged(condition any) bool {

@@ -41,6 +41,7 @@ type World struct {
 	answers   []answer        // for requests to come
 	disturbed map[string]disturbance
 	webhooks  []*webhook
+	hooked    bool          // there was one
 	clockOff  time.Duration // of processes to come
 	problems  []string      // mistakes of the plan itself, and of this package
 }
