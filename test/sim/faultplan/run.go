@@ -23,8 +23,9 @@ func (v Violation) String() string { return v.Invariant + ": " + v.Text }
 
 const (
 	// idle is how long nothing is written until everything is taken to be at rest: longer
-	// than any retry of Ambit's, which are a minute and a fifth of it at most.
-	idle = 75 * time.Second
+	// than any retry of Ambit's, which are a minute and a fifth of it at most, and than it says
+	// that others undo what it writes, two minutes after the last time.
+	idle = 130 * time.Second
 	// patience is how long it may take until everything is at rest.
 	patience = 20 * time.Minute
 	// stepPatience is how long a step waits for requests that do not come.

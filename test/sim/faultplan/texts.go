@@ -77,7 +77,7 @@ func plain(value any, generation int64) any {
 		out := make(map[string]any, len(v))
 		for field, inner := range v {
 			switch field {
-			case "lastTransitionTime", "lastUpdateTime", "lastProbeTime", "startTime", "startedAt", "finishedAt", "completionTime":
+			case "lastTransitionTime", "lastUpdateTime", "lastProbeTime", "startTime", "startedAt", "finishedAt", "completionTime", "clusterIP", "clusterIPs":
 				continue
 			case "observedGeneration":
 				if seen, ok := inner.(int64); ok {
