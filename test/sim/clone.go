@@ -21,6 +21,7 @@ func (s *Server) Clone(o Options) *Server {
 		clone.resources[gr] = r.clone()
 	}
 	clone.authorizer = s.authorizer.clone(o)
+	clone.wake()
 	return clone
 }
 

@@ -54,9 +54,9 @@ func (s *scene) sees(pause time.Duration, what string, look func(child *unstruct
 // says looks at the owner's status.
 func (s *scene) says(reason string) {
 	s.after(0, func(w *World) {
-		owner := w.read(s.scenario.Owners, "one", "a")
-		if !strings.Contains(textOf(owner), "reason: "+reason+"\n") {
-			s.Errorf("the owner does not say %s: %s", reason, textOf(owner))
+		text := inLines(textOf(w.read(s.scenario.Owners, "one", "a")))
+		if !strings.Contains(text, "reason: "+reason+"\n") {
+			s.Errorf("the owner does not say %s: %s", reason, text)
 		}
 	})
 }
