@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -109,8 +110,9 @@ func (w *watcher) open(ctx context.Context, o metav1.ListOptions, from uint64, i
 	case from < r.compacted:
 		first = []watch.Event{{Type: watch.Error, Object: expired(from, r.compacted)}}
 	default:
-		for _, c := range r.history {
-			if event, ok := w.eventOf(c); ok && c.version > from {
+		i, _ := slices.BinarySearchFunc(r.history, from+1, func(c change, version uint64) int { return cmp.Compare(c.version, version) })
+		for _, c := range r.history[i:] {
+			if event, ok := w.eventOf(c); ok {
 				first = append(first, event)
 			}
 		}
