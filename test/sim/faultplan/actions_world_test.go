@@ -62,7 +62,7 @@ func (s *scene) says(reason string) {
 }
 
 func (s *scene) run() {
-	holds(s.T, &Plan{Seed: 1, Scenario: s.scenario, Cleanup: true, Steps: s.steps})
+	holds(s.T, &Plan{Seed: 1, Scenario: s.scenario, Workloads: true, Cleanup: true, Steps: s.steps})
 }
 
 func isThere(child *unstructured.Unstructured) bool { return child != nil }

@@ -57,7 +57,6 @@ func clusterRole(name string, rules any) *unstructured.Unstructured {
 // cluster makes a server as it is before a plan. It is filled once, and then cloned: the
 // first time at the beginning of a plan, as what is in it has the time of then.
 func (s *Scenario) cluster(blind bool, o sim.Options) *sim.Server {
-	o.Workloads = s.Workloads
 	i := 0
 	if blind {
 		i = 1
@@ -165,7 +164,7 @@ func (w *World) isFrozen(key string) bool {
 	w.judge.mu.Lock()
 	namespace, made := w.judge.madeAt[key]
 	w.judge.mu.Unlock()
-	if kind, rest, _ := strings.Cut(key, " "); w.plan.Scenario.Workloads && (kind == "ReplicaSet" || kind == "Pod") {
+	if kind, rest, _ := strings.Cut(key, " "); w.plan.Workloads && (kind == "ReplicaSet" || kind == "Pod") {
 		namespace, _, _ = strings.Cut(rest, "/") // it goes with a workload
 		made = true
 	}

@@ -18,16 +18,24 @@ import (
 // inputs are what others than Ambit and the controllers made, as it is at rest: what the
 // result of a plan depends on.
 type inputs struct {
-	scenario *Scenario
-	policy   int // the version of the policy
-	objects  map[string]*unstructured.Unstructured
+	scenario  *Scenario
+	policy    int  // the version of the policy
+	workloads bool // there are the controllers of workloads
+	objects   map[string]*unstructured.Unstructured
 }
 
 // inputsOf takes everything that Ambit did not make.
 func inputsOf(w *World) *inputs {
-	in := &inputs{scenario: w.plan.Scenario, policy: slices.Index(w.plan.Scenario.Versions, w.programs[0]), objects: map[string]*unstructured.Unstructured{}}
+	in := &inputs{
+		scenario: w.plan.Scenario, policy: slices.Index(w.plan.Scenario.Versions, w.programs[0]), workloads: w.plan.Workloads,
+		objects: map[string]*unstructured.Unstructured{},
+	}
 	for _, obj := range w.server.Objects() {
-		if !w.judge.isMade(obj.GetUID()) && !isOfWorkload(obj) {
+		switch {
+		case w.judge.isMade(obj.GetUID()), in.workloads && isOfWorkload(obj):
+		case in.workloads:
+			in.objects[keyOf(obj)] = asWritten(withoutStatus(obj), in.scenario)
+		default:
 			in.objects[keyOf(obj)] = asWritten(obj, in.scenario)
 		}
 	}
@@ -37,9 +45,6 @@ func inputsOf(w *World) *inputs {
 // asWritten is an object without what Ambit and the server added.
 func asWritten(obj *unstructured.Unstructured, s *Scenario) *unstructured.Unstructured {
 	out := obj.DeepCopy()
-	if s.Workloads {
-		out = withoutStatus(out)
-	}
 	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"} {
 		unstructured.RemoveNestedField(out.Object, "metadata", field)
 	}
@@ -63,7 +68,7 @@ func isOwner(obj *unstructured.Unstructured, s *Scenario) bool {
 // key is equal for equal inputs.
 func (in *inputs) key() string {
 	var b strings.Builder
-	fmt.Fprintln(&b, in.scenario.Name, in.policy)
+	fmt.Fprintln(&b, in.scenario.Name, in.policy, in.workloads)
 	for _, key := range slices.Sorted(maps.Keys(in.objects)) {
 		fmt.Fprintln(&b, textOf(in.objects[key]))
 	}

@@ -13,6 +13,8 @@ type Plan struct {
 	Scenario *Scenario
 	// Blind: Ambit may not watch RBAC objects, and follows rights by other means.
 	Blind bool
+	// Workloads: Deployments and the like get Pods, and become ready.
+	Workloads bool
 	// Cleanup: at the end all owners are deleted, and nothing may be left over.
 	Cleanup bool
 	Steps   []Step
@@ -40,6 +42,9 @@ func (p *Plan) String() string {
 	fmt.Fprintf(&b, "seed %d: %s", p.Seed, p.Scenario.Name)
 	if p.Blind {
 		b.WriteString(", RBAC objects not watchable")
+	}
+	if p.Workloads {
+		b.WriteString(", workloads come up")
 	}
 	if p.Cleanup {
 		b.WriteString(", owners deleted at the end")
@@ -94,6 +99,7 @@ func Generate(scenarios []*Scenario, seed uint64) *Plan {
 	c := &chooser{Rand: rand.New(rand.NewPCG(seed, 2))}
 	c.scenario = scenarios[c.IntN(len(scenarios))]
 	p := &Plan{Seed: seed, Scenario: c.scenario, Blind: c.IntN(8) == 0, Cleanup: c.IntN(3) > 0}
+	p.Workloads = c.scenario.Workloads && c.IntN(3) == 0
 	c.blind = p.Blind
 	// Most plans begin with an owner: else little happens.
 	first := c.createOwner()

@@ -181,7 +181,7 @@ func (r *references) of(w *World) (map[string]string, error) {
 
 // play has Ambit work on the inputs alone.
 func (in *inputs) play(w *World) (map[string]string, error) {
-	server := w.plan.Scenario.cluster(w.plan.Blind, sim.Options{Seed: w.plan.Seed, AuthorizerLag: 10 * time.Millisecond})
+	server := w.plan.Scenario.cluster(w.plan.Blind, sim.Options{Seed: w.plan.Seed, AuthorizerLag: 10 * time.Millisecond, Workloads: in.workloads})
 	if err := in.create(server); err != nil {
 		return nil, fmt.Errorf("making the reference: %w", err)
 	}

@@ -47,7 +47,7 @@ type Scenario struct {
 	// Remembers is true if what is there at rest depends on what was there before, so that
 	// there may be more than the reference has.
 	Remembers bool
-	// Workloads: the controllers of workloads are there; see sim.Options.
+	// Workloads: plans may have the controllers of workloads; see sim.Options.
 	Workloads bool
 	// Extra makes actions of users that only this scenario has; nil: there are none.
 	Extra func(*chooser) Action

@@ -57,7 +57,7 @@ const (
 	hookName     = "hook.example.com"
 	hookKey      = "hook.example.com/was-here" // of annotations, and a finalizer
 	hookText     = "changed by a webhook"      // as a value begins
-	hookReplicas = int64(9)                    // or more: no owner wants that many
+	hookReplicas = int64(5)                    // or more: no owner wants that many
 )
 
 // change is what a webhook makes of children, or of the statuses of owners. A new one is made

@@ -76,7 +76,7 @@ var _ sim.Faults = (*World)(nil)
 func newWorld(p *Plan) *World {
 	w := &World{plan: p, dead: map[string]bool{}, forgotten: map[string]bool{}, known: map[*unstructured.Unstructured]string{}, disturbed: map[string]disturbance{}, programs: p.Scenario.Versions[:1]}
 	w.judge = newJudge(p.Scenario)
-	w.server = p.Scenario.cluster(p.Blind, sim.Options{Seed: p.Seed, AuthorizerLag: 10 * time.Millisecond, Faults: w, Admission: w.admit, Observer: w.judge.observe})
+	w.server = p.Scenario.cluster(p.Blind, sim.Options{Seed: p.Seed, AuthorizerLag: 10 * time.Millisecond, Workloads: p.Workloads, Faults: w, Admission: w.admit, Observer: w.judge.observe})
 	w.admin = w.server.As(sim.Admin).Dynamic()
 	w.judge.begin(w.server)
 	return w
