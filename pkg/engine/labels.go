@@ -12,7 +12,8 @@ import (
 
 // lacksLabels reports whether the object of an answer lacks a label that its stream selects or is
 // read by, so that no stream will show it. What a create met is then applied by the next plan,
-// which puts the labels on. If a write was answered without them, admission has removed them: the
+// which puts the labels on; if it is being deleted nothing is written to it, and no event will say
+// that it is gone, so that the owner is looked at again. If a write was answered without them, admission has removed them: the
 // next plan says so, and the same is tried again with the backoff of what was refused.
 func (p *pass) lacksLabels(ctx context.Context, action plan.Action, k kind, outcome apply.Outcome) bool {
 	label := missingLabel(action, outcome)
@@ -20,7 +21,7 @@ func (p *pass) lacksLabels(ctx context.Context, action plan.Action, k kind, outc
 	case label == "":
 		return false
 	case outcome.Met:
-		p.met = append(p.met, met{kind: action.GVK, object: outcome.Object})
+		p.met = append(p.met, met{kind: action.GVK, object: outcome.Object, hidden: outcome.Object.GetDeletionTimestamp() != nil})
 		return true
 	}
 	a := access.Access{Verb: verbOf(action), Group: k.resource.Group, Resource: k.resource.Resource}

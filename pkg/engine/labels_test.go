@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -35,6 +37,7 @@ func TestLacksLabels(t *testing.T) {
 		reason  string
 		have    map[string]string
 		met     bool
+		going   bool   // it is being deleted
 		want    string // the label that is said to be missing
 		handled bool
 	}{
@@ -43,14 +46,22 @@ func TestLacksLabels(t *testing.T) {
 		"Owner":   {reason: "the stream is read by it", have: map[string]string{v1alpha1.LabelPolicy: "a"}, want: v1alpha1.LabelOwnerUID, handled: true},
 		"Another": {reason: "it has another value", have: map[string]string{v1alpha1.LabelPolicy: "b", v1alpha1.LabelOwnerUID: "u"}, want: v1alpha1.LabelPolicy, handled: true},
 		"Met":     {reason: "what was there already is changed first", met: true, handled: true},
+		"Going":   {reason: "no event says that it is gone at last", met: true, going: true, handled: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			p := op.newPass(nil, state, false)
-			handled := p.lacksLabels(t.Context(), action, kind{}, apply.Outcome{Object: object(tc.have), Met: tc.met})
+			found := object(tc.have)
+			if tc.going {
+				found.SetDeletionTimestamp(&metav1.Time{Time: clock.Now()})
+			}
+			handled := p.lacksLabels(t.Context(), action, kind{}, apply.Outcome{Object: found, Met: tc.met})
 			problem, said := p.problems[action.Key()]
 			if handled != tc.handled || said != (tc.want != "") || !strings.Contains(problem.Message, tc.want) || len(p.met) == 1 != tc.met {
 				t.Errorf("%s: handled %t, met %d, says %+v", tc.reason, handled, len(p.met), problem)
+			}
+			if hidden := slices.ContainsFunc(p.met, met.isHidden); hidden != tc.going {
+				t.Errorf("%s: it is looked for again: %t", tc.reason, hidden)
 			}
 			if tc.want != "" && (problem.Reason != v1alpha1.ReasonLabelsRemoved || !problem.Terminal) {
 				t.Errorf("%s: %+v", tc.reason, problem)

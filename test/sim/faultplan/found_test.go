@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 )
 
 // What plans of faults have found in Ambit, each with the plan that found it, shrunk, and
@@ -62,6 +64,28 @@ func TestFoundDroppedKindEarly(t *testing.T) {
 				{Time: time.Second, Action: Action{Do: func(w *World) { w.setPolicy(2) }}},
 				{Time: time.Minute, Action: Action{Do: func(w *World) { w.end(true); w.start() }}},
 				{Requests: requests, Action: Action{Do: func(w *World) { w.setPolicy(0) }}},
+			}})
+		})
+	}
+}
+
+// TestFoundUnlabelledGoing (protected-volume, seed 55): a child is being deleted, and somebody's
+// finalizer holds it, when it loses its labels: no stream shows it any more. The create of
+// another one met it; that it was gone at last nobody said, and the owner waited for ever.
+func TestFoundUnlabelledGoing(t *testing.T) {
+	s, err := memcached()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, label := range []string{v1alpha1.LabelPolicy, v1alpha1.LabelOwnerUID} {
+		t.Run(label, func(t *testing.T) {
+			holds(t, &Plan{Seed: 55, Scenario: s, Steps: []Step{
+				{Time: time.Second, Action: Action{Do: func(w *World) { w.holdChildren(30 * time.Second) }}},
+				{Time: time.Second, Action: Action{Do: func(w *World) { w.create(s.Owners, s.Owner("one", "a", 1)) }}},
+				{Time: 5 * time.Second, Action: Action{Do: func(w *World) { w.delete(deployments, "one", "a") }}},
+				{Time: 5 * time.Second, Action: Action{Do: func(w *World) {
+					w.patch(deployments, "one", "a", fmt.Sprintf(`{"metadata":{"labels":{%q:null}}}`, label))
+				}}},
 			}})
 		})
 	}
