@@ -110,7 +110,9 @@ func run(t *testing.T, p *faultplan.Plan) (violations []faultplan.Violation) {
 			violations = append(violations, faultplan.Violation{Invariant: "no goroutine is left", Text: fmt.Sprint(r)})
 		}
 	}()
-	defer time.AfterFunc(tooLong, func() { panic(fmt.Sprintf("after %s this plan still runs: something happens again and again, and no time passes\n%s", tooLong, p)) }).Stop()
+	defer time.AfterFunc(tooLong, func() {
+		panic(fmt.Sprintf("after %s this plan still runs: something happens again and again, and no time passes\n%s", tooLong, p))
+	}).Stop()
 	synctest.Test(t, func(*testing.T) { violations = faultplan.Run(p) })
 	return violations
 }
