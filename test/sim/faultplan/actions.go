@@ -14,10 +14,8 @@ import (
 
 // Resources that actions work on.
 var (
-	namespaces          = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-	roleBindings        = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"}
-	clusterRoles        = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}
-	clusterRoleBindings = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}
+	namespaces   = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	roleBindings = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"}
 )
 
 // action chooses one of all that there are.
