@@ -53,7 +53,7 @@ func (s *Scenario) controlOne(ctx context.Context, admin *sim.Client, obj *unstr
 		return
 	}
 	client, options := admin.Dynamic().Resource(resource).Namespace(obj.GetNamespace()), metav1.UpdateOptions{FieldManager: "controllers"}
-	if len(next.GetFinalizers()) != len(obj.GetFinalizers()) {
+	if len(next.GetFinalizers()) != len(obj.GetFinalizers()) || !equality.Semantic.DeepEqual(obj.Object["spec"], next.Object["spec"]) {
 		_, _ = client.Update(ctx, next, options)
 		return
 	}

@@ -39,7 +39,10 @@ func (j *judge) noteLocked(c sim.Change, obj *unstructured.Unstructured) {
 	if obj.GetKind() == "Namespace" && obj.GetDeletionTimestamp() != nil {
 		j.terminated[obj.GetName()] = true
 	}
-	if c.New == nil && c.Request.User == "" && j.scenario.isOrphan(obj) && !j.terminated[obj.GetNamespace()] {
+	if kind, found, _ := unstructured.NestedString(obj.Object, "spec", "names", "kind"); found && obj.GetDeletionTimestamp() != nil {
+		j.terminated[kind] = true
+	}
+	if c.New == nil && c.Request.User == "" && j.scenario.isOrphan(obj) && !j.terminated[obj.GetNamespace()] && !j.terminated[obj.GetKind()] {
 		j.violatedLocked("what is to be left behind stays", "%s was collected as garbage", keyOf(obj))
 	}
 }

@@ -65,7 +65,7 @@ type Scenario struct {
 	// one, it knows less of the others.
 	Wide bool
 	// Control is what the controllers of a cluster do, some time after each change: it is
-	// given a copy of each object, to write its status or take its finalizers off; nil: they
+	// given a copy of each object, to write its spec or status, or take its finalizers off; nil: they
 	// do nothing.
 	Control func(*unstructured.Unstructured)
 	// Protected says whether the deletion of an owner is to be held back, by what there is;

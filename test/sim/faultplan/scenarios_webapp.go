@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
 var deploymentResource = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
@@ -61,10 +62,14 @@ func orderedWebApp(text string) string {
 	return strings.Replace(text, "  variables:\n", "  deletion: Ordered\n  variables:\n", 1)
 }
 
-// rollOut is the Deployment controller: all Pods are there at once.
+// rollOut is the Deployment controller: all Pods are there at once. It is the autoscaler as
+// well: where Ambit does not say how many there are, there are two.
 func rollOut(obj *unstructured.Unstructured) {
 	if obj.GetKind() != "Deployment" || obj.GetDeletionTimestamp() != nil {
 		return
+	}
+	if !fieldsOf(obj, isAmbits).Has(fieldpath.MakePathOrDie("spec", "replicas")) {
+		_ = unstructured.SetNestedField(obj.Object, int64(2), "spec", "replicas")
 	}
 	replicas, found, _ := unstructured.NestedInt64(obj.Object, "spec", "replicas")
 	if !found {

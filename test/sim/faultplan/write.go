@@ -30,7 +30,7 @@ type judge struct {
 	owners     map[types.UID]*unstructured.Unstructured // as they are now
 	foreign    map[string]string                        // texts of objects that nobody is to touch
 	adopted    map[types.UID]bool                       // made by others, and taken over by Ambit
-	terminated map[string]bool                          // namespaces that are being deleted, or were
+	terminated map[string]bool                          // namespaces and kinds that are being deleted, or were
 	times      map[types.UID]lifetime                   // of all objects
 	every      []*unstructured.Unstructured             // what Ambit ever made, as it was then
 }
