@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
@@ -11,15 +12,15 @@ import (
 
 // What Ambit has written into objects of others.
 
-// isAmbits says whether a field manager is Ambit's.
-func isAmbits(manager string) bool { return strings.HasPrefix(manager, "ambit/") }
+// isAmbits says whether fields are managed by Ambit.
+func isAmbits(e metav1.ManagedFieldsEntry) bool { return strings.HasPrefix(e.Manager, "ambit/") }
 
 // fieldsOf are the fields of an object that chosen managers have.
-func fieldsOf(obj *unstructured.Unstructured, chosen func(manager string) bool) *fieldpath.Set {
+func fieldsOf(obj *unstructured.Unstructured, chosen func(metav1.ManagedFieldsEntry) bool) *fieldpath.Set {
 	all := &fieldpath.Set{}
 	for _, entry := range obj.GetManagedFields() {
 		set := &fieldpath.Set{}
-		if !chosen(entry.Manager) || entry.FieldsV1 == nil || set.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)) != nil {
+		if !chosen(entry) || entry.FieldsV1 == nil || set.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)) != nil {
 			continue
 		}
 		all = all.Union(set)
@@ -33,7 +34,7 @@ func withoutAmbits(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	if ours.Empty() {
 		return obj
 	}
-	theirs := fieldsOf(obj, func(manager string) bool { return !isAmbits(manager) })
+	theirs := fieldsOf(obj, func(e metav1.ManagedFieldsEntry) bool { return !isAmbits(e) })
 	value, err := typed.DeducedParseableType.FromUnstructured(obj.Object)
 	if err != nil {
 		return obj

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -68,7 +69,10 @@ func rollOut(obj *unstructured.Unstructured) {
 	if obj.GetKind() != "Deployment" || obj.GetDeletionTimestamp() != nil {
 		return
 	}
-	if !fieldsOf(obj, isAmbits).Has(fieldpath.MakePathOrDie("spec", "replicas")) {
+	applied := func(e metav1.ManagedFieldsEntry) bool {
+		return isAmbits(e) && e.Operation == metav1.ManagedFieldsOperationApply // and not what a webhook added
+	}
+	if !fieldsOf(obj, applied).Has(fieldpath.MakePathOrDie("spec", "replicas")) {
 		_ = unstructured.SetNestedField(obj.Object, int64(2), "spec", "replicas")
 	}
 	replicas, found, _ := unstructured.NestedInt64(obj.Object, "spec", "replicas")
