@@ -260,7 +260,7 @@ func (j *judge) stays(obj *unstructured.Unstructured) bool {
 
 // isThereLocked says whether the object of an entry is there, made by Ambit for an owner.
 func (j *judge) isThereLocked(e plan.Entry) bool {
-	return e.UID != "" && !e.Merged && !e.Orphan && j.made[e.UID] && j.alive[e.UID]
+	return !isForged(e) && e.UID != "" && !e.Merged && !e.Orphan && j.made[e.UID] && j.alive[e.UID]
 }
 
 // asked is how many lists and gets of Ambit there were.

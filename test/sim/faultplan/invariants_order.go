@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/test/sim"
 )
 
@@ -71,15 +72,17 @@ func (s *Scenario) isOrphan(obj *unstructured.Unstructured) bool {
 	})
 }
 
-// mayRemain says whether an object may be there that the reference has not: it is left
-// behind, or where Ambit may do nothing in some namespace it cannot say yet that it is to go.
+// mayRemain says whether an object may be there that the reference has not: somebody took
+// its labels off, so that nobody sees that it is Ambit's until its owner goes; it is left
+// behind; or Ambit may do nothing in some namespace, and cannot say yet that it is to go.
 func (j *judge) mayRemain(key string, w *World) bool {
-	if !j.scenario.Wide {
-		return false
-	}
 	all := w.server.Objects()
 	i := slices.IndexFunc(all, func(o *unstructured.Unstructured) bool { return keyOf(o) == key })
-	return i >= 0 && j.isMade(all[i].GetUID()) && (j.scenario.isOrphan(all[i]) || !w.mayActEverywhere())
+	if i < 0 || !j.isMade(all[i].GetUID()) {
+		return false
+	}
+	unseen := all[i].GetLabels()[v1alpha1.LabelPolicy] == ""
+	return unseen || j.scenario.isOrphan(all[i]) || j.scenario.Wide && !w.mayActEverywhere()
 }
 
 // always are the children that one depends on in all versions.
