@@ -50,6 +50,9 @@ func (c *chooser) ownerPlace() string {
 	if c.scenario.ClusterScoped {
 		return ""
 	}
+	if in := c.scenario.OwnersIn; in != nil {
+		return in[c.IntN(len(in))]
+	}
 	return c.namespace()
 }
 
@@ -105,7 +108,7 @@ func (c *chooser) replaceOwner() Action {
 func (c *chooser) editChild() Action {
 	i := c.IntN(100)
 	return Action{Text: fmt.Sprintf("somebody labels child %d, and takes its labels of Ambit away", i), Do: func(w *World) {
-		if child := w.someChild(i); child != nil {
+		if child := w.someChild(i); child != nil && w.plan.Scenario.mayLoseLabels(child.name) {
 			w.patch(child.resource, child.namespace, child.name, `{"metadata":{"labels":{"user":"was-here","app.kubernetes.io/managed-by":null,"ambit.dev/policy":null}}}`)
 		}
 	}}

@@ -224,6 +224,10 @@ func (w *World) awaitGone(resource schema.GroupVersionResource, obj *unstructure
 			w.heal()
 			w.putRight()
 			w.grantAll()
+			w.unforge()
+			if unprotect := w.plan.Scenario.Unprotect; unprotect != nil {
+				unprotect(w)
+			}
 		}
 		time.Sleep(time.Second)
 	}

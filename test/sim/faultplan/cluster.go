@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/test/sim"
@@ -36,6 +37,13 @@ func bindingIn(namespace string) *unstructured.Unstructured {
 func bindingEverywhere(name string) *unstructured.Unstructured {
 	return object(`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: %s}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %s}, subjects: [%s]}`,
 		name, name, subject)
+}
+
+// bindingMeanwhile gives Ambit its rights while a namespace goes: the binding in there goes
+// first, and finalizers of Ambit last.
+func bindingMeanwhile(namespace string) *unstructured.Unstructured {
+	return object(`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: meanwhile-%s}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %s}, subjects: [%s]}`,
+		namespace, bindingHere, subject)
 }
 
 const subject = `{kind: ServiceAccount, name: ambit, namespace: ambit-system}`
@@ -159,6 +167,11 @@ func (w *World) mayAct(namespace string) bool {
 	return namespace == "" || w.read(roleBindings, namespace, bindingHere) != nil
 }
 
+// mayActEverywhere says whether Ambit has its rights in all namespaces.
+func (w *World) mayActEverywhere() bool {
+	return !slices.ContainsFunc(w.plan.Scenario.Namespaces, func(namespace string) bool { return !w.mayAct(namespace) })
+}
+
 // isFrozen says whether an object is Ambit's and where it may do nothing.
 func (w *World) isFrozen(key string) bool {
 	w.judge.mu.Lock()
@@ -199,6 +212,9 @@ func (w *World) mayTellMore(key string) bool {
 	w.mu.Lock()
 	edited := w.edited
 	w.mu.Unlock()
+	if w.plan.Scenario.Wide && strings.HasPrefix(key, w.plan.Scenario.Versions[0].Owner.GVK.Kind+" ") && !w.mayActEverywhere() {
+		return true
+	}
 	kind, place, _ := strings.Cut(key, " ")
 	namespace, _, _ := strings.Cut(place, "/")
 	return edited && kind == w.plan.Scenario.Versions[0].Owner.GVK.Kind && !w.mayAct(namespace)
@@ -236,12 +252,15 @@ func (j *judge) compareForeign(w *World) {
 	}
 }
 
-// stays says whether an object is left behind on purpose.
-func (j *judge) stays(*unstructured.Unstructured) bool { return false }
+// stays says whether an object is left behind on purpose: it is the policy's, or the policy
+// says so.
+func (j *judge) stays(obj *unstructured.Unstructured) bool {
+	return obj.GetAnnotations()[v1alpha1.AnnotationEnsuredBy] != "" || j.scenario.isOrphan(obj)
+}
 
 // isThereLocked says whether the object of an entry is there, made by Ambit for an owner.
 func (j *judge) isThereLocked(e plan.Entry) bool {
-	return e.UID != "" && !e.Merged && !e.Orphan && j.made[e.UID] && j.alive[e.UID]
+	return !isForged(e) && e.UID != "" && !e.Merged && !e.Orphan && j.made[e.UID] && j.alive[e.UID]
 }
 
 // asked is how many lists and gets of Ambit there were.

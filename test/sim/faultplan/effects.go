@@ -88,6 +88,9 @@ func (w *World) setPolicy(version int) {
 // is gone.
 func (w *World) replaceNamespace(namespace string) {
 	again := w.read(namespaces, "", namespace)
+	if w.plan.Scenario.Holds && again != nil {
+		w.create(clusterRoleBindings, bindingMeanwhile(namespace))
+	}
 	w.delete(namespaces, "", namespace)
 	if again == nil {
 		return
@@ -98,6 +101,9 @@ func (w *World) replaceNamespace(namespace string) {
 		if w.awaitGone(namespaces, again) {
 			w.create(namespaces, fresh)
 			w.create(roleBindings, bindingIn(namespace))
+			if w.plan.Scenario.Holds {
+				w.delete(clusterRoleBindings, "", bindingMeanwhile(namespace).GetName())
+			}
 		}
 	})
 }

@@ -22,6 +22,7 @@ type inputs struct {
 	policy    int  // the version of the policy
 	workloads bool // there are the controllers of workloads
 	objects   map[string]*unstructured.Unstructured
+	going     []string // keys of those that users have deleted, and that are held back
 }
 
 // inputsOf takes everything that Ambit did not make.
@@ -38,14 +39,17 @@ func inputsOf(w *World) *inputs {
 		default:
 			in.objects[keyOf(obj)] = asWritten(obj, in.scenario)
 		}
+		if in.objects[keyOf(obj)] != nil && obj.GetDeletionTimestamp() != nil {
+			in.going = append(in.going, keyOf(obj))
+		}
 	}
 	return in
 }
 
 // asWritten is an object without what Ambit and the server added.
 func asWritten(obj *unstructured.Unstructured, s *Scenario) *unstructured.Unstructured {
-	out := obj.DeepCopy()
-	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"} {
+	out := withoutAmbits(obj).DeepCopy()
+	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "deletionTimestamp", "deletionGracePeriodSeconds"} {
 		unstructured.RemoveNestedField(out.Object, "metadata", field)
 	}
 	labels, annotations := out.GetLabels(), out.GetAnnotations()
@@ -54,6 +58,7 @@ func asWritten(obj *unstructured.Unstructured, s *Scenario) *unstructured.Unstru
 	out.SetLabels(labels)
 	out.SetAnnotations(annotations)
 	out.SetFinalizers(slices.DeleteFunc(out.GetFinalizers(), v1alpha1.IsReservedKey))
+	out.SetOwnerReferences(nil) // users write none
 	if isOwner(out, s) {
 		delete(out.Object, "status")
 	}
@@ -68,7 +73,7 @@ func isOwner(obj *unstructured.Unstructured, s *Scenario) bool {
 // key is equal for equal inputs.
 func (in *inputs) key() string {
 	var b strings.Builder
-	fmt.Fprintln(&b, in.scenario.Name, in.policy, in.workloads)
+	fmt.Fprintln(&b, in.scenario.Name, in.policy, in.workloads, in.going)
 	for _, key := range slices.Sorted(maps.Keys(in.objects)) {
 		fmt.Fprintln(&b, textOf(in.objects[key]))
 	}
@@ -88,6 +93,16 @@ func (in *inputs) create(server *sim.Server) error {
 		resource, err := resourceOf(admin, obj)
 		if err != nil {
 			return err
+		}
+		if ok && obj.GetKind() == "Namespace" { // what is in there stays
+			there[keyOf(obj)] = true
+			obj = obj.DeepCopy()
+			obj.SetLabels(want.GetLabels())
+			obj.SetAnnotations(want.GetAnnotations())
+			if _, err := admin.Dynamic().Resource(resource).Update(ctx, obj, updateOptions); err != nil {
+				return fmt.Errorf("changing %s: %w", keyOf(obj), err)
+			}
+			continue
 		}
 		if err := admin.Dynamic().Resource(resource).Namespace(obj.GetNamespace()).Delete(ctx, obj.GetName(), metav1.DeleteOptions{}); err != nil {
 			return fmt.Errorf("deleting %s: %w", keyOf(obj), err)
@@ -117,6 +132,22 @@ func (in *inputs) create(server *sim.Server) error {
 			if _, err := client.UpdateStatus(ctx, made, updateOptions); err != nil && !apierrors.IsNotFound(err) {
 				return fmt.Errorf("writing the status of %s: %w", key, err)
 			}
+		}
+	}
+	return nil
+}
+
+// delete deletes what users have deleted.
+func (in *inputs) delete(server *sim.Server) error {
+	admin := server.As(sim.Admin)
+	for _, key := range in.going {
+		obj := in.objects[key]
+		resource, err := resourceOf(admin, obj)
+		if err != nil {
+			return err
+		}
+		if err := admin.Dynamic().Resource(resource).Namespace(obj.GetNamespace()).Delete(context.Background(), obj.GetName(), metav1.DeleteOptions{}); err != nil {
+			return fmt.Errorf("deleting %s: %w", key, err)
 		}
 	}
 	return nil

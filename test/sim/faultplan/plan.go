@@ -98,6 +98,9 @@ const maxSteps = 8
 func Generate(scenarios []*Scenario, seed uint64) *Plan {
 	c := &chooser{Rand: rand.New(rand.NewPCG(seed, 2))}
 	c.scenario = scenarios[c.IntN(len(scenarios))]
+	if c.scenario.Make != nil {
+		c.scenario = c.scenario.Make(c.Uint64())
+	}
 	p := &Plan{Seed: seed, Scenario: c.scenario, Blind: c.IntN(8) == 0, Cleanup: c.IntN(3) > 0}
 	p.Workloads = c.scenario.Workloads && c.IntN(3) == 0
 	c.blind = p.Blind

@@ -21,6 +21,9 @@ func (j *judge) atRest(w *World) {
 	j.compare(want, texts(w.server, w.known), w)
 	j.compareForeign(w)
 	j.checkStreams(w)
+	if check := w.plan.Scenario.AtRest; check != nil {
+		check(j, w)
+	}
 	j.lookOn(w)
 }
 
@@ -33,13 +36,14 @@ func (j *judge) compare(want, have map[string]string, w *World) {
 		is, there := have[key]
 		should, wanted := want[key]
 		switch {
-		case w.isFrozen(key), w.mayTellMore(key):
+		case w.isFrozen(key), w.mayTellMore(key), w.isGoing(key):
+		case !wanted && (j.mayRemain(key, w)):
 		case !wanted && (j.scenario.Remembers || w.mayBeForgotten(key)):
 		case !wanted:
 			j.violated("what should not be is not there", "%s", key)
 		case !there:
 			j.violated("what should be is there", "%s is missing", key)
-		case wanted && is != should && !j.scenario.Remembers:
+		case is != should && j.comparable(is) != j.comparable(should):
 			j.violated("what is there is as it should be", "%s (-reference +plan):\n%s", key, cmp.Diff(inLines(should), inLines(is)))
 		}
 	}
@@ -77,10 +81,11 @@ func (j *judge) atCleanup(w *World) {
 		if j.isMade(obj.GetUID()) && w.mayAct(obj.GetNamespace()) && !j.stays(obj) {
 			j.violated("nothing is left over", "%s", keyOf(obj))
 		}
-		if isOwner(obj, j.scenario) && w.mayAct(obj.GetNamespace()) && !j.isMade(obj.GetUID()) {
+		if isOwner(obj, j.scenario) && obj.GetDeletionTimestamp() != nil && w.mayAct(obj.GetNamespace()) && !j.isMade(obj.GetUID()) {
 			j.violated("owners can be deleted", "%s is still there:\n%s", keyOf(obj), inLines(textOf(obj)))
 		}
 	}
+	j.checkMerged(w)
 	for _, r := range w.server.Watches() {
 		if r.User == User && !w.mayBeOpen(r) {
 			j.violated("no stream without an owner", "%s in namespace %q is watched", r.Resource.Resource, r.Namespace)

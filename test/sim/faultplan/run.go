@@ -43,6 +43,7 @@ func Run(p *Plan) []Violation {
 	ctx, cancel := context.WithCancel(context.Background())
 	var controllers sync.WaitGroup
 	controllers.Go(func() { w.server.Run(ctx) })
+	controllers.Go(func() { p.Scenario.control(ctx, w.server) })
 	w.start()
 	for _, s := range p.Steps {
 		w.take(s)
@@ -130,12 +131,18 @@ func (w *World) grantAll() (some bool) {
 
 // cleanUp deletes all owners.
 func (w *World) cleanUp() {
+	before := w.server.Objects()
 	for _, owner := range w.list(w.plan.Scenario.Owners) {
 		if !w.judge.isMade(owner.GetUID()) {
 			w.delete(w.plan.Scenario.Owners, owner.GetNamespace(), owner.GetName())
 		}
 	}
 	w.rest("the deletion of owners")
+	if unprotect := w.plan.Scenario.Unprotect; unprotect != nil {
+		w.judge.checkProtected(w, before)
+		unprotect(w)
+		w.rest("the end of all protection")
+	}
 	w.judge.atCleanup(w)
 }
 
@@ -189,6 +196,7 @@ func (in *inputs) play(w *World) (map[string]string, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var controllers sync.WaitGroup
 	controllers.Go(func() { server.Run(ctx) })
+	controllers.Go(func() { in.scenario.control(ctx, server) })
 	defer controllers.Wait()
 	defer cancel()
 	p, err := startProcess(server, "reference", slices.Clone(w.programs), w.plan.Seed, 0)
@@ -197,6 +205,12 @@ func (in *inputs) play(w *World) (map[string]string, error) {
 	}
 	calm := &World{plan: w.plan, server: server, judge: newJudge(w.plan.Scenario)}
 	calm.rest("the reference")
+	if len(in.going) > 0 {
+		if err := in.delete(server); err != nil {
+			return nil, fmt.Errorf("making the reference: %w", err)
+		}
+		calm.rest("the reference of what is deleted")
+	}
 	p.finish()
 	return texts(server, w.known), nil
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -37,6 +39,8 @@ type Scenario struct {
 	// Everywhere are the rights that Ambit has in the whole cluster, and Here those that it
 	// has in each of the Namespaces, and may lose.
 	Everywhere, Here []rbacv1.PolicyRule
+	// OwnersIn are those of the Namespaces that owners are made in; nil: all.
+	OwnersIn []string
 	// Owner makes an owner. Variants of one owner differ in what their children are.
 	Owner func(namespace, name string, variant int) *unstructured.Unstructured
 	// Variants is how many there are.
@@ -44,14 +48,40 @@ type Scenario struct {
 	// Kept are the kinds of children that all variants and versions have: one is never
 	// deleted while its owner lives.
 	Kept []string
+	// Keeps is how many objects of a forEach at least stay that are not wanted any more, in
+	// each version; 0: none.
+	Keeps int
 	// Remembers is true if what is there at rest depends on what was there before, so that
 	// there may be more than the reference has.
 	Remembers bool
 	// Workloads: plans may have the controllers of workloads; see sim.Options.
 	Workloads bool
+	// History are the fields of an owner's status that tell what was there before.
+	History []string
+	// Holds is true if owners carry a finalizer of Ambit's: a namespace with one goes only
+	// while Ambit has its rights.
+	Holds bool
+	// Wide is true if an owner has children in several namespaces: while Ambit may not act in
+	// one, it knows less of the others.
+	Wide bool
+	// Control is what the controllers of a cluster do, some time after each change: it is
+	// given a copy of each object, to write its spec or status, or take its finalizers off; nil: they
+	// do nothing.
+	Control func(*unstructured.Unstructured)
+	// Protected says whether the deletion of an owner is to be held back, by what there is;
+	// nil: never.
+	Protected func(program *policy.Program, owner *unstructured.Unstructured, all []*unstructured.Unstructured) bool
+	// Unprotect is what users do so that it is not held back any more.
+	Unprotect func(*World)
+	// AtRest checks what only this scenario promises; nil: nothing.
+	AtRest func(*judge, *World)
 	// Extra makes actions of users that only this scenario has; nil: there are none.
 	Extra func(*chooser) Action
 
+	// Make makes the scenario that is meant, if this one stands for many; nil: it is itself.
+	Make func(seed uint64) *Scenario
+
+	recipes    []*recipe // of a generated policy, by version; nil: it was written
 	references references
 	prepared   [2]prepared // without and with RBAC objects that cannot be watched
 }
@@ -96,6 +126,21 @@ func load(name string) (*Scenario, error) {
 	return s, nil
 }
 
+// keepEverywhere leaves Ambit only its rights on these resources in the whole cluster, and
+// moves the others to the namespaces, where they may go.
+func (s *Scenario) keepEverywhere(resources ...string) {
+	all := s.Everywhere
+	s.Everywhere = nil
+	for _, rule := range all {
+		name, _, _ := strings.Cut(rule.Resources[0], "/")
+		if slices.Contains(resources, name) {
+			s.Everywhere = append(s.Everywhere, rule)
+		} else {
+			s.Here = append(s.Here, rule)
+		}
+	}
+}
+
 // addVersions adds a version of the policy for each edit of its text. An edit changes
 // something, or the scenario is wrong.
 func (s *Scenario) addVersions(edits ...func(string) string) error {
@@ -126,7 +171,11 @@ func compile(path string, change func([]byte) []byte) (*policy.Program, error) {
 	if change != nil {
 		text = change(text)
 	}
-	documents, err := policy.Parse(filepath.Base(path), text)
+	return compileText(string(text))
+}
+
+func compileText(text string) (*policy.Program, error) {
+	documents, err := policy.Parse("policy.yaml", []byte(text))
 	if err != nil {
 		return nil, fmt.Errorf("parsing a policy: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
@@ -67,10 +68,13 @@ func textOf(obj *unstructured.Unstructured) string {
 	if err != nil {
 		return err.Error() // what was stored can be written
 	}
+	if uid := string(obj.GetUID()); uid != "" {
+		return strings.ReplaceAll(string(text), uid, "its-own-uid")
+	}
 	return string(text)
 }
 
-// plain leaves times out, and says of an observed generation how far it is behind.
+// plain leaves times and addresses out, and says of an observed generation how far it is behind.
 func plain(value any, generation int64) any {
 	switch v := value.(type) {
 	case map[string]any:

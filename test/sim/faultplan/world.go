@@ -83,7 +83,7 @@ func newWorld(p *Plan) *World {
 }
 
 // Before implements sim.Faults.
-func (w *World) Before(_ context.Context, r sim.Request) error {
+func (w *World) Before(ctx context.Context, r sim.Request) error {
 	if r.User != User {
 		return nil
 	}
@@ -101,7 +101,11 @@ func (w *World) Before(_ context.Context, r sim.Request) error {
 		return nil
 	}
 	if a.delay > 0 {
-		time.Sleep(a.delay)
+		select {
+		case <-time.After(a.delay):
+		case <-ctx.Done(): // it is not handled: after a good end nothing comes late
+			return ctx.Err()
+		}
 	}
 	if a.before == nil {
 		return nil

@@ -29,10 +29,14 @@ type judge struct {
 	madeAt     map[string]string                        // the namespace of what Ambit ever made, by key
 	owners     map[types.UID]*unstructured.Unstructured // as they are now
 	foreign    map[string]string                        // texts of objects that nobody is to touch
+	adopted    map[types.UID]bool                       // made by others, and taken over by Ambit
+	terminated map[string]bool                          // namespaces and kinds that are being deleted, or were
+	times      map[types.UID]lifetime                   // of all objects
+	every      []*unstructured.Unstructured             // what Ambit ever made, as it was then
 }
 
 func newJudge(s *Scenario) *judge {
-	return &judge{scenario: s, made: map[types.UID]bool{}, alive: map[types.UID]bool{}, madeAt: map[string]string{}, owners: map[types.UID]*unstructured.Unstructured{}}
+	return &judge{scenario: s, made: map[types.UID]bool{}, alive: map[types.UID]bool{}, madeAt: map[string]string{}, adopted: map[types.UID]bool{}, terminated: map[string]bool{}, times: map[types.UID]lifetime{}, owners: map[types.UID]*unstructured.Unstructured{}}
 }
 
 // maxViolations of one plan are told.
@@ -91,8 +95,10 @@ func (j *judge) observe(c sim.Change) {
 	if j.alive[obj.GetUID()] = c.New != nil; c.New == nil {
 		delete(j.alive, obj.GetUID())
 	}
+	j.noteLocked(c, obj)
 	if c.Request.User == User {
 		j.judgeLocked(c, obj)
+		j.judgeMoreLocked(c, obj)
 	}
 	if isOwner(obj, j.scenario) && !j.made[obj.GetUID()] {
 		if j.owners[obj.GetUID()] = c.New; c.New == nil {
@@ -120,7 +126,7 @@ func (j *judge) judgeLocked(c sim.Change, obj *unstructured.Unstructured) {
 // judgeDelete: only what Ambit made is deleted, by its uid, and not while it is wanted.
 func (j *judge) judgeDelete(c sim.Change, obj *unstructured.Unstructured) {
 	uid := obj.GetUID()
-	if !j.made[uid] {
+	if !j.made[uid] && !j.adopted[uid] {
 		j.violatedLocked("only what Ambit made is deleted", "%s was deleted by %s", keyOf(obj), c.Request.Process)
 	}
 	if c.Preconditions == nil || c.Preconditions.UID == nil {

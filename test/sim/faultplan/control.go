@@ -1,0 +1,121 @@
+package faultplan
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/test/sim"
+)
+
+// controlEvery is how often controllers look at what has changed.
+const controlEvery = 700 * time.Millisecond
+
+// control does what the controllers of the cluster do, until ctx ends.
+func (s *Scenario) control(ctx context.Context, server *sim.Server) {
+	if s.Control == nil {
+		return
+	}
+	for seen := uint64(0); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(controlEvery):
+		}
+		now := server.ResourceVersion()
+		if now == seen {
+			continue
+		}
+		seen = now
+		for _, obj := range server.Objects() {
+			s.controlOne(ctx, server.As(sim.Admin), obj)
+		}
+	}
+}
+
+// controlOne writes what controllers make of one object. What fails is tried again after
+// the change that it failed by.
+func (s *Scenario) controlOne(ctx context.Context, admin *sim.Client, obj *unstructured.Unstructured) {
+	next := obj.DeepCopy()
+	s.Control(next)
+	if equality.Semantic.DeepEqual(obj.Object, next.Object) {
+		return
+	}
+	resource, err := resourceOf(admin, obj)
+	if err != nil {
+		return
+	}
+	client, options := admin.Dynamic().Resource(resource).Namespace(obj.GetNamespace()), metav1.UpdateOptions{FieldManager: "controllers"}
+	if len(next.GetFinalizers()) != len(obj.GetFinalizers()) || !equality.Semantic.DeepEqual(obj.Object["spec"], next.Object["spec"]) {
+		_, _ = client.Update(ctx, next, options)
+		return
+	}
+	_, _ = client.UpdateStatus(ctx, next, options)
+}
+
+// comparable is the text of an object without what depends on what was there before: what a
+// status tells of that, and labels of Ambit on what it makes once and never writes again.
+func (j *judge) comparable(text string) string {
+	var content map[string]any
+	if err := yaml.Unmarshal([]byte(text), &content); err != nil {
+		return text // it was written from an object
+	}
+	for _, field := range j.scenario.History {
+		unstructured.RemoveNestedField(content, "status", field)
+	}
+	if kind, _ := content["kind"].(string); j.scenario.isMadeOnce(kind) {
+		unstructured.RemoveNestedField(content, "metadata", "labels", managedBy)
+		if labels, _, _ := unstructured.NestedMap(content, "metadata", "labels"); len(labels) == 0 {
+			unstructured.RemoveNestedField(content, "metadata", "labels")
+		}
+	}
+	out, err := yaml.Marshal(content)
+	if err != nil {
+		return text
+	}
+	return string(out)
+}
+
+// managedBy is the label that Ambit shares with others.
+const managedBy = "app.kubernetes.io/managed-by"
+
+// isMadeOnce says whether a version of the policy makes objects of a kind and never changes
+// them.
+func (s *Scenario) isMadeOnce(kind string) bool {
+	if s.recipes != nil {
+		return slices.ContainsFunc(s.recipes[0].children, func(c ingredient) bool { return c.kind == kind && (c.mode == create || c.mode == recreate) })
+	}
+	return slices.ContainsFunc(s.Versions, func(p *policy.Program) bool {
+		return slices.ContainsFunc(p.Children, func(c *policy.Child) bool { return c.GVK.Kind == kind && c.Apply == v1alpha1.ApplyCreate })
+	})
+}
+
+// setStatus merges fields into the status of an object.
+func setStatus(obj *unstructured.Unstructured, fields map[string]any) {
+	status, _ := obj.Object["status"].(map[string]any)
+	if status == nil {
+		status = map[string]any{}
+	}
+	for name, value := range fields {
+		status[name] = value
+	}
+	obj.Object["status"] = status
+}
+
+// hasCondition says whether a condition of an object is True.
+func hasCondition(obj *unstructured.Unstructured, name string) bool {
+	list, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	for _, c := range list {
+		if c, ok := c.(map[string]any); ok && c["type"] == name && c["status"] == "True" {
+			return true
+		}
+	}
+	return false
+}

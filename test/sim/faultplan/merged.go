@@ -1,0 +1,66 @@
+package faultplan
+
+import (
+	"bytes"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+)
+
+// What Ambit has written into objects of others.
+
+// isAmbits says whether fields are managed by Ambit.
+func isAmbits(e metav1.ManagedFieldsEntry) bool { return strings.HasPrefix(e.Manager, "ambit/") }
+
+// fieldsOf are the fields of an object that chosen managers have.
+func fieldsOf(obj *unstructured.Unstructured, chosen func(metav1.ManagedFieldsEntry) bool) *fieldpath.Set {
+	all := &fieldpath.Set{}
+	for _, entry := range obj.GetManagedFields() {
+		set := &fieldpath.Set{}
+		if !chosen(entry) || entry.FieldsV1 == nil || set.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)) != nil {
+			continue
+		}
+		all = all.Union(set)
+	}
+	return all
+}
+
+// withoutAmbits is an object without the fields that Ambit alone has written.
+func withoutAmbits(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	ours := fieldsOf(obj, isAmbits)
+	if ours.Empty() {
+		return obj
+	}
+	theirs := fieldsOf(obj, func(e metav1.ManagedFieldsEntry) bool { return !isAmbits(e) })
+	value, err := typed.DeducedParseableType.FromUnstructured(obj.Object)
+	if err != nil {
+		return obj
+	}
+	content, ok := value.RemoveItems(ours.Difference(theirs).Leaves()).AsValue().Unstructured().(map[string]any)
+	if !ok {
+		return obj
+	}
+	return &unstructured.Unstructured{Object: content}
+}
+
+// judgeForeignFields: of an object that is not Ambit's, what others have written stays.
+func (j *judge) judgeForeignFields(before, after *unstructured.Unstructured) {
+	if was, is := textOf(asWritten(before, j.scenario)), textOf(asWritten(after, j.scenario)); was != is {
+		j.violatedLocked("foreign fields are not touched", "%s was changed:\n%s\nto\n%s", keyOf(after), was, is)
+	}
+}
+
+// checkMerged: when no owner is left nothing that Ambit merged is there.
+func (j *judge) checkMerged(w *World) {
+	for _, obj := range w.server.Objects() {
+		if j.isMade(obj.GetUID()) || !w.mayAct(obj.GetNamespace()) {
+			continue
+		}
+		if ours := fieldsOf(obj, isAmbits); !ours.Empty() {
+			j.violated("merged fields are taken back", "%s has %s", keyOf(obj), ours)
+		}
+	}
+}
