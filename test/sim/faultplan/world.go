@@ -95,6 +95,9 @@ func (w *World) Before(_ context.Context, r sim.Request) error {
 		w.mu.Unlock()
 		return errNoConnection
 	}
+	if w.judge.judgePace(r, time.Now()) {
+		w.dead[r.Process] = true
+	}
 	a := w.answerLocked(r, func(a answer) bool { return a.after == nil })
 	w.mu.Unlock()
 	if a == nil {

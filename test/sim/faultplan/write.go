@@ -29,6 +29,7 @@ type judge struct {
 	madeAt     map[string]string                        // the namespace of what Ambit ever made, by key
 	owners     map[types.UID]*unstructured.Unstructured // as they are now
 	foreign    map[string]string                        // texts of objects that nobody is to touch
+	pace       pace                                     // of requests
 }
 
 func newJudge(s *Scenario) *judge {
@@ -107,7 +108,7 @@ func (j *judge) judgeLocked(c sim.Change, obj *unstructured.Unstructured) {
 	case c.Request.Verb == "delete" || c.New == nil && c.Request.Verb != "patch" && c.Request.Verb != "update":
 		j.judgeDelete(c, obj)
 	case c.Old == nil:
-		j.judgeCreate(obj)
+		j.judgeCreate(c, obj)
 	case isOwner(obj, j.scenario) && !j.made[obj.GetUID()]:
 		j.judgeOwner(c)
 	case !j.made[obj.GetUID()]:
@@ -140,9 +141,12 @@ func (j *judge) ownerOf(obj *unstructured.Unstructured) *unstructured.Unstructur
 	return j.owners[types.UID(obj.GetLabels()[v1alpha1.LabelOwnerUID])]
 }
 
-// judgeCreate: a child that no ownerReference ties to its owner is in the owner's record
-// before it is made.
-func (j *judge) judgeCreate(obj *unstructured.Unstructured) {
+// judgeCreate: a child is made by a create, which is refused if there is one already; and
+// one that no ownerReference ties to its owner is in the owner's record before.
+func (j *judge) judgeCreate(c sim.Change, obj *unstructured.Unstructured) {
+	if c.Request.Verb != "create" {
+		j.violatedLocked("only a create makes an object", "%s was made by a %s of %s", keyOf(obj), c.Request.Verb, c.Request.Process)
+	}
 	j.made[obj.GetUID()] = true
 	j.madeAt[keyOf(obj)] = obj.GetNamespace()
 	owner := j.ownerOf(obj)
@@ -158,9 +162,12 @@ func (j *judge) judgeCreate(obj *unstructured.Unstructured) {
 	j.violatedLocked("the record comes before the object", "%s was made, and is not in the record of owner %s", keyOf(obj), keyOf(owner))
 }
 
-// judgeOwner: the finalizer goes after the last child that garbage collection cannot
-// remove.
+// judgeOwner: what an owner says of itself is never older than what it said before; and the
+// finalizer goes after the last child that garbage collection cannot remove.
 func (j *judge) judgeOwner(c sim.Change) {
+	if before, now := observedGeneration(c.Old), observedGeneration(c.New); c.New != nil && now < before {
+		j.violatedLocked("observedGeneration never goes back", "that of %s from %d to %d, by %s", keyOf(c.New), before, now, c.Request.Process)
+	}
 	had := slices.Contains(c.Old.GetFinalizers(), v1alpha1.FinalizerCleanup)
 	if c.New != nil && (!had || slices.Contains(c.New.GetFinalizers(), v1alpha1.FinalizerCleanup)) {
 		return
@@ -174,4 +181,16 @@ func (j *judge) judgeOwner(c sim.Change) {
 			j.violatedLocked("the finalizer goes last", "owner %s was let go, and %s %s/%s is there", keyOf(c.Old), e.GVK.Kind, e.Namespace, e.Name)
 		}
 	}
+}
+
+// observedGeneration is the generation that an owner's status is of; 0: it says none.
+func observedGeneration(owner *unstructured.Unstructured) int64 {
+	if owner == nil {
+		return 0
+	}
+	generation, _, err := unstructured.NestedInt64(owner.Object, "status", "observedGeneration")
+	if err != nil {
+		return 0
+	}
+	return generation
 }

@@ -1,0 +1,60 @@
+package faultplan
+
+import (
+	"fmt"
+	"maps"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/test/sim"
+)
+
+// trouble is a server that accepts no write for a while, and answers each at once.
+func (c *chooser) trouble() Action {
+	long := time.Duration(1+c.IntN(60)) * time.Second
+	return Action{Text: fmt.Sprintf("for %s, all writes are answered 500", long), Do: func(w *World) {
+		until := time.Now().Add(long)
+		w.arm(answer{
+			times:   maxRefused,
+			matches: func(r sim.Request) bool { return isWrite(r) && time.Now().Before(until) },
+			before:  func(sim.Request) error { return apierrors.NewInternalError(fmt.Errorf("etcdserver: no leader")) },
+		})
+	}}
+}
+
+// maxRefused is more than any Ambit asks for in a plan.
+const maxRefused = 1 << 20
+
+// replaceChild has somebody put an object of their own in the place of a child, which looks
+// like it: as who restores a backup, or wants to be taken for Ambit.
+func (c *chooser) replaceChild() Action {
+	i := c.IntN(100)
+	return Action{Text: fmt.Sprintf("somebody deletes child %d, and makes an object that looks like it", i), Do: func(w *World) {
+		child := w.someChild(i)
+		if child == nil {
+			return
+		}
+		live := w.read(child.resource, child.namespace, child.name)
+		if live == nil {
+			return
+		}
+		w.delete(child.resource, child.namespace, child.name)
+		w.create(child.resource, copyOf(live))
+	}}
+}
+
+// copyOf is an object as somebody writes it who has seen another: with its labels and
+// annotations, but without what names its owner.
+func copyOf(live *unstructured.Unstructured) *unstructured.Unstructured {
+	made := live.DeepCopy()
+	delete(made.Object, "status")
+	labels, annotations := maps.Clone(live.GetLabels()), live.GetAnnotations()
+	delete(labels, v1alpha1.LabelOwnerUID)
+	made.Object["metadata"] = map[string]any{"name": live.GetName(), "namespace": live.GetNamespace()}
+	made.SetLabels(labels)
+	made.SetAnnotations(annotations)
+	return made
+}

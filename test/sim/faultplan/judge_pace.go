@@ -1,0 +1,58 @@
+package faultplan
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ambit-dev/ambit/test/sim"
+)
+
+// How fast Ambit asks.
+
+const (
+	// paceWindow is the time in which requests are counted.
+	paceWindow = 5 * time.Second
+	// maxSameWrites is how often one process may try to write one object in a window.
+	maxSameWrites = 40
+	// maxRequests is how many requests one process may send in a window.
+	maxRequests = 600
+)
+
+// pace is when requests were sent, by what is counted. The zero value is empty.
+type pace struct {
+	sent map[string][]time.Time // oldest first, all within a window of the last
+	most map[string]int
+}
+
+// add notes a request, and says how many of its sort there were in the window that ends
+// with it.
+func (p *pace) add(sort string, now time.Time) int {
+	if p.sent == nil {
+		p.sent = map[string][]time.Time{}
+	}
+	list := append(p.sent[sort], now)
+	for now.Sub(list[0]) >= paceWindow {
+		list = list[1:]
+	}
+	p.sent[sort] = list
+	return len(list)
+}
+
+// judgePace: a process that is refused, or undone, tries again less and less often. It says
+// whether the process is to be stopped: one that asks without a pause would never end, as
+// virtual time goes on only when everybody waits.
+func (j *judge) judgePace(r sim.Request, now time.Time) (runaway bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	all := j.pace.add(r.Process, now)
+	if all == maxRequests {
+		j.violatedLocked("requests are paced", "%s sent %d requests in %s, the last is %s %s %s/%s", r.Process, all, paceWindow, r.Verb, r.Resource.Resource, r.Namespace, r.Name)
+	}
+	if isWrite(r) {
+		what := fmt.Sprintf("%s %s %s %s %s/%s", r.Process, r.Verb, r.Resource.Resource, r.Subresource, r.Namespace, r.Name)
+		if same := j.pace.add(what, now); same == maxSameWrites {
+			j.violatedLocked("requests are paced", "%s: %d times in %s", what, same, paceWindow)
+		}
+	}
+	return all >= maxRequests
+}
