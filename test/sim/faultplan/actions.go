@@ -26,7 +26,7 @@ func (c *chooser) action() Action {
 		c.editChild, c.deleteChild,
 		c.kill, c.kill, c.restart, c.secondProcess,
 		c.loseAnswer, c.loseAnswer, c.refuse, c.refuse, c.delay,
-		c.forgeRecord, c.replaceChild, c.trouble,
+		c.forgeRecord, c.replaceChild, c.trouble, c.behind,
 		c.lag, c.lag, c.endStreams, c.expireStreams, c.forgetHistory,
 	}
 	kinds = append(kinds, c.denyWrites, c.denyWrites, c.changeWrites, c.changeWrites, c.holdChildren, c.revertMarks, c.setClock)
@@ -111,8 +111,9 @@ func (c *chooser) editChild() Action {
 	}}
 }
 
-func (c *chooser) deleteChild() Action {
-	i := c.IntN(100)
+func (c *chooser) deleteChild() Action { return c.deleteChildAt(c.IntN(100)) }
+
+func (c *chooser) deleteChildAt(i int) Action {
 	return Action{Text: fmt.Sprintf("somebody deletes child %d", i), Do: func(w *World) {
 		if child := w.someChild(i); child != nil {
 			w.delete(child.resource, child.namespace, child.name)

@@ -30,8 +30,9 @@ const maxRefused = 1 << 20
 
 // replaceChild has somebody put an object of their own in the place of a child, which looks
 // like it: as who restores a backup, or wants to be taken for Ambit.
-func (c *chooser) replaceChild() Action {
-	i := c.IntN(100)
+func (c *chooser) replaceChild() Action { return c.replaceChildAt(c.IntN(100)) }
+
+func (c *chooser) replaceChildAt(i int) Action {
 	return Action{Text: fmt.Sprintf("somebody deletes child %d, and makes an object that looks like it", i), Do: func(w *World) {
 		child := w.someChild(i)
 		if child == nil {
@@ -44,6 +45,26 @@ func (c *chooser) replaceChild() Action {
 		w.delete(child.resource, child.namespace, child.name)
 		w.create(child.resource, copyOf(live))
 	}}
+}
+
+// behind has Ambit see an object that is gone, or another one by now, while there is a reason
+// to write it.
+func (c *chooser) behind() Action {
+	lag, i := time.Duration(2+c.IntN(6))*time.Second, c.IntN(100)
+	change, edit := c.deleteChildAt(i), c.editOwner()
+	if c.IntN(2) == 0 {
+		change = c.replaceChildAt(i)
+	}
+	return Action{
+		Text: fmt.Sprintf("events of child %d come %s late, while %s, and %s", i, lag, change.Text, edit.Text),
+		Do: func(w *World) {
+			if child := w.someChild(i); child != nil {
+				w.disturb(child.resource.Resource, disturbance{lag: lag, until: time.Now().Add(lag)})
+			}
+			change.Do(w)
+			edit.Do(w)
+		},
+	}
 }
 
 // copyOf is an object as somebody writes it who has seen another: with its labels and

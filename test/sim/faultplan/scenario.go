@@ -44,6 +44,9 @@ type Scenario struct {
 	// Kept are the kinds of children that all variants and versions have: one is never
 	// deleted while its owner lives.
 	Kept []string
+	// Suspends is true if what an owner wants depends on what Ambit may not see without its
+	// rights: nothing is removed then, and the owner says so.
+	Suspends bool
 	// Remembers is true if what is there at rest depends on what was there before, so that
 	// there may be more than the reference has.
 	Remembers bool

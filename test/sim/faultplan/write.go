@@ -27,13 +27,14 @@ type judge struct {
 	made       map[types.UID]bool // by Ambit, ever
 	alive      map[types.UID]bool
 	madeAt     map[string]string                        // the namespace of what Ambit ever made, by key
+	madeFor    map[string]string                        // the namespace of the owner that it was made for, by key
 	owners     map[types.UID]*unstructured.Unstructured // as they are now
 	foreign    map[string]string                        // texts of objects that nobody is to touch
 	pace       pace                                     // of requests
 }
 
 func newJudge(s *Scenario) *judge {
-	return &judge{scenario: s, made: map[types.UID]bool{}, alive: map[types.UID]bool{}, madeAt: map[string]string{}, owners: map[types.UID]*unstructured.Unstructured{}}
+	return &judge{scenario: s, made: map[types.UID]bool{}, alive: map[types.UID]bool{}, madeAt: map[string]string{}, madeFor: map[string]string{}, owners: map[types.UID]*unstructured.Unstructured{}}
 }
 
 // maxViolations of one plan are told.
@@ -128,7 +129,7 @@ func (j *judge) judgeDelete(c sim.Change, obj *unstructured.Unstructured) {
 		j.violatedLocked("a delete names the uid", "%s was deleted without", keyOf(obj))
 	}
 	owner := j.ownerOf(obj)
-	if owner != nil && owner.GetDeletionTimestamp() == nil && slices.Contains(j.scenario.Kept, obj.GetKind()) && obj.GetNamespace() == owner.GetNamespace() {
+	if owner != nil && owner.GetDeletionTimestamp() == nil && slices.Contains(j.scenario.Kept, obj.GetKind()) {
 		j.violatedLocked("what is wanted is not deleted", "%s of owner %s was deleted by %s", keyOf(obj), keyOf(owner), c.Request.Process)
 	}
 }
@@ -150,6 +151,9 @@ func (j *judge) judgeCreate(c sim.Change, obj *unstructured.Unstructured) {
 	j.made[obj.GetUID()] = true
 	j.madeAt[keyOf(obj)] = obj.GetNamespace()
 	owner := j.ownerOf(obj)
+	if owner != nil {
+		j.madeFor[keyOf(obj)] = owner.GetNamespace()
+	}
 	if owner == nil || metav1.GetControllerOf(obj) != nil {
 		return
 	}
