@@ -8,10 +8,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/test/sim"
 )
 
@@ -112,10 +114,8 @@ func (j *judge) judgeLocked(c sim.Change, obj *unstructured.Unstructured) {
 		j.judgeCreate(c, obj)
 	case isOwner(obj, j.scenario) && !j.made[obj.GetUID()]:
 		j.judgeOwner(c)
-	case !j.made[obj.GetUID()]:
-		if _, ok := j.foreign[keyOf(obj)]; ok {
-			j.violatedLocked("foreign objects are not touched", "%s was changed by %s", keyOf(obj), c.Request.Process)
-		}
+	case !j.made[obj.GetUID()] && !j.scenario.takes(obj.GroupVersionKind()):
+		j.violatedLocked("what others made is not touched", "%s was changed by %s", keyOf(obj), c.Request.Process)
 	}
 }
 
@@ -197,4 +197,14 @@ func observedGeneration(owner *unstructured.Unstructured) int64 {
 		return 0
 	}
 	return generation
+}
+
+// takes says whether a version of the policy has a child of a kind that takes over, or adds
+// to, what others made.
+func (s *Scenario) takes(gvk schema.GroupVersionKind) bool {
+	return slices.ContainsFunc(s.Versions, func(program *policy.Program) bool {
+		return slices.ContainsFunc(program.Children, func(c *policy.Child) bool {
+			return c.GVK == gvk && (c.Existing == v1alpha1.ExistingAdopt || c.Existing == v1alpha1.ExistingMerge)
+		})
+	})
 }
