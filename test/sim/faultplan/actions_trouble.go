@@ -44,7 +44,24 @@ func (c *chooser) replaceChildAt(i int) Action {
 		}
 		w.delete(child.resource, child.namespace, child.name)
 		w.create(child.resource, copyOf(live))
+		w.mu.Lock()
+		w.copied = append(w.copied, *child)
+		w.mu.Unlock()
 	}}
+}
+
+// removeCopies has who put copies in the place of children take them away: what is there
+// because of them depends on when they came.
+func (w *World) removeCopies() {
+	w.mu.Lock()
+	copied := w.copied
+	w.copied = nil
+	w.mu.Unlock()
+	for _, c := range copied {
+		if live := w.read(c.resource, c.namespace, c.name); live != nil && !w.judge.isMade(live.GetUID()) {
+			w.delete(c.resource, c.namespace, c.name)
+		}
+	}
 }
 
 // behind has Ambit see an object that is gone, or another one by now, while there is a reason

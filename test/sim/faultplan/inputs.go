@@ -48,9 +48,6 @@ func asWritten(obj *unstructured.Unstructured, s *Scenario) *unstructured.Unstru
 	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"} {
 		unstructured.RemoveNestedField(out.Object, "metadata", field)
 	}
-	if !isOwner(out, s) && !hasFieldsOf(obj, s) {
-		return out // what looks like Ambit's on it was written by others
-	}
 	labels, annotations := out.GetLabels(), out.GetAnnotations()
 	maps.DeleteFunc(labels, func(key, _ string) bool { return v1alpha1.IsReservedKey(key) })
 	maps.DeleteFunc(annotations, func(key, _ string) bool { return v1alpha1.IsReservedKey(key) })
@@ -61,13 +58,6 @@ func asWritten(obj *unstructured.Unstructured, s *Scenario) *unstructured.Unstru
 		delete(out.Object, "status")
 	}
 	return out
-}
-
-// hasFieldsOf says whether the policy of a scenario has written fields of an object.
-func hasFieldsOf(obj *unstructured.Unstructured, s *Scenario) bool {
-	return slices.ContainsFunc(obj.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
-		return strings.HasPrefix(e.Manager, v1alpha1.FieldManager(s.Name))
-	})
 }
 
 // isOwner says whether an object is of the kind of owners.

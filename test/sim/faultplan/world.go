@@ -43,6 +43,7 @@ type World struct {
 	webhooks  []*webhook
 	hooked    bool          // there was one
 	clockOff  time.Duration // of processes to come
+	copied    []child       // in whose place somebody put an object of their own
 	problems  []string      // mistakes of the plan itself, and of this package
 }
 

@@ -32,11 +32,12 @@ type judge struct {
 	madeFor    map[string]string                        // the namespace of the owner that it was made for, by key
 	owners     map[types.UID]*unstructured.Unstructured // as they are now
 	foreign    map[string]string                        // texts of objects that nobody is to touch
+	children   map[types.UID]madeChild                  // of what Ambit ever made
 	pace       pace                                     // of requests
 }
 
 func newJudge(s *Scenario) *judge {
-	return &judge{scenario: s, made: map[types.UID]bool{}, alive: map[types.UID]bool{}, madeAt: map[string]string{}, madeFor: map[string]string{}, owners: map[types.UID]*unstructured.Unstructured{}}
+	return &judge{scenario: s, made: map[types.UID]bool{}, alive: map[types.UID]bool{}, madeAt: map[string]string{}, madeFor: map[string]string{}, children: map[types.UID]madeChild{}, owners: map[types.UID]*unstructured.Unstructured{}}
 }
 
 // maxViolations of one plan are told.
@@ -152,7 +153,7 @@ func (j *judge) judgeCreate(c sim.Change, obj *unstructured.Unstructured) {
 	j.madeAt[keyOf(obj)] = obj.GetNamespace()
 	owner := j.ownerOf(obj)
 	if owner != nil {
-		j.madeFor[keyOf(obj)] = owner.GetNamespace()
+		j.madeFor[keyOf(obj)], j.children[obj.GetUID()] = owner.GetNamespace(), childOf(obj, owner)
 	}
 	if owner == nil || metav1.GetControllerOf(obj) != nil {
 		return
@@ -166,12 +167,10 @@ func (j *judge) judgeCreate(c sim.Change, obj *unstructured.Unstructured) {
 	j.violatedLocked("the record comes before the object", "%s was made, and is not in the record of owner %s", keyOf(obj), keyOf(owner))
 }
 
-// judgeOwner: what an owner says of itself is never older than what it said before; and the
-// finalizer goes after the last child that garbage collection cannot remove.
+// judgeOwner: what an owner says is true; and the finalizer goes after the last child that
+// garbage collection cannot remove.
 func (j *judge) judgeOwner(c sim.Change) {
-	if before, now := observedGeneration(c.Old), observedGeneration(c.New); c.New != nil && now < before {
-		j.violatedLocked("observedGeneration never goes back", "that of %s from %d to %d, by %s", keyOf(c.New), before, now, c.Request.Process)
-	}
+	j.judgeStatus(c)
 	had := slices.Contains(c.Old.GetFinalizers(), v1alpha1.FinalizerCleanup)
 	if c.New != nil && (!had || slices.Contains(c.New.GetFinalizers(), v1alpha1.FinalizerCleanup)) {
 		return
@@ -185,18 +184,6 @@ func (j *judge) judgeOwner(c sim.Change) {
 			j.violatedLocked("the finalizer goes last", "owner %s was let go, and %s %s/%s is there", keyOf(c.Old), e.GVK.Kind, e.Namespace, e.Name)
 		}
 	}
-}
-
-// observedGeneration is the generation that an owner's status is of; 0: it says none.
-func observedGeneration(owner *unstructured.Unstructured) int64 {
-	if owner == nil {
-		return 0
-	}
-	generation, _, err := unstructured.NestedInt64(owner.Object, "status", "observedGeneration")
-	if err != nil {
-		return 0
-	}
-	return generation
 }
 
 // takes says whether a version of the policy has a child of a kind that takes over, or adds
