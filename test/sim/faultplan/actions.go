@@ -34,7 +34,7 @@ func (c *chooser) action() Action {
 		kinds = append(kinds, c.replaceKind, c.editKind)
 	}
 	if len(c.scenario.Versions) > 1 {
-		kinds = append(kinds, c.editPolicy, c.editPolicy)
+		kinds = append(kinds, c.editPolicy, c.editPolicy, c.editTwice)
 	}
 	if c.scenario.Extra != nil {
 		extra := func() Action { return c.scenario.Extra(c) }

@@ -2,13 +2,11 @@ package faultplan
 
 import (
 	"fmt"
-	"maps"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/test/sim"
 )
 
@@ -85,14 +83,22 @@ func (c *chooser) behind() Action {
 }
 
 // copyOf is an object as somebody writes it who has seen another: with its labels and
-// annotations, but without what names its owner.
+// annotations, but without its ownerReferences.
 func copyOf(live *unstructured.Unstructured) *unstructured.Unstructured {
 	made := live.DeepCopy()
 	delete(made.Object, "status")
-	labels, annotations := maps.Clone(live.GetLabels()), live.GetAnnotations()
-	delete(labels, v1alpha1.LabelOwnerUID)
 	made.Object["metadata"] = map[string]any{"name": live.GetName(), "namespace": live.GetNamespace()}
-	made.SetLabels(labels)
-	made.SetAnnotations(annotations)
+	made.SetLabels(live.GetLabels())
+	made.SetAnnotations(live.GetAnnotations())
 	return made
+}
+
+// editTwice edits the policy, and again before the first edit has led to anything, or after.
+func (c *chooser) editTwice() Action {
+	first, second := c.editPolicy(), c.editPolicy()
+	pause := time.Duration(c.IntN(3)*c.IntN(2_000)) * time.Millisecond
+	return Action{Text: fmt.Sprintf("%s, and %s later %s", first.Text, pause, second.Text), Do: func(w *World) {
+		first.Do(w)
+		w.later(pause, second.Do)
+	}}
 }
