@@ -16,12 +16,15 @@ const (
 	maxSameWrites = 40
 	// maxRequests is how many requests one process may send in a window.
 	maxRequests = 600
+	// maxFree is how many requests of two processes at once take no time in a window, and
+	// realLatency is what others take.
+	maxFree     = 100
+	realLatency = 100 * time.Millisecond
 )
 
 // pace is when requests were sent, by what is counted. The zero value is empty.
 type pace struct {
 	sent map[string][]time.Time // oldest first, all within a window of the last
-	most map[string]int
 }
 
 // add notes a request, and says how many of its sort there were in the window that ends
@@ -39,7 +42,7 @@ func (p *pace) add(sort string, now time.Time) int {
 }
 
 // judgePace: a process that is refused, or undone, tries again less and less often. It says
-// whether the process is to be stopped: one that asks without a pause would never end, as
+// that the process is to be stopped: one that asks without a pause would never end, as
 // virtual time goes on only when everybody waits.
 func (j *judge) judgePace(r sim.Request, now time.Time) (runaway bool) {
 	j.mu.Lock()
@@ -55,4 +58,16 @@ func (j *judge) judgePace(r sim.Request, now time.Time) (runaway bool) {
 		}
 	}
 	return all >= maxRequests
+}
+
+// twoAtOnce is judgePace for two processes, of which one may see less than the other: they
+// answer each other's writes as fast as requests are answered, for as long as that lasts. So
+// these take their time.
+func (j *judge) twoAtOnce(now time.Time) (latency time.Duration) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.pace.add("two at once", now) < maxFree {
+		return 0
+	}
+	return realLatency
 }

@@ -91,13 +91,11 @@ func (w *World) Before(_ context.Context, r sim.Request) error {
 	if do := w.count(r); do != nil {
 		do()
 	}
+	w.pace(r)
 	w.mu.Lock()
 	if w.dead[r.Process] {
 		w.mu.Unlock()
 		return errNoConnection
-	}
-	if w.judge.judgePace(r, time.Now()) {
-		w.dead[r.Process] = true
 	}
 	a := w.answerLocked(r, func(a answer) bool { return a.after == nil })
 	w.mu.Unlock()
@@ -111,6 +109,25 @@ func (w *World) Before(_ context.Context, r sim.Request) error {
 		return nil
 	}
 	return a.before(r)
+}
+
+// pace has requests take time where too many are sent, and ends a process that sends them
+// alone.
+func (w *World) pace(r sim.Request) {
+	w.mu.Lock()
+	alone, dead := len(w.running) < 2, w.dead[r.Process]
+	w.mu.Unlock()
+	switch {
+	case dead:
+	case !alone:
+		if latency := w.judge.twoAtOnce(time.Now()); latency > 0 {
+			time.Sleep(latency)
+		}
+	case w.judge.judgePace(r, time.Now()):
+		w.mu.Lock()
+		w.dead[r.Process] = true
+		w.mu.Unlock()
+	}
 }
 
 // After implements sim.Faults.

@@ -115,6 +115,8 @@ func (j *judge) judgeLocked(c sim.Change, obj *unstructured.Unstructured) {
 		j.judgeCreate(c, obj)
 	case isOwner(obj, j.scenario) && !j.made[obj.GetUID()]:
 		j.judgeOwner(c)
+	case c.New != nil && j.made[obj.GetUID()]:
+		j.judgeChange(c)
 	case !j.made[obj.GetUID()] && !j.scenario.takes(obj.GroupVersionKind()):
 		j.violatedLocked("what others made is not touched", "%s was changed by %s", keyOf(obj), c.Request.Process)
 	}
@@ -137,10 +139,7 @@ func (j *judge) judgeDelete(c sim.Change, obj *unstructured.Unstructured) {
 
 // ownerOf is the owner that an object says it is made for; nil: there is none now.
 func (j *judge) ownerOf(obj *unstructured.Unstructured) *unstructured.Unstructured {
-	if ref := metav1.GetControllerOf(obj); ref != nil {
-		return j.owners[ref.UID]
-	}
-	return j.owners[types.UID(obj.GetLabels()[v1alpha1.LabelOwnerUID])]
+	return j.owners[ownerUIDOf(obj)]
 }
 
 // judgeCreate: a child is made by a create, which is refused if there is one already; and
@@ -184,6 +183,24 @@ func (j *judge) judgeOwner(c sim.Change) {
 			j.violatedLocked("the finalizer goes last", "owner %s was let go, and %s %s/%s is there", keyOf(c.Old), e.GVK.Kind, e.Namespace, e.Name)
 		}
 	}
+}
+
+// judgeChange: a child that was made for an owner is not another one's by an apply: also who
+// has the name of one that is gone is another.
+func (j *judge) judgeChange(c sim.Change) {
+	before, now := ownerUIDOf(c.Old), ownerUIDOf(c.New)
+	if before != "" && now != "" && before != now && !j.scenario.takes(c.New.GroupVersionKind()) {
+		j.violatedLocked("a child keeps its owner", "%s of owner %s was given to owner %s by %s", keyOf(c.New), before, now, c.Request.Process)
+	}
+}
+
+// ownerUIDOf is the uid of the owner that an object says it is made for; empty if it says
+// none.
+func ownerUIDOf(obj *unstructured.Unstructured) types.UID {
+	if ref := metav1.GetControllerOfNoCopy(obj); ref != nil {
+		return ref.UID
+	}
+	return types.UID(obj.GetLabels()[v1alpha1.LabelOwnerUID])
 }
 
 // takes says whether a version of the policy has a child of a kind that takes over, or adds
