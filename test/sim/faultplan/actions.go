@@ -26,7 +26,7 @@ func (c *chooser) action() Action {
 		c.editChild, c.deleteChild,
 		c.kill, c.kill, c.restart, c.secondProcess,
 		c.loseAnswer, c.loseAnswer, c.refuse, c.refuse, c.delay,
-		c.forgeRecord, c.replaceChild, c.trouble, c.behind,
+		c.forgeRecord, c.replaceChild, c.trouble, c.behind, c.missHistory,
 		c.lag, c.lag, c.endStreams, c.expireStreams, c.forgetHistory,
 	}
 	kinds = append(kinds, c.denyWrites, c.denyWrites, c.changeWrites, c.changeWrites, c.holdChildren, c.revertMarks, c.setClock)
@@ -34,7 +34,7 @@ func (c *chooser) action() Action {
 		kinds = append(kinds, c.replaceKind, c.editKind)
 	}
 	if len(c.scenario.Versions) > 1 {
-		kinds = append(kinds, c.editPolicy, c.editPolicy, c.editTwice)
+		kinds = append(kinds, c.editPolicy, c.editPolicy, c.editInARow)
 	}
 	if c.scenario.Extra != nil {
 		extra := func() Action { return c.scenario.Extra(c) }

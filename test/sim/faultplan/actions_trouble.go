@@ -82,6 +82,33 @@ func (c *chooser) behind() Action {
 	}
 }
 
+// missHistory has the streams of a resource be away while things change, and the server
+// forget what changed before they are back.
+func (c *chooser) missHistory() Action {
+	resource, long := c.resource(), time.Duration(2_000+c.IntN(4_000))*time.Millisecond
+	first, second := c.editOwner(), c.editOwner()
+	return Action{
+		Text: fmt.Sprintf("for %s, streams of %s are away; meanwhile %s, then %s, and the server forgets its history", long, resource, first.Text, second.Text),
+		Do: func(w *World) {
+			until := time.Now().Add(long)
+			w.arm(answer{
+				times: maxRefused,
+				matches: func(r sim.Request) bool {
+					return isRead(r) && r.Resource.Resource == resource && time.Now().Before(until)
+				},
+				before: func(sim.Request) error { return apierrors.NewServiceUnavailable("the server is starting") },
+			})
+			w.disturb(resource, disturbance{end: true})
+			first.Do(w)
+			w.later(long-time.Second, func(w *World) {
+				second.Do(w)
+				time.Sleep(time.Second / 2)
+				w.server.Compact()
+			})
+		},
+	}
+}
+
 // copyOf is an object as somebody writes it who has seen another: with its labels and
 // annotations, but without its ownerReferences.
 func copyOf(live *unstructured.Unstructured) *unstructured.Unstructured {
@@ -93,12 +120,22 @@ func copyOf(live *unstructured.Unstructured) *unstructured.Unstructured {
 	return made
 }
 
-// editTwice edits the policy, and again before the first edit has led to anything, or after.
-func (c *chooser) editTwice() Action {
-	first, second := c.editPolicy(), c.editPolicy()
-	pause := time.Duration(c.IntN(3)*c.IntN(2_000)) * time.Millisecond
-	return Action{Text: fmt.Sprintf("%s, and %s later %s", first.Text, pause, second.Text), Do: func(w *World) {
-		first.Do(w)
-		w.later(pause, second.Do)
-	}}
+// editInARow edits the policy, and some time later twice in a row, so that the version between
+// may never be worked with.
+func (c *chooser) editInARow() Action {
+	first, second, third := c.editPolicy(), c.editPolicy(), c.editPolicy()
+	pause, gap := time.Duration(c.IntN(5_000))*time.Millisecond, time.Duration(c.IntN(2)*c.IntN(1_000))*time.Millisecond
+	return Action{
+		Text: fmt.Sprintf("%s; %s later %s, and %s after that %s", first.Text, pause, second.Text, gap, third.Text),
+		Do: func(w *World) {
+			first.Do(w)
+			w.later(pause, func(w *World) {
+				second.Do(w)
+				if gap > 0 {
+					time.Sleep(gap)
+				}
+				third.Do(w)
+			})
+		},
+	}
 }

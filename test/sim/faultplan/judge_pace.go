@@ -20,11 +20,16 @@ const (
 	// realLatency is what others take.
 	maxFree     = 100
 	realLatency = 100 * time.Millisecond
+	// maxTurns is how often two processes may write one object in turn in a window, while no
+	// stream lags.
+	maxTurns = 20
 )
 
 // pace is when requests were sent, by what is counted. The zero value is empty.
 type pace struct {
-	sent map[string][]time.Time // oldest first, all within a window of the last
+	sent   map[string][]time.Time // oldest first, all within a window of the last
+	writer map[string]string      // of an object: the process that wrote it last
+	lags   time.Time              // until when streams lag, and what is behind them
 }
 
 // add notes a request, and says how many of its sort there were in the window that ends
@@ -70,4 +75,29 @@ func (j *judge) twoAtOnce(now time.Time) (latency time.Duration) {
 		return 0
 	}
 	return realLatency
+}
+
+// judgeTurnsLocked: two processes want the same, so that they do not undo what the other one
+// has written. One that sees less may, for as long as it does.
+func (j *judge) judgeTurnsLocked(c sim.Change, key string, now time.Time) {
+	if j.pace.writer == nil {
+		j.pace.writer = map[string]string{}
+	}
+	before, by := j.pace.writer[key], c.Request.Process
+	j.pace.writer[key] = by
+	if before == "" || before == by || now.Before(j.pace.lags) {
+		return
+	}
+	if turns := j.pace.add("turns "+key, now); turns == maxTurns {
+		j.violatedLocked("two processes do not fight", "%s was written %d times in turn in %s", key, turns, paceWindow)
+	}
+}
+
+// lagging notes that streams lag.
+func (j *judge) lagging(until time.Time) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if until.After(j.pace.lags) {
+		j.pace.lags = until
+	}
 }

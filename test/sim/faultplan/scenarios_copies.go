@@ -46,6 +46,7 @@ spec:
         kind: Secret
         metadata: {name: "${owner.metadata.namespace}-${owner.metadata.name}-${reader}", namespace: library}
         stringData: {title: "${owner.spec.title}"}
+  requeueAfter: duration('1m')
   status:
     parts: ${size(copies)}
     cards: ${size(cards)}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -97,6 +98,7 @@ func (j *judge) observe(c sim.Change) {
 		delete(j.alive, obj.GetUID())
 	}
 	if c.Request.User == User {
+		j.judgeTurnsLocked(c, keyOf(obj), time.Now())
 		j.judgeLocked(c, obj)
 	}
 	if isOwner(obj, j.scenario) && !j.made[obj.GetUID()] {
