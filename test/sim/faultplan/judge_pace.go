@@ -47,7 +47,7 @@ func (p *pace) add(sort string, now time.Time) int {
 }
 
 // judgePace: a process that is refused, or undone, tries again less and less often. It says
-// that the process is to be stopped: one that asks without a pause would never end, as
+// that the process is to be held up: one that asks without a pause would never end, as
 // virtual time goes on only when everybody waits.
 func (j *judge) judgePace(r sim.Request, now time.Time) (runaway bool) {
 	j.mu.Lock()

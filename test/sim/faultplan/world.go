@@ -111,8 +111,7 @@ func (w *World) Before(_ context.Context, r sim.Request) error {
 	return a.before(r)
 }
 
-// pace has requests take time where too many are sent, and ends a process that sends them
-// alone.
+// pace has requests take time where too many are sent.
 func (w *World) pace(r sim.Request) {
 	w.mu.Lock()
 	alone, dead := len(w.running) < 2, w.dead[r.Process]
@@ -124,9 +123,7 @@ func (w *World) pace(r sim.Request) {
 			time.Sleep(latency)
 		}
 	case w.judge.judgePace(r, time.Now()):
-		w.mu.Lock()
-		w.dead[r.Process] = true
-		w.mu.Unlock()
+		time.Sleep(stepPatience) // it has failed, and the plan is to end
 	}
 }
 
