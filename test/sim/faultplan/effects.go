@@ -40,7 +40,7 @@ func (w *World) arm(a answer) {
 
 func (w *World) disturb(resource string, d disturbance) {
 	if d.lag > 0 {
-		w.judge.lagging(d.until.Add(d.lag + paceWindow))
+		w.judge.disturbedUntil(d.until.Add(d.lag + paceWindow))
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -20,8 +20,8 @@ const (
 	// realLatency is what others take.
 	maxFree     = 100
 	realLatency = 100 * time.Millisecond
-	// maxTurns is how often two processes may write one object in turn in a window, while no
-	// stream lags.
+	// maxTurns is how often two processes may write one object in turn in a window, while nothing
+	// disturbs them.
 	maxTurns = 20
 )
 
@@ -29,7 +29,7 @@ const (
 type pace struct {
 	sent   map[string][]time.Time // oldest first, all within a window of the last
 	writer map[string]string      // of an object: the process that wrote it last
-	lags   time.Time              // until when streams lag, and what is behind them
+	calm   time.Time              // from when on nothing disturbs them
 }
 
 // add notes a request, and says how many of its sort there were in the window that ends
@@ -85,7 +85,7 @@ func (j *judge) judgeTurnsLocked(c sim.Change, key string, now time.Time) {
 	}
 	before, by := j.pace.writer[key], c.Request.Process
 	j.pace.writer[key] = by
-	if before == "" || before == by || now.Before(j.pace.lags) {
+	if before == "" || before == by || now.Before(j.pace.calm) {
 		return
 	}
 	if turns := j.pace.add("turns "+key, now); turns == maxTurns {
@@ -93,11 +93,11 @@ func (j *judge) judgeTurnsLocked(c sim.Change, key string, now time.Time) {
 	}
 }
 
-// lagging notes that streams lag.
-func (j *judge) lagging(until time.Time) {
+// disturbedUntil notes until when streams lag, or webhooks change what is written.
+func (j *judge) disturbedUntil(until time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if until.After(j.pace.lags) {
-		j.pace.lags = until
+	if until.After(j.pace.calm) {
+		j.pace.calm = until
 	}
 }
