@@ -52,6 +52,10 @@ SOAK_TIME ?= 1h
 SOAK_SEED ?= $(shell date +%y%m%d)000000
 # How many plans of faults `make test` runs without the race detector; with it, a thousand.
 PLANS ?= 20000
+# Which seeded bugs `make bugs` runs, a regular expression, and how many plans may go by until
+# one of them catches a bug.
+BUG ?= .
+BUG_PLANS ?= 2000
 # The race detector needs a C compiler; a machine without one runs without it.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 # More for the comparison with other operators, such as
@@ -105,6 +109,10 @@ fuzz: ## Run each fuzz target for FUZZ_TIME (1m), and stop at the first that fai
 soak: controlplane ## Run plans of faults on the simulated cluster for SOAK_TIME (1h), from the seed SOAK_SEED; then the stories that look on, for a minute each.
 	go test -count=1 -timeout 0 -v -run '^TestPlans$$' ./test/sim -soak $(SOAK_TIME) -first $(SOAK_SEED)
 	go test -count=1 -timeout $(STORIES_TIMEOUT) -v -run '^(TestQuiet|TestPoliciesQuiet|TestPoliciesTogether|TestManagerKills)$$' ./test/stories -steady 1m -kills 30
+
+.PHONY: bugs
+bugs: ## Put each seeded bug (BUG) into the code, and fail if plans of faults do not catch it.
+	go run -buildvcs=false ./test/sim/bugs -bug '$(BUG)' -plans $(BUG_PLANS)
 
 .PHONY: lint
 lint: ## Run gofmt, go vet, staticcheck, the import-direction test, and vulncheck.

@@ -22,6 +22,7 @@ var (
 	planFirst = flag.Uint64("first", 1, "the seed of the first plan")
 	planTime  = flag.Duration("soak", 0, "run plans for this long, and at least as many as -plans says")
 	planOnly  = flag.String("scenario", "", "run plans of this scenario only")
+	planStop  = flag.Bool("stop", false, "end with the first plan that fails, which is not shrunk")
 )
 
 // TestPlans runs plans of faults, each from a seed. One that fails is shrunk, and printed
@@ -54,7 +55,14 @@ func TestPlans(t *testing.T) {
 					return
 				}
 				plan := faultplan.Generate(scenarios, *planFirst+uint64(n)-1)
-				if violations := run(t, plan); len(violations) > 0 {
+				violations := run(t, plan)
+				switch {
+				case len(violations) == 0:
+				case *planStop:
+					if failed.Swap(maxFailed) == 0 {
+						stop(t, n, plan, violations[0])
+					}
+				default:
 					failed.Add(1)
 					explain(t, plan, violations)
 				}
@@ -128,6 +136,13 @@ func report(t *testing.T, p *faultplan.Plan) {
 	for _, v := range run(t, p) {
 		t.Error(v)
 	}
+}
+
+// stop says, on one line that package bugs reads, which plan was the first to fail.
+func stop(t *testing.T, n int64, p *faultplan.Plan, first faultplan.Violation) {
+	text, _, _ := strings.Cut(first.String(), "\n")
+	fmt.Printf("caught after %d plans: seed %d: %s\n", n, p.Seed, text)
+	t.Fail()
 }
 
 // explain shrinks a plan that fails, and says what did not hold.

@@ -14,8 +14,9 @@ import (
 
 // Resources that actions work on.
 var (
-	namespaces   = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-	roleBindings = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"}
+	namespaces          = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	roleBindings        = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"}
+	clusterRoleBindings = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}
 )
 
 // action chooses one of all that there are.
@@ -26,7 +27,7 @@ func (c *chooser) action() Action {
 		c.editChild, c.deleteChild,
 		c.kill, c.kill, c.restart, c.secondProcess,
 		c.loseAnswer, c.loseAnswer, c.refuse, c.refuse, c.delay,
-		c.forgeRecord,
+		c.forgeRecord, c.replaceChild, c.trouble, c.behind, c.missHistory,
 		c.lag, c.lag, c.endStreams, c.expireStreams, c.forgetHistory,
 	}
 	kinds = append(kinds, c.denyWrites, c.denyWrites, c.changeWrites, c.changeWrites, c.holdChildren, c.revertMarks, c.setClock)
@@ -34,7 +35,7 @@ func (c *chooser) action() Action {
 		kinds = append(kinds, c.replaceKind, c.editKind)
 	}
 	if len(c.scenario.Versions) > 1 {
-		kinds = append(kinds, c.editPolicy, c.editPolicy)
+		kinds = append(kinds, c.editPolicy, c.editPolicy, c.editInARow)
 	}
 	if c.scenario.Extra != nil {
 		extra := func() Action { return c.scenario.Extra(c) }
@@ -114,8 +115,9 @@ func (c *chooser) editChild() Action {
 	}}
 }
 
-func (c *chooser) deleteChild() Action {
-	i := c.IntN(100)
+func (c *chooser) deleteChild() Action { return c.deleteChildAt(c.IntN(100)) }
+
+func (c *chooser) deleteChildAt(i int) Action {
 	return Action{Text: fmt.Sprintf("somebody deletes child %d", i), Do: func(w *World) {
 		if child := w.someChild(i); child != nil {
 			w.delete(child.resource, child.namespace, child.name)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/test/sim"
 )
 
 // What somebody does who may write an owner, and knows how Ambit keeps its books.
@@ -25,6 +26,7 @@ func (c *chooser) forgeRecord() Action {
 	return Action{
 		Text: fmt.Sprintf("somebody adds %d objects, from number %d, and %d places to the record of owner %s/%s", count, first, places, namespace, name),
 		Do: func(w *World) {
+			w.pretend(namespace, name)
 			w.editRecord(namespace, name, func(record *plan.Inventory) {
 				record.Entries = append(record.Entries, w.forged(first, count)...)
 				for i := range places {
@@ -33,6 +35,33 @@ func (c *chooser) forgeRecord() Action {
 				}
 			})
 		},
+	}
+}
+
+// pretend gives all bystanders the labels by which Ambit finds the children of an owner.
+func (w *World) pretend(namespace, name string) {
+	w.mu.Lock()
+	hooked := w.hooked
+	w.mu.Unlock()
+	owner := w.read(w.plan.Scenario.Owners, namespace, name)
+	if owner == nil || hooked { // a webhook takes what looks like a child for one
+		return
+	}
+	labels, err := json.Marshal(map[string]string{v1alpha1.LabelPolicy: w.plan.Scenario.Name, v1alpha1.LabelOwnerUID: string(owner.GetUID())})
+	if err != nil {
+		w.problem("writing labels: %v", err)
+		return
+	}
+	for _, obj := range w.server.Objects() {
+		if obj.GetLabels()["bystander"] == "" {
+			continue
+		}
+		resource, err := resourceOf(w.server.As(sim.Admin), obj)
+		if err != nil {
+			w.problem("%v", err)
+			return
+		}
+		w.patch(resource, obj.GetNamespace(), obj.GetName(), `{"metadata":{"labels":`+string(labels)+`}}`)
 	}
 }
 

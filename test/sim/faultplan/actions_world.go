@@ -223,6 +223,7 @@ func (w *World) awaitGone(resource schema.GroupVersionResource, obj *unstructure
 		if i == minutesGone*60 {
 			w.heal()
 			w.putRight()
+			w.unforge() // who owns what goes may wait for places that nobody can look at
 			w.grantAll()
 			w.unforge()
 			if unprotect := w.plan.Scenario.Unprotect; unprotect != nil {

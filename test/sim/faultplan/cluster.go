@@ -172,16 +172,18 @@ func (w *World) mayActEverywhere() bool {
 	return !slices.ContainsFunc(w.plan.Scenario.Namespaces, func(namespace string) bool { return !w.mayAct(namespace) })
 }
 
-// isFrozen says whether an object is Ambit's and where it may do nothing.
+// isFrozen says whether an object is Ambit's and where it may do nothing, or for an owner of
+// whom it cannot see all that decides what is wanted.
 func (w *World) isFrozen(key string) bool {
 	w.judge.mu.Lock()
 	namespace, made := w.judge.madeAt[key]
+	of := w.judge.madeFor[key]
 	w.judge.mu.Unlock()
 	if kind, rest, _ := strings.Cut(key, " "); w.plan.Workloads && (kind == "ReplicaSet" || kind == "Pod") {
 		namespace, _, _ = strings.Cut(rest, "/") // it goes with a workload
-		made = true
+		of, made = namespace, true
 	}
-	return made && !w.mayAct(namespace)
+	return made && !(w.mayAct(namespace) && w.mayAct(of))
 }
 
 // mayBeForgotten says whether an object is of a kind that the policy dropped before the oldest
@@ -207,7 +209,8 @@ func makes(program *policy.Program, gvk schema.GroupVersionKind) bool {
 }
 
 // mayTellMore says whether an owner is where Ambit may do nothing, and the policy was edited:
-// an Ambit that knows what the policy had before says that this may be left over.
+// an Ambit that knows what the policy had before says that this may be left over; or it says
+// what it does not remove as long as it cannot see what is wanted.
 func (w *World) mayTellMore(key string) bool {
 	w.mu.Lock()
 	edited := w.edited
@@ -217,7 +220,7 @@ func (w *World) mayTellMore(key string) bool {
 	}
 	kind, place, _ := strings.Cut(key, " ")
 	namespace, _, _ := strings.Cut(place, "/")
-	return edited && kind == w.plan.Scenario.Versions[0].Owner.GVK.Kind && !w.mayAct(namespace)
+	return (edited || w.plan.Scenario.Suspends) && kind == w.plan.Scenario.Versions[0].Owner.GVK.Kind && !w.mayAct(namespace)
 }
 
 // mayBeOpen says whether a stream may be open while there are no owners: those of owners,

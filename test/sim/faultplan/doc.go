@@ -19,4 +19,6 @@
 //
 // The result of a plan is compared with a reference: Ambit, undisturbed, in a new cluster
 // in which everything that others made is as it was at the end of the plan.
+//
+// That an invariant is violated when it should be is shown by seeded bugs: see test/sim/bugs.
 package faultplan

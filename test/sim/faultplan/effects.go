@@ -39,6 +39,9 @@ func (w *World) arm(a answer) {
 }
 
 func (w *World) disturb(resource string, d disturbance) {
+	if d.lag > 0 {
+		w.judge.disturbedUntil(d.until.Add(d.lag + paceWindow))
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.disturbed[resource] = d

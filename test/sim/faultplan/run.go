@@ -52,6 +52,7 @@ func Run(p *Plan) []Violation {
 	w.heal()
 	w.putRight()
 	w.unforge()
+	w.removeCopies()
 	if w.processes() == 0 {
 		w.start()
 	}

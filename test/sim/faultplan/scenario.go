@@ -51,6 +51,9 @@ type Scenario struct {
 	// Keeps is how many objects of a forEach at least stay that are not wanted any more, in
 	// each version; 0: none.
 	Keeps int
+	// Suspends is true if what an owner wants depends on what Ambit may not see without its
+	// rights: nothing is removed then, and the owner says so.
+	Suspends bool
 	// Remembers is true if what is there at rest depends on what was there before, so that
 	// there may be more than the reference has.
 	Remembers bool

@@ -10,7 +10,7 @@ import (
 
 // Scenarios makes all there are.
 func Scenarios() (all []*Scenario, err error) {
-	for _, make := range []func() (*Scenario, error){memcached, jobHistory, webApp, protectedVolume, configPropagation, capsuleTenant, generated} {
+	for _, make := range []func() (*Scenario, error){memcached, copies, jobHistory, webApp, protectedVolume, configPropagation, capsuleTenant, generated} {
 		s, err := make()
 		if err != nil {
 			return nil, err

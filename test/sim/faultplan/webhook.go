@@ -29,6 +29,7 @@ func (w *World) register(h webhook) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.webhooks, w.hooked = append(w.webhooks, &h), true
+	w.judge.disturbedUntil(time.Now().Add(patience)) // what two processes write need not stand
 }
 
 // admit asks the webhooks, in the order in which they were registered. It is called with a

@@ -43,6 +43,7 @@ type World struct {
 	webhooks  []*webhook
 	hooked    bool          // there was one
 	clockOff  time.Duration // of processes to come
+	copied    []child       // in whose place somebody put an object of their own
 	problems  []string      // mistakes of the plan itself, and of this package
 }
 
@@ -90,6 +91,7 @@ func (w *World) Before(ctx context.Context, r sim.Request) error {
 	if do := w.count(r); do != nil {
 		do()
 	}
+	w.pace(r)
 	w.mu.Lock()
 	if w.dead[r.Process] {
 		w.mu.Unlock()
@@ -111,6 +113,22 @@ func (w *World) Before(ctx context.Context, r sim.Request) error {
 		return nil
 	}
 	return a.before(r)
+}
+
+// pace has requests take time where too many are sent.
+func (w *World) pace(r sim.Request) {
+	w.mu.Lock()
+	alone, dead := len(w.running) < 2, w.dead[r.Process]
+	w.mu.Unlock()
+	switch {
+	case dead:
+	case !alone:
+		if latency := w.judge.twoAtOnce(time.Now()); latency > 0 {
+			time.Sleep(latency)
+		}
+	case w.judge.judgePace(r, time.Now()):
+		time.Sleep(stepPatience) // it has failed, and the plan is to end
+	}
 }
 
 // After implements sim.Faults.

@@ -5,13 +5,16 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/test/sim"
 )
 
@@ -27,16 +30,23 @@ type judge struct {
 	made       map[types.UID]bool // by Ambit, ever
 	alive      map[types.UID]bool
 	madeAt     map[string]string                        // the namespace of what Ambit ever made, by key
+	madeFor    map[string]string                        // the namespace of the owner that it was made for, by key
 	owners     map[types.UID]*unstructured.Unstructured // as they are now
 	foreign    map[string]string                        // texts of objects that nobody is to touch
 	adopted    map[types.UID]bool                       // made by others, and taken over by Ambit
 	terminated map[string]bool                          // namespaces and kinds that are being deleted, or were
 	times      map[types.UID]lifetime                   // of all objects
 	every      []*unstructured.Unstructured             // what Ambit ever made, as it was then
+	children   map[types.UID]madeChild                  // of what Ambit ever made
+	pace       pace                                     // of requests
 }
 
 func newJudge(s *Scenario) *judge {
-	return &judge{scenario: s, made: map[types.UID]bool{}, alive: map[types.UID]bool{}, madeAt: map[string]string{}, adopted: map[types.UID]bool{}, terminated: map[string]bool{}, times: map[types.UID]lifetime{}, owners: map[types.UID]*unstructured.Unstructured{}}
+	return &judge{
+		scenario: s, made: map[types.UID]bool{}, alive: map[types.UID]bool{}, madeAt: map[string]string{}, madeFor: map[string]string{},
+		children: map[types.UID]madeChild{}, adopted: map[types.UID]bool{}, terminated: map[string]bool{}, times: map[types.UID]lifetime{},
+		owners: map[types.UID]*unstructured.Unstructured{},
+	}
 }
 
 // maxViolations of one plan are told.
@@ -97,6 +107,7 @@ func (j *judge) observe(c sim.Change) {
 	}
 	j.noteLocked(c, obj)
 	if c.Request.User == User {
+		j.judgeTurnsLocked(c, keyOf(obj), time.Now())
 		j.judgeLocked(c, obj)
 		j.judgeMoreLocked(c, obj)
 	}
@@ -113,13 +124,13 @@ func (j *judge) judgeLocked(c sim.Change, obj *unstructured.Unstructured) {
 	case c.Request.Verb == "delete" || c.New == nil && c.Request.Verb != "patch" && c.Request.Verb != "update":
 		j.judgeDelete(c, obj)
 	case c.Old == nil:
-		j.judgeCreate(obj)
+		j.judgeCreate(c, obj)
 	case isOwner(obj, j.scenario) && !j.made[obj.GetUID()]:
 		j.judgeOwner(c)
-	case !j.made[obj.GetUID()]:
-		if _, ok := j.foreign[keyOf(obj)]; ok {
-			j.violatedLocked("foreign objects are not touched", "%s was changed by %s", keyOf(obj), c.Request.Process)
-		}
+	case c.New != nil && j.made[obj.GetUID()]:
+		j.judgeChange(c)
+	case !j.made[obj.GetUID()] && !j.scenario.takes(obj.GroupVersionKind()):
+		j.violatedLocked("what others made is not touched", "%s was changed by %s", keyOf(obj), c.Request.Process)
 	}
 }
 
@@ -133,25 +144,28 @@ func (j *judge) judgeDelete(c sim.Change, obj *unstructured.Unstructured) {
 		j.violatedLocked("a delete names the uid", "%s was deleted without", keyOf(obj))
 	}
 	owner := j.ownerOf(obj)
-	if owner != nil && owner.GetDeletionTimestamp() == nil && slices.Contains(j.scenario.Kept, obj.GetKind()) && obj.GetNamespace() == owner.GetNamespace() {
+	if owner != nil && owner.GetDeletionTimestamp() == nil && slices.Contains(j.scenario.Kept, obj.GetKind()) {
 		j.violatedLocked("what is wanted is not deleted", "%s of owner %s was deleted by %s", keyOf(obj), keyOf(owner), c.Request.Process)
 	}
 }
 
 // ownerOf is the owner that an object says it is made for; nil: there is none now.
 func (j *judge) ownerOf(obj *unstructured.Unstructured) *unstructured.Unstructured {
-	if ref := metav1.GetControllerOf(obj); ref != nil {
-		return j.owners[ref.UID]
-	}
-	return j.owners[types.UID(obj.GetLabels()[v1alpha1.LabelOwnerUID])]
+	return j.owners[ownerUIDOf(obj)]
 }
 
-// judgeCreate: a child that no ownerReference ties to its owner is in the owner's record
-// before it is made.
-func (j *judge) judgeCreate(obj *unstructured.Unstructured) {
+// judgeCreate: a child is made by a create, which is refused if there is one already; and
+// one that no ownerReference ties to its owner is in the owner's record before.
+func (j *judge) judgeCreate(c sim.Change, obj *unstructured.Unstructured) {
+	if c.Request.Verb != "create" {
+		j.violatedLocked("only a create makes an object", "%s was made by a %s of %s", keyOf(obj), c.Request.Verb, c.Request.Process)
+	}
 	j.made[obj.GetUID()] = true
 	j.madeAt[keyOf(obj)] = obj.GetNamespace()
 	owner := j.ownerOf(obj)
+	if owner != nil {
+		j.madeFor[keyOf(obj)], j.children[obj.GetUID()] = owner.GetNamespace(), childOf(obj, owner)
+	}
 	if owner == nil || metav1.GetControllerOf(obj) != nil {
 		return
 	}
@@ -164,9 +178,10 @@ func (j *judge) judgeCreate(obj *unstructured.Unstructured) {
 	j.violatedLocked("the record comes before the object", "%s was made, and is not in the record of owner %s", keyOf(obj), keyOf(owner))
 }
 
-// judgeOwner: the finalizer goes after the last child that garbage collection cannot
-// remove.
+// judgeOwner: what an owner says is true; and the finalizer goes after the last child that
+// garbage collection cannot remove.
 func (j *judge) judgeOwner(c sim.Change) {
+	j.judgeStatus(c)
 	had := slices.Contains(c.Old.GetFinalizers(), v1alpha1.FinalizerCleanup)
 	if c.New != nil && (!had || slices.Contains(c.New.GetFinalizers(), v1alpha1.FinalizerCleanup)) {
 		return
@@ -180,4 +195,32 @@ func (j *judge) judgeOwner(c sim.Change) {
 			j.violatedLocked("the finalizer goes last", "owner %s was let go, and %s %s/%s is there", keyOf(c.Old), e.GVK.Kind, e.Namespace, e.Name)
 		}
 	}
+}
+
+// judgeChange: a child that was made for an owner is not another one's by an apply: also who
+// has the name of one that is gone is another.
+func (j *judge) judgeChange(c sim.Change) {
+	before, now := ownerUIDOf(c.Old), ownerUIDOf(c.New)
+	if before != "" && now != "" && before != now && !j.scenario.takes(c.New.GroupVersionKind()) {
+		j.violatedLocked("a child keeps its owner", "%s of owner %s was given to owner %s by %s", keyOf(c.New), before, now, c.Request.Process)
+	}
+}
+
+// ownerUIDOf is the uid of the owner that an object says it is made for; empty if it says
+// none.
+func ownerUIDOf(obj *unstructured.Unstructured) types.UID {
+	if ref := metav1.GetControllerOfNoCopy(obj); ref != nil {
+		return ref.UID
+	}
+	return types.UID(obj.GetLabels()[v1alpha1.LabelOwnerUID])
+}
+
+// takes says whether a version of the policy has a child of a kind that takes over, or adds
+// to, what others made.
+func (s *Scenario) takes(gvk schema.GroupVersionKind) bool {
+	return slices.ContainsFunc(s.Versions, func(program *policy.Program) bool {
+		return slices.ContainsFunc(program.Children, func(c *policy.Child) bool {
+			return c.GVK == gvk && (c.Existing == v1alpha1.ExistingAdopt || c.Existing == v1alpha1.ExistingMerge)
+		})
+	})
 }

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+func main() {
+	var r runner
+	flag.StringVar(&r.root, "root", ".", "the root of the module")
+	names := flag.String("bug", ".", "the bugs whose names match this regular expression")
+	flag.IntVar(&r.plans, "plans", 2000, "how many plans may go by until one catches a bug")
+	flag.StringVar(&r.scenario, "scenario", "", "run plans of this scenario only")
+	flag.DurationVar(&r.timeout, "timeout", 15*time.Minute, "how long the plans of one bug may take")
+	flag.Parse()
+	missed, err := r.all(context.Background(), *names)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	if missed > 0 {
+		fmt.Fprintf(os.Stderr, "%d bugs were not caught\n", missed)
+		os.Exit(1)
+	}
+}
+
+// runner builds the tests of package sim with a bug, and runs plans.
+type runner struct {
+	root     string
+	plans    int
+	scenario string
+	timeout  time.Duration
+}
+
+// row is one of the table.
+const row = "%-34s %-38s %6s %12s %8s\n"
+
+// all prints a line for each bug, and returns how many were not caught.
+func (r *runner) all(ctx context.Context, names string) (missed int, err error) {
+	match, err := regexp.Compile(names)
+	if err != nil {
+		return 0, fmt.Errorf("reading -bug: %w", err)
+	}
+	if r.root, err = filepath.Abs(r.root); err != nil {
+		return 0, fmt.Errorf("finding the root of the module: %w", err)
+	}
+	bugs, err := Read(filepath.Join(r.root, "test/sim/testdata/bugs"), match)
+	if err != nil {
+		return 0, err
+	}
+	if len(bugs) == 0 {
+		return 0, fmt.Errorf("no bug has a name that matches %q", names)
+	}
+	fmt.Printf(row, "bug", "caught by invariant", "plans", "seed", "seconds")
+	for _, b := range bugs {
+		began := time.Now()
+		v, err := r.one(ctx, b)
+		if err != nil {
+			return missed, err
+		}
+		took := strconv.Itoa(int(time.Since(began).Seconds()))
+		switch {
+		case !v.caught:
+			missed++
+			fmt.Printf(row, b.Name, "NOT CAUGHT", strconv.Itoa(r.plans), "", took)
+		case len(b.Expects) > 0 && !slices.Contains(b.Expects, v.invariant):
+			missed++
+			fmt.Printf(row, b.Name, "NOT BY WHAT IT BREAKS: "+v.invariant, strconv.Itoa(v.plans), v.seed, took)
+		default:
+			fmt.Printf(row, b.Name, v.invariant, strconv.Itoa(v.plans), v.seed, took)
+		}
+	}
+	return missed, nil
+}
+
+// one says whether and how a bug is caught.
+func (r *runner) one(ctx context.Context, b *Bug) (verdict, error) {
+	files, err := b.Apply(r.root)
+	if err != nil {
+		return verdict{}, err
+	}
+	folder, err := os.MkdirTemp("", "bug-")
+	if err != nil {
+		return verdict{}, fmt.Errorf("making a folder: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(folder) }() // it is in the folder of what is temporary
+	overlay, err := WriteOverlay(r.root, folder, files)
+	if err != nil {
+		return verdict{}, err
+	}
+	binary := filepath.Join(folder, "sim.test")
+	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", binary, "./test/sim")
+	build.Dir = r.root
+	if out, err := build.CombinedOutput(); err != nil {
+		return verdict{}, fmt.Errorf("building with bug %q: %w\n%s", b.Name, err, out)
+	}
+	plans := exec.CommandContext(ctx, binary, "-test.run", "^TestPlans$", "-test.timeout", r.timeout.String(),
+		"-stop", "-plans", strconv.Itoa(r.plans), "-scenario", r.scenario)
+	plans.Dir = filepath.Join(r.root, "test/sim")
+	var out bytes.Buffer
+	plans.Stdout, plans.Stderr = &out, &out
+	err = plans.Run()
+	v := verdictOf(out.String())
+	var failed *exec.ExitError
+	switch {
+	case err == nil, v.caught && errors.As(err, &failed):
+		return v, nil
+	}
+	return verdict{}, fmt.Errorf("running plans with bug %q: %w\n%s", b.Name, err, tail(out.String()))
+}
+
+// tail is the end of what a process printed.
+func tail(out string) string {
+	const most = 4000
+	return out[max(0, len(out)-most):]
+}
+
+// verdict is what plans say of a bug.
+type verdict struct {
+	caught    bool
+	plans     int
+	seed      string
+	invariant string
+}
+
+// caughtLine is what TestPlans -stop prints.
+var caughtLine = regexp.MustCompile(`(?m)^caught after (\d+) plans: seed (\d+): ([^:\n]+)`)
+
+func verdictOf(out string) verdict {
+	found := caughtLine.FindStringSubmatch(out)
+	if found == nil {
+		return verdict{}
+	}
+	plans, err := strconv.Atoi(found[1])
+	if err != nil {
+		return verdict{}
+	}
+	return verdict{caught: true, plans: plans, seed: found[2], invariant: strings.TrimSpace(found[3])}
+}

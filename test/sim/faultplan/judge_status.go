@@ -1,0 +1,69 @@
+package faultplan
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/test/sim"
+)
+
+// What an owner says of itself, when it says it.
+
+// judgeStatus: it is never older than what it said before, and no owner says of a child of
+// its own that it is somebody else's.
+func (j *judge) judgeStatus(c sim.Change) {
+	if c.New == nil {
+		return
+	}
+	if before, now := observedGeneration(c.Old), observedGeneration(c.New); now < before {
+		j.violatedLocked("observedGeneration never goes back", "that of %s from %d to %d, by %s", keyOf(c.New), before, now, c.Request.Process)
+	}
+	message := conflictOf(c.New)
+	if message == "" || message == conflictOf(c.Old) {
+		return
+	}
+	for uid, child := range j.children {
+		if child.owner == c.New.GetUID() && j.alive[uid] && strings.Contains(message, child.name+" exists and is not ours") {
+			j.violatedLocked("an owner knows its children", "%s says, by %s: %s", keyOf(c.New), c.Request.Process, message)
+		}
+	}
+}
+
+// madeChild is a child that Ambit made: for whom, and how messages name it.
+type madeChild struct {
+	owner types.UID
+	name  string
+}
+
+func childOf(obj, owner *unstructured.Unstructured) madeChild {
+	return madeChild{owner: owner.GetUID(), name: fmt.Sprintf("%s %q", obj.GetKind(), obj.GetName())}
+}
+
+// conflictOf is what an owner says of a child whose name somebody else has; empty if it says
+// nothing of that sort.
+func conflictOf(owner *unstructured.Unstructured) string {
+	conditions, _, err := unstructured.NestedSlice(owner.Object, "status", "conditions")
+	if err != nil {
+		return ""
+	}
+	for _, c := range conditions {
+		condition, ok := c.(map[string]any)
+		if ok && condition["type"] == v1alpha1.ConditionReady && condition["reason"] == v1alpha1.ReasonNameConflict {
+			return fmt.Sprint(condition["message"])
+		}
+	}
+	return ""
+}
+
+// observedGeneration is the generation that an owner's status is of; 0: it says none.
+func observedGeneration(owner *unstructured.Unstructured) int64 {
+	generation, _, err := unstructured.NestedInt64(owner.Object, "status", "observedGeneration")
+	if err != nil {
+		return 0
+	}
+	return generation
+}
