@@ -83,10 +83,10 @@ func changes() []change {
 		}},
 		{text: "annotates", do: func(obj *unstructured.Unstructured) { setNested(obj, "yes", "metadata", "annotations", hookKey) }},
 		{text: "adds a sidecar to", do: addSidecar},
-		{text: "changes values of", do: func(obj *unstructured.Unstructured) { replaceValues(obj, hookReplicas, hookText) }},
+		{text: "changes values of", do: func(obj *unstructured.Unstructured) { changeValues(obj, hookReplicas, hookText) }},
 		{text: "changes values, each time to another one, of", do: func(obj *unstructured.Unstructured) {
 			times++
-			replaceValues(obj, hookReplicas+times, fmt.Sprint(hookText, ", ", times))
+			changeValues(obj, hookReplicas+times, fmt.Sprint(hookText, ", ", times))
 		}},
 		{text: "changes the status of", status: true, do: func(obj *unstructured.Unstructured) { changeConditions(obj, hookText) }},
 		{text: "takes the conditions out of the status of", status: true, do: func(obj *unstructured.Unstructured) {
@@ -129,8 +129,25 @@ func isSidecar(container any) bool {
 	return c["image"] == "sidecar:1"
 }
 
-// replaceValues changes what Ambit wants to have another value: how many replicas there are,
-// and the texts of a ConfigMap.
+// changeValues gives other values to what Ambit has written: how many replicas there are, and
+// the texts of a ConfigMap. What somebody else has written would stay as it is then.
+func changeValues(obj *unstructured.Unstructured, replicas int64, text string) {
+	if wrote := writtenByAmbit(obj); strings.Contains(wrote, `"f:replicas"`) || strings.Contains(wrote, `"f:data"`) {
+		replaceValues(obj, replicas, text)
+	}
+}
+
+// writtenByAmbit are the fields that Ambit has written, as in managedFields.
+func writtenByAmbit(obj *unstructured.Unstructured) string {
+	var b strings.Builder
+	for _, entry := range obj.GetManagedFields() {
+		if strings.HasPrefix(entry.Manager, v1alpha1.FieldManager("")) && entry.FieldsV1 != nil {
+			b.Write(entry.FieldsV1.Raw)
+		}
+	}
+	return b.String()
+}
+
 func replaceValues(obj *unstructured.Unstructured, replicas int64, text string) {
 	if _, ok, _ := unstructured.NestedInt64(obj.Object, "spec", "replicas"); ok {
 		setNested(obj, replicas, "spec", "replicas")
