@@ -9,6 +9,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -223,6 +224,17 @@ func (w *World) change(resource schema.GroupVersionResource, namespace, name str
 			return
 		}
 	}
+}
+
+// isUnlabelled reports whether Ambit made an object that has lost a label by which it is found.
+// Where an ownerReference ties it to its owner, no record names it: once nobody wants it any
+// more it stays until the owner goes.
+func (w *World) isUnlabelled(key string) bool {
+	return slices.ContainsFunc(w.server.Objects(), func(obj *unstructured.Unstructured) bool {
+		labels := obj.GetLabels()
+		return keyOf(obj) == key && w.judge.isMade(obj.GetUID()) && metav1.GetControllerOfNoCopy(obj) != nil &&
+			(labels[v1alpha1.LabelPolicy] == "" || labels[v1alpha1.LabelOwnerUID] == "")
+	})
 }
 
 // restore takes out of an object what webhooks have added, and changes what they have changed.
