@@ -69,7 +69,9 @@ type change struct {
 	do     func(*unstructured.Unstructured)
 }
 
-// changes are those there are.
+// changes are those there are. None takes off the record of fields that Ambit writes on a
+// child: without it, what an edit drops of an object that was made by a POST cannot be told
+// from what the API server sets by default, and stays.
 func changes() []change {
 	times := int64(0)
 	return []change{
@@ -78,9 +80,6 @@ func changes() []change {
 		}},
 		{text: "takes the label with the owner's uid off", do: func(obj *unstructured.Unstructured) {
 			stripLabels(obj, func(key string) bool { return key == v1alpha1.LabelOwnerUID })
-		}},
-		{text: "takes the record of fields off", do: func(obj *unstructured.Unstructured) {
-			unstructured.RemoveNestedField(obj.Object, "metadata", "annotations", v1alpha1.AnnotationFields)
 		}},
 		{text: "annotates", do: func(obj *unstructured.Unstructured) { setNested(obj, "yes", "metadata", "annotations", hookKey) }},
 		{text: "adds a sidecar to", do: addSidecar},
