@@ -39,9 +39,17 @@ func (s *Scenario) targets() []target {
 	}
 }
 
-// isChild reports whether a write is of a kind that children have.
+// isChild reports whether a write is of a kind that children have; if owners are of that kind,
+// of one that Ambit made.
 func (s *Scenario) isChild(r *sim.Review) bool {
-	return r.Request.Resource != s.Owners && slices.Contains(s.watched(), r.Request.Resource.Resource) && r.Request.Subresource == ""
+	if r.Request.Subresource != "" || !slices.Contains(s.watched(), r.Request.Resource.Resource) {
+		return false
+	}
+	return r.Request.Resource != s.Owners || isLabelled(r.Object) || isLabelled(r.Old)
+}
+
+func isLabelled(obj *unstructured.Unstructured) bool {
+	return obj != nil && obj.GetLabels()[v1alpha1.LabelOwnerUID] != ""
 }
 
 // isStatus reports whether a write is of the status of an owner.
@@ -116,7 +124,25 @@ func (w *World) holdChildren(long time.Duration) {
 			return nil
 		},
 	}, long)
-	w.later(long+time.Second, (*World).putRight)
+	w.later(long+time.Second, (*World).release)
+}
+
+// release takes the finalizers of the webhook off.
+func (w *World) release() {
+	for _, obj := range w.server.Objects() {
+		if !slices.Contains(obj.GetFinalizers(), hookKey) {
+			continue
+		}
+		resource, err := resourceOf(w.server.As(sim.Admin), obj)
+		if err != nil {
+			w.problem("%v", err)
+			continue
+		}
+		w.change(resource, obj.GetNamespace(), obj.GetName(), func(obj *unstructured.Unstructured) bool {
+			obj.SetFinalizers(slices.DeleteFunc(obj.GetFinalizers(), func(f string) bool { return f == hookKey }))
+			return true
+		})
+	}
 }
 
 // revertMarks has a webhook undo what Ambit writes in the metadata of owners.
@@ -124,7 +150,7 @@ func (c *chooser) revertMarks() Action {
 	s, long := c.scenario, c.seconds(90)
 	h := webhook{
 		matches: func(r *sim.Review) bool {
-			return r.Request.User == User && r.Request.Resource == s.Owners && r.Object != nil && r.Old != nil
+			return r.Request.User == User && r.Request.Resource == s.Owners && !s.isChild(r) && r.Object != nil && r.Old != nil
 		},
 		admit: func(r *sim.Review) error {
 			r.Object.SetFinalizers(r.Old.GetFinalizers())

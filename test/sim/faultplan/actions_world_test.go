@@ -105,9 +105,6 @@ func TestWebhookChanges(t *testing.T) {
 	}{
 		"takes all labels of Ambit off":            {lacks(v1alpha1.LabelPolicy), v1alpha1.ReasonLabelsRemoved},
 		"takes the label with the owner's uid off": {lacks(v1alpha1.LabelOwnerUID), v1alpha1.ReasonLabelsRemoved},
-		"takes the record of fields off": {func(child, _ *unstructured.Unstructured) bool {
-			return child.GetAnnotations()[v1alpha1.AnnotationFields] == ""
-		}, ""},
 		"annotates":         {added, ""},
 		"adds a sidecar to": {added, ""},
 		"changes values of": {added, ""},

@@ -37,8 +37,7 @@ func (j *judge) compare(want, have map[string]string, w *World) {
 		should, wanted := want[key]
 		switch {
 		case w.isFrozen(key), w.mayTellMore(key), w.isGoing(key):
-		case !wanted && (j.mayRemain(key, w)):
-		case !wanted && (j.scenario.Remembers || w.mayBeForgotten(key)):
+		case !wanted && (j.scenario.Remembers || j.mayRemain(key, w) || w.mayBeForgotten(key) || w.isUnlabelled(key)):
 		case !wanted:
 			j.violated("what should not be is not there", "%s", key)
 		case !there:

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -55,10 +56,10 @@ func (w *World) admit(r *sim.Review) error {
 
 // What webhooks leave in objects, by which it is found again.
 const (
-	hookName     = "hook.example.com"
-	hookKey      = "hook.example.com/was-here" // of annotations, and a finalizer
-	hookText     = "changed by a webhook"      // as a value begins
-	hookReplicas = int64(5)                    // or more: no owner wants that many
+	hookName = "hook.example.com"
+	hookKey  = "hook.example.com/was-here" // of annotations, and a finalizer
+	hookText = "changed-by-a-webhook"      // as a value begins
+	backText = "changed-back"              // what somebody writes in its place
 )
 
 // change is what a webhook makes of children, or of the statuses of owners. A new one is made
@@ -69,7 +70,9 @@ type change struct {
 	do     func(*unstructured.Unstructured)
 }
 
-// changes are those there are.
+// changes are those there are. None takes off the record of fields that Ambit writes on a
+// child: without it, what an edit drops of an object that was made by a POST cannot be told
+// from what the API server sets by default, and stays.
 func changes() []change {
 	times := int64(0)
 	return []change{
@@ -79,15 +82,12 @@ func changes() []change {
 		{text: "takes the label with the owner's uid off", do: func(obj *unstructured.Unstructured) {
 			stripLabels(obj, func(key string) bool { return key == v1alpha1.LabelOwnerUID })
 		}},
-		{text: "takes the record of fields off", do: func(obj *unstructured.Unstructured) {
-			unstructured.RemoveNestedField(obj.Object, "metadata", "annotations", v1alpha1.AnnotationFields)
-		}},
 		{text: "annotates", do: func(obj *unstructured.Unstructured) { setNested(obj, "yes", "metadata", "annotations", hookKey) }},
 		{text: "adds a sidecar to", do: addSidecar},
-		{text: "changes values of", do: func(obj *unstructured.Unstructured) { replaceValues(obj, hookReplicas, hookText) }},
+		{text: "changes values of", do: func(obj *unstructured.Unstructured) { changeValues(obj, hookText) }},
 		{text: "changes values, each time to another one, of", do: func(obj *unstructured.Unstructured) {
 			times++
-			replaceValues(obj, hookReplicas+times, fmt.Sprint(hookText, ", ", times))
+			changeValues(obj, fmt.Sprint(hookText, "-", times))
 		}},
 		{text: "changes the status of", status: true, do: func(obj *unstructured.Unstructured) { changeConditions(obj, hookText) }},
 		{text: "takes the conditions out of the status of", status: true, do: func(obj *unstructured.Unstructured) {
@@ -130,19 +130,55 @@ func isSidecar(container any) bool {
 	return c["image"] == "sidecar:1"
 }
 
-// replaceValues changes what Ambit wants to have another value: how many replicas there are,
-// and the texts of a ConfigMap.
-func replaceValues(obj *unstructured.Unstructured, replicas int64, text string) {
-	if _, ok, _ := unstructured.NestedInt64(obj.Object, "spec", "replicas"); ok {
-		setNested(obj, replicas, "spec", "replicas")
-	}
-	data, _ := obj.Object["data"].(map[string]any)
-	for key := range data {
-		if obj.GetKind() == "ConfigMap" {
-			data[key] = text
-		}
+// changeValues gives other values to what Ambit has written: the images of a Deployment, and
+// the texts of a ConfigMap. What somebody else has written would stay as it is then.
+func changeValues(obj *unstructured.Unstructured, text string) {
+	switch wrote := writtenByAmbit(obj); {
+	case obj.GetKind() == "Deployment" && strings.Contains(wrote, `"f:image"`):
+		replaceImages(obj, func(string) bool { return true }, text)
+	case obj.GetKind() == "ConfigMap" && strings.Contains(wrote, `"f:data"`):
+		replaceTexts(obj, func(string) bool { return true }, text)
 	}
 }
+
+// writtenByAmbit are the fields that Ambit has written, as in managedFields.
+func writtenByAmbit(obj *unstructured.Unstructured) string {
+	var b strings.Builder
+	for _, entry := range obj.GetManagedFields() {
+		if strings.HasPrefix(entry.Manager, v1alpha1.FieldManager("")) && entry.FieldsV1 != nil {
+			b.Write(entry.FieldsV1.Raw)
+		}
+	}
+	return b.String()
+}
+
+// replaceImages replaces those that are meant, and reports whether there was one.
+func replaceImages(obj *unstructured.Unstructured, meant func(string) bool, image string) (some bool) {
+	containers, _, _ := unstructured.NestedSlice(obj.Object, "spec", "template", "spec", "containers")
+	for _, c := range containers {
+		container, _ := c.(map[string]any)
+		if now, _ := container["image"].(string); meant(now) && !isSidecar(c) {
+			container["image"], some = image, true
+		}
+	}
+	if some {
+		setNested(obj, containers, "spec", "template", "spec", "containers")
+	}
+	return some
+}
+
+// replaceTexts is the same for the texts of a ConfigMap.
+func replaceTexts(obj *unstructured.Unstructured, meant func(string) bool, text string) (some bool) {
+	data, _ := obj.Object["data"].(map[string]any)
+	for key, value := range data {
+		if now, _ := value.(string); meant(now) {
+			data[key], some = text, true
+		}
+	}
+	return some
+}
+
+func isHookText(text string) bool { return strings.HasPrefix(text, hookText) }
 
 func setNested(obj *unstructured.Unstructured, value any, path ...string) {
 	// It fails where something of another type is in the way, which is nowhere.
@@ -190,6 +226,17 @@ func (w *World) change(resource schema.GroupVersionResource, namespace, name str
 	}
 }
 
+// isUnlabelled reports whether Ambit made an object that has lost a label by which it is found.
+// Where an ownerReference ties it to its owner, no record names it: once nobody wants it any
+// more it stays until the owner goes.
+func (w *World) isUnlabelled(key string) bool {
+	return slices.ContainsFunc(w.server.Objects(), func(obj *unstructured.Unstructured) bool {
+		labels := obj.GetLabels()
+		return keyOf(obj) == key && w.judge.isMade(obj.GetUID()) && metav1.GetControllerOfNoCopy(obj) != nil &&
+			(labels[v1alpha1.LabelPolicy] == "" || labels[v1alpha1.LabelOwnerUID] == "")
+	})
+}
+
 // restore takes out of an object what webhooks have added, and changes what they have changed.
 // It reports whether there was something.
 func restore(obj *unstructured.Unstructured) (some bool) {
@@ -205,22 +252,8 @@ func restore(obj *unstructured.Unstructured) (some bool) {
 		some = true
 		setNested(obj, slices.DeleteFunc(containers, isSidecar), "spec", "template", "spec", "containers")
 	}
-	replicas, _, _ := unstructured.NestedInt64(obj.Object, "spec", "replicas")
-	if replicas >= hookReplicas || hasHookText(obj) {
-		some = true
-		replaceValues(obj, hookReplicas-1, "and back")
-	}
-	return some
-}
-
-func hasHookText(obj *unstructured.Unstructured) bool {
-	data, _ := obj.Object["data"].(map[string]any)
-	for _, value := range data {
-		if text, _ := value.(string); strings.HasPrefix(text, hookText) {
-			return true
-		}
-	}
-	return false
+	images, texts := replaceImages(obj, isHookText, backText), replaceTexts(obj, isHookText, backText)
+	return some || images || texts
 }
 
 // restoreStatus changes once more what webhooks have made of an owner's status, and reports
@@ -231,7 +264,7 @@ func restoreStatus(obj *unstructured.Unstructured) bool {
 	case !ok && obj.Object["status"] != nil:
 		delete(obj.Object, "status")
 	case slices.ContainsFunc(conditions, isChanged):
-		changeConditions(obj, "and back")
+		changeConditions(obj, backText)
 	default:
 		return false
 	}
