@@ -148,8 +148,9 @@ func (p *planner) leave(gvk schema.GroupVersionKind, obj *unstructured.Unstructu
 	p.leftovers = append(p.leftovers, l)
 }
 
-// madeFor guesses the child that an object was made for, for the order only: by
-// annotation, by the inventory, or the first child of the kind.
+// madeFor guesses the child that an object was made for: by annotation, by the inventory, or
+// the first child of the kind. As what is to be left behind has no ownerReference, that is
+// one with onDelete Orphan only if there is no other.
 func (p *planner) madeFor(gvk schema.GroupVersionKind, obj *unstructured.Unstructured, e *Entry) *child {
 	ids := []string{text(field(obj.Object, "metadata", "annotations", v1alpha1.AnnotationChild))}
 	if e != nil {
@@ -165,12 +166,17 @@ func (p *planner) madeFor(gvk schema.GroupVersionKind, obj *unstructured.Unstruc
 	if e != nil {
 		return nil
 	}
+	var orphan *child
 	for i := range p.children {
-		if c := &p.children[i]; c.GVK.GroupKind() == gvk.GroupKind() {
+		switch c := &p.children[i]; {
+		case c.GVK.GroupKind() != gvk.GroupKind():
+		case c.OnDelete != v1alpha1.DeleteOrphan:
 			return c
+		case orphan == nil:
+			orphan = c
 		}
 	}
-	return nil
+	return orphan
 }
 
 // dropDuplicates keeps one of what was found in several places, sorted.

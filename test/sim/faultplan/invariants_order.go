@@ -81,7 +81,7 @@ func (j *judge) mayRemain(key string, w *World) bool {
 	if i < 0 || !j.isMade(all[i].GetUID()) {
 		return false
 	}
-	unseen := all[i].GetLabels()[v1alpha1.LabelPolicy] == ""
+	unseen := all[i].GetLabels()[v1alpha1.LabelPolicy] == "" || all[i].GetLabels()[v1alpha1.LabelOwnerUID] == ""
 	return unseen || j.scenario.isOrphan(all[i]) || j.scenario.Wide && !w.mayActEverywhere()
 }
 

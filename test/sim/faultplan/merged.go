@@ -2,6 +2,7 @@ package faultplan
 
 import (
 	"bytes"
+	"maps"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,6 +44,7 @@ func withoutAmbits(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	if !ok {
 		return obj
 	}
+	maps.DeleteFunc(content, func(_ string, value any) bool { return value == nil }) // all of it was Ambit's
 	return &unstructured.Unstructured{Object: content}
 }
 
