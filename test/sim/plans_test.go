@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -60,7 +61,7 @@ func TestPlans(t *testing.T) {
 				case len(violations) == 0:
 				case *planStop:
 					if failed.Swap(maxFailed) == 0 {
-						stop(t, n, plan, violations[0])
+						stop(t, n, plan, violations)
 					}
 				default:
 					failed.Add(1)
@@ -138,10 +139,16 @@ func report(t *testing.T, p *faultplan.Plan) {
 	}
 }
 
-// stop says, on one line that package bugs reads, which plan was the first to fail.
-func stop(t *testing.T, n int64, p *faultplan.Plan, first faultplan.Violation) {
-	text, _, _ := strings.Cut(first.String(), "\n")
-	fmt.Printf("caught after %d plans: seed %d: %s\n", n, p.Seed, text)
+// stop says, on one line that command bugs reads, which plan was the first to fail, and all
+// that did not hold in it.
+func stop(t *testing.T, n int64, p *faultplan.Plan, violations []faultplan.Violation) {
+	var names []string
+	for _, v := range violations {
+		if !slices.Contains(names, v.Invariant) {
+			names = append(names, v.Invariant)
+		}
+	}
+	fmt.Printf("caught after %d plans: seed %d: %s\n", n, p.Seed, strings.Join(names, " | "))
 	t.Fail()
 }
 

@@ -91,6 +91,16 @@ func (b *Bug) check(within string) error {
 	return nil
 }
 
+// breaks is the first of the violated invariants that is expected; empty: none is.
+func (b *Bug) breaks(violated string) string {
+	for invariant := range strings.SplitSeq(violated, between) {
+		if len(b.Expects) == 0 || slices.Contains(b.Expects, invariant) {
+			return invariant
+		}
+	}
+	return ""
+}
+
 // Read reads the bugs of a folder whose names match, by name.
 func Read(folder string, names *regexp.Regexp) (bugs []*Bug, err error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.txt"))

@@ -17,7 +17,7 @@ const (
 
 // TestBugsApply: the code of each bug is where the bug says, exactly once.
 func TestBugsApply(t *testing.T) {
-	const want = 18
+	const want = 20
 	bugs, err := Read(folderHere, regexp.MustCompile(""))
 	if err != nil {
 		t.Fatal(err)
@@ -122,18 +122,37 @@ func TestApply(t *testing.T) {
 }
 
 func TestVerdictOf(t *testing.T) {
-	const caught = "caught after 12 plans: seed 4711: rest: after 20m0s there are still writes: one: two; and more\n"
+	const caught = "caught after 12 plans: seed 4711: rest | requests are paced\n"
 	cases := map[string]struct {
 		out  string
 		want verdict
 	}{
-		"Caught":  {"=== RUN TestPlans\n" + caught + "FAIL\n", verdict{caught: true, plans: 12, seed: "4711", invariant: "rest"}},
+		"Caught":  {"=== RUN TestPlans\n" + caught + "FAIL\n", verdict{caught: true, plans: 12, seed: "4711", invariants: "rest | requests are paced"}},
 		"Escaped": {"ok\nPASS\n", verdict{}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			if got := verdictOf(c.out); got != c.want {
 				t.Errorf("got %+v, want %+v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestBreaks(t *testing.T) {
+	cases := map[string]struct {
+		expects  []string
+		violated string
+		want     string
+	}{
+		"Any":    {nil, "rest | requests are paced", "rest"},
+		"Second": {[]string{"requests are paced"}, "rest | requests are paced", "requests are paced"},
+		"None":   {[]string{"a child keeps its owner"}, "rest | requests are paced", ""},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := (&Bug{Expects: c.expects}).breaks(c.violated); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
 	}

@@ -82,6 +82,27 @@ func (c *chooser) behind() Action {
 	}
 }
 
+// behindTheOther has two processes of which one sees owners as they were, while the other one
+// has gone on.
+func (c *chooser) behindTheOther() Action {
+	second, edit := c.secondProcess(), c.editOwner()
+	lag := time.Duration(3+c.IntN(10)) * time.Second
+	return Action{
+		Text: fmt.Sprintf("%s; which sees owners %s late, and a second later %s", second.Text, lag, edit.Text),
+		Do: func(w *World) {
+			w.mu.Lock()
+			var process string
+			if len(w.running) > 0 {
+				process = w.running[0].name
+			}
+			w.mu.Unlock()
+			second.Do(w)
+			w.disturb(w.plan.Scenario.Owners.Resource, disturbance{lag: lag, until: time.Now().Add(lag), process: process})
+			w.later(time.Second, edit.Do)
+		},
+	}
+}
+
 // missHistory has the streams of a resource be away while things change, and the server
 // forget what changed before they are back.
 func (c *chooser) missHistory() Action {

@@ -61,7 +61,7 @@ func (w *World) streamOf(r sim.Request) sim.Stream {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		d, ok := w.disturbed[r.Resource.Resource]
-		if !ok {
+		if !ok || d.process != "" && d.process != r.Process {
 			return sim.Delivery{}
 		}
 		if d.end || d.expire {

@@ -69,6 +69,8 @@ type disturbance struct {
 	until  time.Time // of lag
 	end    bool      // at the next event, once
 	expire bool      // the same, with a 410
+	// process is the only one whose streams are disturbed; empty: those of all.
+	process string
 }
 
 var _ sim.Faults = (*World)(nil)

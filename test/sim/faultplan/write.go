@@ -2,6 +2,7 @@ package faultplan
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -163,19 +164,34 @@ func (j *judge) judgeCreate(c sim.Change, obj *unstructured.Unstructured) {
 	j.made[obj.GetUID()] = true
 	j.madeAt[keyOf(obj)] = obj.GetNamespace()
 	owner := j.ownerOf(obj)
+	if owner == nil { // webhooks take labels away
+		owner = j.recordedOwnerOf(obj)
+	}
 	if owner != nil {
 		j.madeFor[keyOf(obj)], j.children[obj.GetUID()] = owner.GetNamespace(), childOf(obj, owner)
 	}
-	if owner == nil || metav1.GetControllerOf(obj) != nil {
-		return
-	}
-	record, err := plan.ParseInventory(owner.GetAnnotations()[v1alpha1.AnnotationChildren])
-	if err == nil && slices.ContainsFunc(record.Entries, func(e plan.Entry) bool {
-		return e.GVK.GroupKind() == obj.GroupVersionKind().GroupKind() && e.Namespace == obj.GetNamespace() && e.Name == obj.GetName()
-	}) {
+	if owner == nil || metav1.GetControllerOf(obj) != nil || records(owner, obj) {
 		return
 	}
 	j.violatedLocked("the record comes before the object", "%s was made, and is not in the record of owner %s", keyOf(obj), keyOf(owner))
+}
+
+// recordedOwnerOf is an owner that has an object in its record; nil: there is none now.
+func (j *judge) recordedOwnerOf(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	for _, uid := range slices.Sorted(maps.Keys(j.owners)) {
+		if owner := j.owners[uid]; owner != nil && records(owner, obj) {
+			return owner
+		}
+	}
+	return nil
+}
+
+// records says whether an owner's record has an object, by its name.
+func records(owner, obj *unstructured.Unstructured) bool {
+	record, err := plan.ParseInventory(owner.GetAnnotations()[v1alpha1.AnnotationChildren])
+	return err == nil && slices.ContainsFunc(record.Entries, func(e plan.Entry) bool {
+		return e.GVK.GroupKind() == obj.GroupVersionKind().GroupKind() && e.Namespace == obj.GetNamespace() && e.Name == obj.GetName()
+	})
 }
 
 // judgeOwner: what an owner says is true; and the finalizer goes after the last child that
