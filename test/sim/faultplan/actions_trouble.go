@@ -7,6 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/test/sim"
 )
 
@@ -41,7 +42,13 @@ func (c *chooser) replaceChildAt(i int) Action {
 			return
 		}
 		w.delete(child.resource, child.namespace, child.name)
-		w.create(child.resource, copyOf(live))
+		again := copyOf(live)
+		if i%2 == 0 { // then no stream of children shows it
+			labels := again.GetLabels()
+			delete(labels, v1alpha1.LabelOwnerUID)
+			again.SetLabels(labels)
+		}
+		w.create(child.resource, again)
 		w.mu.Lock()
 		w.copied = append(w.copied, *child)
 		w.mu.Unlock()
