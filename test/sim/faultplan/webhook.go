@@ -146,7 +146,7 @@ func writtenByAmbit(obj *unstructured.Unstructured) string {
 	var b strings.Builder
 	for _, entry := range obj.GetManagedFields() {
 		if strings.HasPrefix(entry.Manager, v1alpha1.FieldManager("")) && entry.FieldsV1 != nil {
-			b.Write(entry.FieldsV1.Raw)
+			b.Write(entry.FieldsV1.GetRawBytes())
 		}
 	}
 	return b.String()
