@@ -19,7 +19,7 @@ func main() {
 	flag.StringVar(&r.root, "root", ".", "the root of the module")
 	names := flag.String("bug", ".", "the bugs whose names match this regular expression")
 	flag.IntVar(&r.plans, "plans", 2000, "how many plans may go by until one catches a bug")
-	flag.StringVar(&r.scenario, "scenario", "", "run plans of this scenario only")
+	flag.StringVar(&r.scenario, "scenario", "memcached,copies", "run plans of these scenarios, separated by commas")
 	flag.DurationVar(&r.timeout, "timeout", 15*time.Minute, "how long the plans of one bug may take")
 	flag.Parse()
 	missed, err := r.all(context.Background(), *names)
