@@ -21,7 +21,7 @@ func fieldsOf(obj *unstructured.Unstructured, chosen func(metav1.ManagedFieldsEn
 	all := &fieldpath.Set{}
 	for _, entry := range obj.GetManagedFields() {
 		set := &fieldpath.Set{}
-		if !chosen(entry) || entry.FieldsV1 == nil || set.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)) != nil {
+		if !chosen(entry) || entry.FieldsV1 == nil || set.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())) != nil {
 			continue
 		}
 		all = all.Union(set)
