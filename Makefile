@@ -41,7 +41,7 @@ TEST_TIMEOUT ?= 15m
 # and edits cost others, are part of `make bench`.
 STORIES_TIMEOUT ?= 60m
 # Stories at once: they mostly wait.
-STORIES_PARALLEL ?= 8
+STORIES_PARALLEL ?= 6
 # How long each fuzz target runs, and which of them: a regular expression. FUZZ_KEEP=keep puts
 # inputs that reached new code into testdata/fuzz.
 FUZZ_TIME ?= 1m
@@ -51,7 +51,7 @@ FUZZ_KEEP ?=
 SOAK_TIME ?= 1h
 SOAK_SEED ?= $(shell date +%y%m%d)000000
 # How many plans of faults `make test` runs without the race detector; with it, a thousand.
-PLANS ?= 20000
+PLANS ?= 1500
 # Which seeded bugs `make bugs` runs, a regular expression, and how many plans may go by until
 # one of them catches a bug.
 BUG ?= .
