@@ -24,6 +24,9 @@ var (
 	updateOptions = metav1.UpdateOptions{FieldManager: "user"}
 )
 
+// disturbed is for how long after a disturbance one process may see less than another.
+const disturbed = 90 * time.Second
+
 // later does something after a while; the plan is not over before.
 func (w *World) later(pause time.Duration, do func(*World)) {
 	w.pending.Go(func() {
@@ -33,15 +36,14 @@ func (w *World) later(pause time.Duration, do func(*World)) {
 }
 
 func (w *World) arm(a answer) {
+	w.judge.disturbedUntil(time.Now().Add(a.delay + disturbed))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.answers = append(w.answers, a)
 }
 
 func (w *World) disturb(resource string, d disturbance) {
-	if d.lag > 0 {
-		w.judge.disturbedUntil(d.until.Add(d.lag + paceWindow))
-	}
+	w.judge.disturbedUntil(time.Now().Add(d.lag + disturbed))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.disturbed[resource] = d
