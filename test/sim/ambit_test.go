@@ -210,14 +210,19 @@ func (s *stage) delete(resource, namespace, name string) {
 	}
 }
 
-// run starts Ambit with the Memcached operator; stop ends it and waits, and the server's
-// controllers with it.
+// run starts Ambit with the Memcached operator.
 func (s *stage) run() {
+	s.Helper()
+	s.runWith(memcachedOnly(s.T))
+}
+
+// runWith starts Ambit; stop ends it and waits, and the server's controllers with it.
+func (s *stage) runWith(programs []*policy.Program) {
 	s.Helper()
 	ctx, cancel := context.WithCancel(s.Context())
 	var controllers sync.WaitGroup
 	controllers.Go(func() { s.server.Run(ctx) })
-	end := startAmbit(s.T, s.server, ambitUser, engine.Options{Programs: memcachedOnly(s.T)})
+	end := startAmbit(s.T, s.server, ambitUser, engine.Options{Programs: programs})
 	s.stop = func() {
 		end()
 		cancel()
@@ -228,7 +233,13 @@ func (s *stage) run() {
 // memcachedOnly is the policy of the Memcached operator.
 func memcachedOnly(t *testing.T) []*policy.Program {
 	t.Helper()
-	documents, err := policy.Parse("policy.yaml", []byte(read(t, "../../policies/memcached.yaml")))
+	return programs(t, read(t, "../../policies/memcached.yaml"))
+}
+
+// programs is one policy.
+func programs(t *testing.T, text string) []*policy.Program {
+	t.Helper()
+	documents, err := policy.Parse("policy.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,8 +330,16 @@ func (s *stage) play() {
 	s.restAnHour()
 
 	for _, namespace := range []string{"one", "two", "denied"} {
+		writes := func() int {
+			return s.counts.of("create deployments") + s.counts.of("patch") + s.counts.of("delete")
+		}
+		before := writes()
 		s.delete("memcacheds", namespace, "cache")
 		s.until("the Deployment in "+namespace+" goes", func() bool { return s.deployment(namespace) == nil })
+		time.Sleep(time.Minute)
+		if now := writes(); now != before {
+			s.Errorf("%d writes in %s for an owner that was deleted", now-before, namespace)
+		}
 	}
 	s.stop()
 	if open := s.server.Watches(); len(open) > 0 {
@@ -353,7 +372,13 @@ func (s *stage) resize(namespace string, size int) {
 // deployment is that of a namespace; nil if there is none.
 func (s *stage) deployment(namespace string) *unstructured.Unstructured {
 	s.Helper()
-	obj, err := s.admin.Resource(resources()["deployments"]).Namespace(namespace).Get(s.Context(), "cache", metav1.GetOptions{})
+	return s.read(resources()["deployments"], namespace, "cache")
+}
+
+// read is an object; nil if there is none.
+func (s *stage) read(resource schema.GroupVersionResource, namespace, name string) *unstructured.Unstructured {
+	s.Helper()
+	obj, err := s.admin.Resource(resource).Namespace(namespace).Get(s.Context(), name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

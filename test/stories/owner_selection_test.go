@@ -82,7 +82,7 @@ func TestOwnerSelection(t *testing.T) {
 func (w *world) selects(p *policy.Program) {
 	t, home := w.t, w.namespace(chosenRights()...)
 	w.decided(home, true, chosenRights()...)
-	stop := w.run([]string{home}, p)
+	l := w.launch(w.control.User(w.user), []string{home}, p)
 	w.picked(home, "x")
 	w.picked(home, "y")
 	w.streamsAre("memcacheds "+home, "configmaps "+home)
@@ -101,11 +101,15 @@ func (w *world) selects(p *policy.Program) {
 	t.Run("Deleted", func(t *testing.T) {
 		w := w.in(t)
 		w.picked(home, "z")
+		w.fares(l, "ambit-system/chosen", map[string]float64{"ready": 3})
 		mark := w.settled()
+		release := w.heldCopy(home, "z")
 		w.deleteOwner(home, "z")
-		w.noCopy(home, "z") // by the garbage collector
+		w.fares(l, "ambit-system/chosen", map[string]float64{"ready": 2})
+		release() // not before: of two streams either may be ahead
+		w.noCopy(home, "z")
 		w.settled()
-		w.noRequests(mark, "after a deletion", isStoryWrite)
+		w.noRequests(mark, "after a deletion", func(r cluster.Request) bool { return isStoryWrite(r) && r.Resource == "configmaps" })
 		w.streamsAre("memcacheds "+home, "configmaps "+home)
 		if n := len(w.since(mark, func(r cluster.Request) bool { return isByName(r) && r.IsWatchOpened() })); n > 1 {
 			t.Errorf("%d watches by name for one deleted owner", n)
@@ -113,16 +117,29 @@ func (w *world) selects(p *policy.Program) {
 	})
 	t.Run("WhileAmbitIsAway", func(t *testing.T) {
 		w := w.in(t)
-		stop()
+		l.stop()
 		w.patchOwner(home, "x", unpick)
-		stop = w.run([]string{home}, p)
+		l = w.launch(w.control.User(w.user), []string{home}, p)
 		w.noCopy(home, "x")
 		w.copyHas(home, "y", "1")
 		w.streamsAre("memcacheds "+home, "configmaps "+home)
 		w.patchOwner(home, "x", pick)
 		w.copyHas(home, "x", "1")
-		stop()
+		l.stop()
 	})
+}
+
+// heldCopy keeps a copy that is deleted until it is released.
+func (w *world) heldCopy(namespace, name string) (release func()) {
+	w.t.Helper()
+	patch := func(text string) {
+		w.t.Helper()
+		if _, err := w.typed.CoreV1().ConfigMaps(namespace).Patch(w.t.Context(), name, types.MergePatchType, []byte(text), metav1.PatchOptions{}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	patch(`{"metadata":{"finalizers":["selection.example.com/held"]}}`)
+	return func() { w.t.Helper(); patch(`{"metadata":{"finalizers":null}}`) }
 }
 
 // TestOwnerSelectionByField: the same for a field that the API server selects by, of
