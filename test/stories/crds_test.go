@@ -15,8 +15,7 @@ import (
 
 const (
 	kindsTimes  = 20
-	kindsOwners = 3               // in each namespace
-	kindsBack   = 5 * time.Second // from Established until all work is done again
+	kindsOwners = 3 // in each namespace
 )
 
 var kindsBoxes = schema.GroupVersionResource{Group: "kinds.example.com", Version: "v1", Resource: "boxes"}
@@ -44,8 +43,9 @@ spec:
 `
 
 // TestKindComesAndGoes: the kind of a child is deleted, with all its objects, and
-// made again, 20 times. Each time the work resumes within seconds; what does not
-// need the kind goes on meanwhile; and nothing is left behind.
+// made again, 20 times. Each time the work resumes; what does not need the kind goes on
+// meanwhile; and nothing is left behind. How soon it resumes is held in virtual time, by
+// the test of this name in test/sim.
 func TestKindComesAndGoes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "kinds")
@@ -72,11 +72,6 @@ func TestKindComesAndGoes(t *testing.T) {
 	k.ready()
 	w.openStreams(k.streams())
 	w.goroutinesAtMost(l, "after the kind went and came", baseline, by)
-	for i, d := range took {
-		if d > kindsBack {
-			t.Errorf("time %d: %s from Established until the work was done, want at most %s", i+1, d, kindsBack)
-		}
-	}
 }
 
 type kindStory struct {
