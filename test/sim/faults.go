@@ -24,6 +24,8 @@ type Request struct {
 	// Namespace is empty for what is cluster-scoped or of all namespaces. Name is empty
 	// for lists, watches, and creates with a generated name.
 	Namespace, Name string
+	// About is the namespace that a review asks about.
+	About string
 
 	applies bool // a create by an apply, whose path has the name
 }

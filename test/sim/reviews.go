@@ -18,9 +18,10 @@ func (c *Client) Reviews() access.Reviews { return reviews{c} }
 type reviews struct{ *Client }
 
 // review sends a review. It needs a right as any create does.
-func (r reviews) review(ctx context.Context, resource string, work func(user string)) error {
+func (r reviews) review(ctx context.Context, resource, about string, work func(user string)) error {
 	gvr := schema.GroupVersionResource{Group: authorizationv1.GroupName, Version: "v1", Resource: resource}
 	request := r.request("create", gvr, "", "")
+	request.About = about
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -38,7 +39,7 @@ func (r reviews) review(ctx context.Context, resource string, work func(user str
 
 // Rules implements access.Reviews.
 func (r reviews) Rules(ctx context.Context, namespace string) (answer access.Rules, err error) {
-	err = r.review(ctx, "selfsubjectrulesreviews", func(user string) {
+	err = r.review(ctx, "selfsubjectrulesreviews", namespace, func(user string) {
 		rules, missing := r.server.authorizer.rulesOf(user, namespace)
 		answer.Incomplete = utilerrors.NewAggregate(missing) != nil
 		for _, g := range rules {
@@ -58,7 +59,7 @@ func (r reviews) Rules(ctx context.Context, namespace string) (answer access.Rul
 
 // Access implements access.Reviews.
 func (r reviews) Access(ctx context.Context, namespace string, a access.Access) (answer access.Verdict, err error) {
-	err = r.review(ctx, "selfsubjectaccessreviews", func(user string) {
+	err = r.review(ctx, "selfsubjectaccessreviews", namespace, func(user string) {
 		answer.Allowed, answer.Reason = r.server.authorizer.decide(user, authorizationv1.ResourceAttributes{
 			Namespace: namespace, Verb: a.Verb, Group: a.Group, Resource: a.Resource, Subresource: a.Subresource, Name: a.Name,
 		})
