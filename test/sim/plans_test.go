@@ -24,8 +24,9 @@ var (
 	planTime  = flag.Duration("soak", 0, "run plans for this long, and at least as many as -plans says")
 	// Plans of the other scenarios still find faults of Ambit that are not mended: those in
 	// which nothing is found any more come into this list.
-	planOnly = flag.String("scenario", "memcached", "run plans of these scenarios, separated by commas; all: of all")
-	planStop = flag.Bool("stop", false, "end with the first plan that fails, which is not shrunk")
+	planOnly  = flag.String("scenario", "memcached", "run plans of these scenarios, separated by commas; all: of all")
+	planTrace = flag.Bool("trace", false, "with -seed: print each request and change of the plan")
+	planStop  = flag.Bool("stop", false, "end with the first plan that fails, which is not shrunk")
 )
 
 // TestPlans runs plans of faults, each from a seed. One that fails is shrunk, and printed
@@ -139,6 +140,9 @@ const tooLong = 3 * time.Minute
 func report(t *testing.T, p *faultplan.Plan) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	fmt.Fprint(os.Stderr, p)
+	if *planTrace {
+		p.Trace = os.Stderr
+	}
 	for _, v := range run(t, p) {
 		t.Error(v)
 	}

@@ -2,6 +2,7 @@ package faultplan
 
 import (
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -18,6 +19,9 @@ type Plan struct {
 	// Cleanup: at the end all owners are deleted, and nothing may be left over.
 	Cleanup bool
 	Steps   []Step
+	// Trace is told of each step, each request of Ambit but watches and reviews, and each
+	// change; nil: nobody is.
+	Trace io.Writer
 }
 
 // Step is one thing that happens.

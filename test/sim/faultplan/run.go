@@ -77,6 +77,11 @@ func Run(p *Plan) []Violation {
 
 // take carries out one step.
 func (w *World) take(s Step) {
+	do := s.Do
+	s.Do = func(w *World) {
+		w.trace.say("step: %s", s.Text)
+		do(w)
+	}
 	if s.Requests == 0 {
 		time.Sleep(s.Time)
 		s.Do(w)

@@ -25,6 +25,7 @@ type World struct {
 	server  *sim.Server
 	admin   dynamic.Interface
 	judge   *judge
+	trace   *trace
 	ended   sync.WaitGroup                        // processes that are being ended
 	pending sync.WaitGroup                        // actions that come later
 	known   map[*unstructured.Unstructured]string // texts; only of who carries the plan out
@@ -78,7 +79,9 @@ var _ sim.Faults = (*World)(nil)
 // newWorld clones the prepared cluster of a scenario.
 func newWorld(p *Plan) *World {
 	w := &World{plan: p, dead: map[string]bool{}, forgotten: map[string]bool{}, known: map[*unstructured.Unstructured]string{}, disturbed: map[string]disturbance{}, programs: p.Scenario.Versions[:1]}
+	w.trace = newTrace(p.Trace)
 	w.judge = newJudge(p.Scenario)
+	w.judge.trace = w.trace
 	w.server = p.Scenario.cluster(p.Blind, sim.Options{Seed: p.Seed, AuthorizerLag: 10 * time.Millisecond, Workloads: p.Workloads, Faults: w, Admission: w.admit, Observer: w.judge.observe})
 	w.admin = w.server.As(sim.Admin).Dynamic()
 	w.judge.begin(w.server)
@@ -134,12 +137,13 @@ func (w *World) pace(r sim.Request) {
 }
 
 // After implements sim.Faults.
-func (w *World) After(_ context.Context, r sim.Request, own error) error {
+func (w *World) After(_ context.Context, r sim.Request, own error) (err error) {
 	if r.User != User {
 		return own
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	defer func() { w.trace.request(r, err) }()
 	if w.dead[r.Process] {
 		return errNoConnection
 	}

@@ -23,6 +23,7 @@ import (
 // rest.
 type judge struct {
 	scenario *Scenario
+	trace    *trace
 
 	mu         sync.Mutex // guards what is below; observe holds it under the lock of the server
 	began      bool       // changes count
@@ -95,6 +96,7 @@ func (j *judge) observe(c sim.Change) {
 	if !j.began {
 		return
 	}
+	j.trace.change(c)
 	obj := c.New
 	if obj == nil {
 		obj = c.Old
