@@ -39,6 +39,11 @@ func (p *pass) act(ctx context.Context, action plan.Action) (did bool, err error
 		p.held(action.Key(), func() string { return labelsText(action) }, at, nil) {
 		return true, nil
 	}
+	if p.needsRecord(action) {
+		if is, did, err := p.verify(ctx); !is {
+			return did, err
+		}
+	}
 	client, err := p.engine.options.Clients(p.identity)
 	if err != nil {
 		return false, err

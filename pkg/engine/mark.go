@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/ambit-dev/ambit/pkg/access"
@@ -27,28 +28,78 @@ func (p *pass) mark(ctx context.Context, mark plan.Mark) (did bool, err error) {
 	if !ok {
 		return false, err
 	}
-	home := p.state.sources.home
-	if p.held(plan.KeyOwner, func() string { return markText(mark) }, home, home.own.lacks(found.resource.GroupResource(), "", "patch")) {
+	write := ownerWrite{text: markText(mark), kind: found, do: func(ctx context.Context, a *apply.Applier, objects dynamic.ResourceInterface) apply.Outcome {
+		return a.Mark(ctx, objects, p.owner, mark)
+	}}
+	if p.holdsOwner(write) {
 		return true, nil
 	}
 	if gone, did, err := p.confirm(ctx, mark); err != nil || !gone {
 		delete(p.tried, id)
 		return did, err
 	}
+	return true, p.writeOwner(ctx, write)
+}
+
+// needsRecord says whether what an action makes is found again by the record of the owner
+// alone.
+func (p *pass) needsRecord(action plan.Action) bool {
+	return action.Verb == plan.Create && !action.Ensured && (action.Claim != "" || action.Namespace != p.ownerNamespace())
+}
+
+// verify reports whether the record of the owner is what it was seen to be, so that what is
+// made now is in it: the stream may be behind, and another process have gone further. It is
+// asked once in a pass, unless a write of the pass has answered it; did: the next plan has to
+// know why not.
+func (p *pass) verify(ctx context.Context) (is, did bool, err error) {
+	const id = "verify"
+	if p.verified || p.tried[id] {
+		return p.verified, false, nil
+	}
+	p.tried[id] = true
+	found, ok, err := p.engine.kinds.lookup(p.program.Owner.GVK)
+	if !ok {
+		return false, false, err
+	}
+	write := ownerWrite{text: id, kind: found, do: func(ctx context.Context, a *apply.Applier, objects dynamic.ResourceInterface) apply.Outcome {
+		return a.Verify(ctx, objects, p.owner)
+	}}
+	if p.holdsOwner(write) {
+		return false, true, nil
+	}
+	err = p.writeOwner(ctx, write)
+	return p.verified, true, err
+}
+
+// ownerWrite is a write of the owner's metadata.
+type ownerWrite struct {
+	text string // equal for equal writes
+	kind kind   // of the owner
+	do   func(context.Context, *apply.Applier, dynamic.ResourceInterface) apply.Outcome
+}
+
+// holdsOwner says whether the owner is not to be written now: see held.
+func (p *pass) holdsOwner(w ownerWrite) bool {
+	home := p.state.sources.home
+	return p.held(plan.KeyOwner, func() string { return w.text }, home, home.own.lacks(w.kind.resource.GroupResource(), "", "patch"))
+}
+
+// writeOwner writes, and goes on with the owner as it is then.
+func (p *pass) writeOwner(ctx context.Context, w ownerWrite) error {
 	client, err := p.engine.options.Clients(p.identity)
 	if err != nil {
-		return false, err
+		return err
 	}
 	applier := apply.Applier{Client: client, Manager: p.manager, Identity: p.user()}
-	writing, end := p.traceWrite(ctx, "patch", found.resource.GroupResource().String(), p.owner.GetNamespace())
-	outcome := applier.Mark(writing, client.Resource(found.resource).Namespace(p.owner.GetNamespace()), p.owner, mark)
+	writing, end := p.traceWrite(ctx, "patch", w.kind.resource.GroupResource().String(), p.owner.GetNamespace())
+	outcome := w.do(writing, &applier, client.Resource(w.kind.resource).Namespace(p.owner.GetNamespace()))
 	end(marking(outcome))
 	if outcome.Problem != nil {
-		p.markRefused(ctx, found, mark, *outcome.Problem)
-		return true, nil
+		p.ownerRefused(ctx, w, *outcome.Problem)
+		return nil
 	}
-	p.marked(ctx, found, outcome)
-	return true, nil
+	p.marked(ctx, w.kind, outcome)
+	return nil
 }
 
 // markText is equal for marks that say the same.
@@ -59,10 +110,10 @@ func markText(mark plan.Mark) string {
 	return mark.Children
 }
 
-func (p *pass) markRefused(ctx context.Context, owner kind, mark plan.Mark, problem plan.Problem) {
-	a := access.Access{Verb: "patch", Group: owner.resource.Group, Resource: owner.resource.Resource, Name: p.owner.GetName()}
+func (p *pass) ownerRefused(ctx context.Context, w ownerWrite, problem plan.Problem) {
+	a := access.Access{Verb: "patch", Group: w.kind.resource.Group, Resource: w.kind.resource.Resource, Name: p.owner.GetName()}
 	level := 1
-	if p.refuse(plan.KeyOwner, markText(mark), p.owner.GetNamespace(), a, problem) && ctx.Err() == nil {
+	if p.refuse(plan.KeyOwner, w.text, p.owner.GetNamespace(), a, problem) && ctx.Err() == nil {
 		level = 0
 	}
 	ctrllog.FromContext(ctx).V(level).Info("the owner cannot be marked", "reason", problem.Reason, "message", problem.Message)
@@ -78,7 +129,7 @@ func (p *pass) marked(ctx context.Context, found kind, outcome apply.Outcome) {
 		p.stale = true
 		log.V(1).Info("the cache is behind; will try again")
 	case outcome.Object != nil:
-		p.owner = outcome.Object
+		p.owner, p.verified = outcome.Object, true
 		p.state.sources.resourceVersion = p.owner.GetResourceVersion()
 		p.engine.options.Streams.Observe(p.ownerKey(found), outcome.Object, p.operator)
 		log.V(1).Info("owner is marked")

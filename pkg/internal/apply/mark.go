@@ -33,6 +33,17 @@ func (a *Applier) Mark(ctx context.Context, objects dynamic.ResourceInterface, o
 	if len(changes) == 0 {
 		return Outcome{}
 	}
+	return a.patchOwner(ctx, objects, owner, changes)
+}
+
+// Verify asks whether the owner is still as it was read, by a write that changes nothing: a
+// stream may be behind. The outcome is as that of Mark.
+func (a *Applier) Verify(ctx context.Context, objects dynamic.ResourceInterface, owner *unstructured.Unstructured) Outcome {
+	return a.patchOwner(ctx, objects, owner, map[string]any{})
+}
+
+// patchOwner changes metadata of the owner, if it is as it was read.
+func (a *Applier) patchOwner(ctx context.Context, objects dynamic.ResourceInterface, owner *unstructured.Unstructured, changes map[string]any) Outcome {
 	changes["uid"], changes["resourceVersion"] = owner.GetUID(), owner.GetResourceVersion()
 	body, err := json.Marshal(map[string]any{"metadata": changes})
 	if err != nil {
