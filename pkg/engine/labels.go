@@ -8,30 +8,47 @@ import (
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/apply"
 	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
 // lacksLabels reports whether the object of an answer lacks a label that its stream selects or is
 // read by, so that no stream will show it. What a create met is then applied by the next plan,
 // which puts the labels on; if it is being deleted nothing is written to it, and no event will say
-// that it is gone, so that the owner is looked at again. If a write was answered without them, admission has removed them: the
-// next plan says so, and the same is tried again with the backoff of what was refused.
+// that it is gone, so that the owner is looked at again. Where nothing may be written to what
+// exists (apply: Create), somebody else has to put them back. If a write was answered without
+// them, admission has removed them. Of both the next plan says so, and the same is tried again
+// with the backoff of what was refused.
 func (p *pass) lacksLabels(ctx context.Context, action plan.Action, k kind, outcome apply.Outcome) bool {
 	label := missingLabel(action, outcome)
-	switch {
-	case label == "":
+	if label == "" {
 		return false
-	case outcome.Met:
-		p.met = append(p.met, met{kind: action.GVK, object: outcome.Object, hidden: outcome.Object.GetDeletionTimestamp() != nil})
-		return true
+	}
+	why := "an admission webhook or policy removes it from what is written; let that keep the labels of Ambit"
+	if outcome.Met {
+		going := outcome.Object.GetDeletionTimestamp() != nil
+		if going || !p.isWrittenOnce(action) {
+			p.met = append(p.met, met{kind: action.GVK, object: outcome.Object, hidden: going})
+			return true
+		}
+		why = "put it back, or delete the object: with apply: Create nothing is written to it again"
 	}
 	a := access.Access{Verb: verbOf(action), Group: k.resource.Group, Resource: k.resource.Resource}
 	problem := plan.Problem{Reason: v1alpha1.ReasonLabelsRemoved, Terminal: true, Message: fmt.Sprintf(
-		"%s exists and is ours, but lacks the label %s, by which it is watched: an admission webhook or policy removes it from what is written; let that keep the labels of Ambit",
-		p.nameOf(action), label)}
+		"%s exists and is ours, but lacks the label %s, by which it is watched: %s", p.nameOf(action), label, why)}
 	if p.refuse(action.Key(), labelsText(action), action.Namespace, a, problem) && ctx.Err() == nil {
-		actionLog(ctx, action).Info("admission removes labels", "reason", problem.Reason, "message", problem.Message)
+		actionLog(ctx, action).Info("labels are missing", "reason", problem.Reason, "message", problem.Message)
 	}
 	return true
+}
+
+// isWrittenOnce says whether the child of an action is made and never written again.
+func (p *pass) isWrittenOnce(action plan.Action) bool {
+	children := p.program.Children
+	if action.Ensured {
+		children = p.program.Ensured
+	}
+	child := policy.FindChild(children, action.Child)
+	return child != nil && child.Apply == v1alpha1.ApplyCreate
 }
 
 // missingLabel is the first label that the object of an answer lacks; empty if it has all, or

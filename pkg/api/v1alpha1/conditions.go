@@ -99,7 +99,8 @@ const (
 	// rest: 10 writes in a row have each led to another (Stalled=True).
 	ReasonUnstable = "Unstable"
 	// ReasonLabelsRemoved: a child was made and is ours, and something removes the labels by
-	// which it is watched, so that it cannot be kept (Stalled=True).
+	// which it is watched, so that it cannot be kept; or somebody did of one that is never
+	// written again (Stalled=True).
 	ReasonLabelsRemoved = "LabelsRemoved"
 	// ReasonOtherPolicy: another policy has a record of children on the owner, and this one waits
 	// until that one has cleaned up (Reconciling=True; Stalled=True if that takes longer than

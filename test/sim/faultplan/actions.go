@@ -109,7 +109,7 @@ func (c *chooser) replaceOwner() Action {
 func (c *chooser) editChild() Action {
 	i := c.IntN(100)
 	return Action{Text: fmt.Sprintf("somebody labels child %d, and takes its labels of Ambit away", i), Do: func(w *World) {
-		if child := w.someChild(i); child != nil && w.plan.Scenario.mayLoseLabels(child.name) {
+		if child := w.someChild(i); child != nil {
 			w.patch(child.resource, child.namespace, child.name, `{"metadata":{"labels":{"user":"was-here","app.kubernetes.io/managed-by":null,"ambit.dev/policy":null}}}`)
 		}
 	}}

@@ -113,3 +113,63 @@ func TestFoundOrphanSibling(t *testing.T) {
 		{Time: 10 * time.Second, Action: Action{Do: func(w *World) { w.editOwner("three", "b", 3) }}},
 	}})
 }
+
+// TestFoundUnlabelledOnce (seed 133 of the generated policies): a child that is made once and
+// never written again (apply: Create) loses its label, and others depend on it. No stream
+// shows it: each pass met it anew, opened the streams of the others, gave them up and opened
+// them again, without a pause. Once deleted it was not made again.
+func TestFoundUnlabelledOnce(t *testing.T) {
+	for _, seed := range []uint64{60, 273, 291} {
+		s, err := newRecipe(seed).scenario()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 4 {
+			t.Run(fmt.Sprint(seed, i), func(t *testing.T) {
+				holds(t, &Plan{Seed: 133, Scenario: s, Steps: []Step{
+					{Time: time.Second, Action: Action{Do: func(w *World) { w.create(s.Owners, s.Owner("two", "a", 1)) }}},
+					{Time: 10 * time.Second, Action: Action{Do: func(w *World) {
+						if child := w.someChild(i); child != nil {
+							w.patch(child.resource, child.namespace, child.name, `{"metadata":{"labels":{"ambit.dev/policy":null}}}`)
+						}
+					}}},
+				}})
+			})
+		}
+	}
+}
+
+// TestFoundStaleRecord (seed 52 of the generated policies, seed 268 of copies): two processes,
+// and one sees owners as they were. It made what it saw in the record again, which the other
+// one had removed and taken out of the record: nobody found it any more.
+func TestFoundStaleRecord(t *testing.T) {
+	s, err := newRecipe(29).scenario()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := copies()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, plan := range map[string]struct {
+		scenario  *Scenario
+		namespace string
+		from, to  int
+	}{
+		"Place": {scenario: s, from: 1, to: 0},
+		"Claim": {scenario: c, namespace: "one", from: 2, to: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			holds(t, &Plan{Seed: 52, Scenario: plan.scenario, Cleanup: true, Steps: []Step{
+				{Time: time.Second, Action: Action{Do: func(w *World) { w.create(plan.scenario.Owners, plan.scenario.Owner(plan.namespace, "a", plan.from)) }}},
+				{Time: time.Minute, Action: Action{Do: func(w *World) {
+					first, until := w.running[0].name, time.Now().Add(10*time.Second)
+					w.start()
+					w.disturb(plan.scenario.Owners.Resource, disturbance{lag: 10 * time.Second, until: until, process: first})
+				}}},
+				{Time: time.Second, Action: Action{Do: func(w *World) { w.editOwner(plan.namespace, "a", plan.to) }}},
+				{Time: 7 * time.Second, Action: Action{Do: func(w *World) { w.end(true) }}},
+			}})
+		})
+	}
+}

@@ -48,7 +48,12 @@ func inputsOf(w *World) *inputs {
 
 // asWritten is an object without what Ambit and the server added.
 func asWritten(obj *unstructured.Unstructured, s *Scenario) *unstructured.Unstructured {
-	out := withoutAmbits(obj).DeepCopy()
+	return stripped(withoutAmbits(obj).DeepCopy(), s)
+}
+
+// stripped takes out of an object what Ambit and the server added, but for fields that only
+// managedFields tell.
+func stripped(out *unstructured.Unstructured, s *Scenario) *unstructured.Unstructured {
 	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "deletionTimestamp", "deletionGracePeriodSeconds"} {
 		unstructured.RemoveNestedField(out.Object, "metadata", field)
 	}

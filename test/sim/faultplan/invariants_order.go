@@ -141,17 +141,13 @@ func (j *judge) judgeOrder(c sim.Change, obj *unstructured.Unstructured) {
 	}
 }
 
-// mayLoseLabels says whether a plan may take Ambit's labels off an object. Not off one that
-// Ambit never writes again and that other children depend on: each pass then meets it anew,
-// and as it does not know it before, gives up the streams of those others and opens them
-// again, without end (seed 133 of policy generated-211).
-func (s *Scenario) mayLoseLabels(name string) bool {
-	obj := &unstructured.Unstructured{}
-	obj.SetName(name)
+// isWrittenOnce says whether a version of the policy makes an object and never writes it again.
+func (s *Scenario) isWrittenOnce(obj *unstructured.Unstructured) bool {
+	if s.recipes == nil {
+		return s.isMadeOnce(obj.GetKind())
+	}
 	number := s.numberOf(obj)
-	return !slices.ContainsFunc(s.recipes, func(r *recipe) bool {
-		return slices.ContainsFunc(r.children, func(c ingredient) bool {
-			return c.number == number && (c.mode == create || c.mode == recreate)
-		})
+	return slices.ContainsFunc(s.recipes, func(r *recipe) bool {
+		return slices.ContainsFunc(r.children, func(c ingredient) bool { return c.number == number && c.mode == create })
 	})
 }

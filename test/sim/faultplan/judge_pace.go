@@ -12,8 +12,10 @@ import (
 const (
 	// paceWindow is the time in which requests are counted.
 	paceWindow = 5 * time.Second
-	// maxSameWrites is how often one process may try to write one object in a window.
-	maxSameWrites = 40
+	// maxSameWrites is how often one process may try to write one object in a window: five
+	// times with the pauses that grow; an owner twice for each of five children that it has a
+	// record of.
+	maxSameWrites = 60
 	// maxRequests is how many requests one process may send in a window.
 	maxRequests = 600
 	// maxFree is how many requests of two processes at once take no time in a window, and

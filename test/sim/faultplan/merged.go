@@ -32,15 +32,20 @@ func fieldsOf(obj *unstructured.Unstructured, chosen func(metav1.ManagedFieldsEn
 // withoutAmbits is an object without the fields that Ambit alone has written.
 func withoutAmbits(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	ours := fieldsOf(obj, isAmbits)
-	if ours.Empty() {
+	theirs := fieldsOf(obj, func(e metav1.ManagedFieldsEntry) bool { return !isAmbits(e) })
+	return without(obj, ours.Difference(theirs))
+}
+
+// without is an object without fields.
+func without(obj *unstructured.Unstructured, fields *fieldpath.Set) *unstructured.Unstructured {
+	if fields.Empty() {
 		return obj
 	}
-	theirs := fieldsOf(obj, func(e metav1.ManagedFieldsEntry) bool { return !isAmbits(e) })
 	value, err := typed.DeducedParseableType.FromUnstructured(obj.Object)
 	if err != nil {
 		return obj
 	}
-	content, ok := value.RemoveItems(ours.Difference(theirs).Leaves()).AsValue().Unstructured().(map[string]any)
+	content, ok := value.RemoveItems(fields.Leaves()).AsValue().Unstructured().(map[string]any)
 	if !ok {
 		return obj
 	}
@@ -48,9 +53,15 @@ func withoutAmbits(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: content}
 }
 
-// judgeForeignFields: of an object that is not Ambit's, what others have written stays.
+// judgeForeignFields: of an object that is not Ambit's, what others have written stays. Of one
+// that Ambit has taken over, what its template does not say.
 func (j *judge) judgeForeignFields(before, after *unstructured.Unstructured) {
-	if was, is := textOf(asWritten(before, j.scenario)), textOf(asWritten(after, j.scenario)); was != is {
+	was, is := textOf(asWritten(before, j.scenario)), textOf(asWritten(after, j.scenario))
+	if j.adopted[after.GetUID()] {
+		ours := fieldsOf(after, isAmbits)
+		was, is = textOf(stripped(without(before, ours).DeepCopy(), j.scenario)), textOf(stripped(without(after, ours).DeepCopy(), j.scenario))
+	}
+	if was != is {
 		j.violatedLocked("foreign fields are not touched", "%s was changed:\n%s\nto\n%s", keyOf(after), was, is)
 	}
 }

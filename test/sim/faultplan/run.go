@@ -53,6 +53,7 @@ func Run(p *Plan) []Violation {
 	w.putRight()
 	w.unforge()
 	w.removeCopies()
+	w.removeUnlabelled()
 	if w.processes() == 0 {
 		w.start()
 	}

@@ -226,15 +226,35 @@ func (w *World) change(resource schema.GroupVersionResource, namespace, name str
 	}
 }
 
+// removeUnlabelled is what Ambit asks for where an object has lost a label by which it is found
+// and is never written again.
+func (w *World) removeUnlabelled() {
+	for _, obj := range w.server.Objects() {
+		if !w.judge.isMade(obj.GetUID()) || !lacksLabels(obj) || !w.plan.Scenario.isWrittenOnce(obj) {
+			continue
+		}
+		resource, err := resourceOf(w.server.As(sim.Admin), obj)
+		if err != nil {
+			w.problem("%v", err)
+			continue
+		}
+		w.delete(resource, obj.GetNamespace(), obj.GetName())
+	}
+}
+
 // isUnlabelled reports whether Ambit made an object that has lost a label by which it is found.
 // Where an ownerReference ties it to its owner, no record names it: once nobody wants it any
 // more it stays until the owner goes.
 func (w *World) isUnlabelled(key string) bool {
 	return slices.ContainsFunc(w.server.Objects(), func(obj *unstructured.Unstructured) bool {
-		labels := obj.GetLabels()
-		return keyOf(obj) == key && w.judge.isMade(obj.GetUID()) && metav1.GetControllerOfNoCopy(obj) != nil &&
-			(labels[v1alpha1.LabelPolicy] == "" || labels[v1alpha1.LabelOwnerUID] == "")
+		return keyOf(obj) == key && w.judge.isMade(obj.GetUID()) && metav1.GetControllerOfNoCopy(obj) != nil && lacksLabels(obj)
 	})
+}
+
+// lacksLabels reports whether an object has lost a label by which Ambit finds it.
+func lacksLabels(obj *unstructured.Unstructured) bool {
+	labels := obj.GetLabels()
+	return labels[v1alpha1.LabelPolicy] == "" || labels[v1alpha1.LabelOwnerUID] == ""
 }
 
 // restore takes out of an object what webhooks have added, and changes what they have changed.
