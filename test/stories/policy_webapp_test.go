@@ -56,10 +56,7 @@ spec: {minReplicas: 2, maxReplicas: 4, scaleTargetRef: {apiVersion: apps/v1, kin
 status: {url: "http://shop.%s.svc/", replicas: 3, readyReplicas: 3, conditions: {Ready: {status: "True"}}}`, namespace)
 	})
 	s.unmarked("WebApp", namespace, "shop")
-	s.delete("WebApp", namespace, "shop")
-	s.absent("Deployment", namespace, "shop")
-	s.ends()
-
+	// Before the owner is deleted: that a child is gone may be seen before that is.
 	var created []string
 	for _, r := range s.since(s.began, func(r cluster.Request) bool { return r.Verb == "create" && !isSelfReview(r) }) {
 		created = append(created, r.Resource)
@@ -68,4 +65,7 @@ status: {url: "http://shop.%s.svc/", replicas: 3, readyReplicas: 3, conditions: 
 	if diff := cmp.Diff([]string{"deployments", "services", "ingresses", "horizontalpodautoscalers", "ingresses"}, created); diff != "" {
 		t.Errorf("what was made, in this order (-want +got):\n%s", diff)
 	}
+	s.delete("WebApp", namespace, "shop")
+	s.absent("Deployment", namespace, "shop")
+	s.ends()
 }
