@@ -15,7 +15,7 @@ import (
 // read by, so that no stream will show it. What a create met is then applied by the next plan,
 // which puts the labels on; if it is being deleted nothing is written to it, and no event will say
 // that it is gone, so that the owner is looked at again. Where nothing may be written to what
-// exists (apply: Create), somebody else has to put them back. If a write was answered without
+// exists (apply: Create, Recreate), somebody else has to put them back. If a write was answered without
 // them, admission has removed them. Of both the next plan says so, and the same is tried again
 // with the backoff of what was refused.
 func (p *pass) lacksLabels(ctx context.Context, action plan.Action, k kind, outcome apply.Outcome) bool {
@@ -26,11 +26,12 @@ func (p *pass) lacksLabels(ctx context.Context, action plan.Action, k kind, outc
 	why := "an admission webhook or policy removes it from what is written; let that keep the labels of Ambit"
 	if outcome.Met {
 		going := outcome.Object.GetDeletionTimestamp() != nil
-		if going || !p.isWrittenOnce(action) {
+		mode := p.applyMode(action)
+		if going || mode != v1alpha1.ApplyCreate && mode != v1alpha1.ApplyRecreate {
 			p.met = append(p.met, met{kind: action.GVK, object: outcome.Object, hidden: going})
 			return true
 		}
-		why = "put it back, or delete the object: with apply: Create nothing is written to it again"
+		why = fmt.Sprintf("put it back, or delete the object: with apply: %s nothing is written to what exists", mode)
 	}
 	a := access.Access{Verb: verbOf(action), Group: k.resource.Group, Resource: k.resource.Resource}
 	problem := plan.Problem{Reason: v1alpha1.ReasonLabelsRemoved, Terminal: true, Message: fmt.Sprintf(
@@ -41,14 +42,16 @@ func (p *pass) lacksLabels(ctx context.Context, action plan.Action, k kind, outc
 	return true
 }
 
-// isWrittenOnce says whether the child of an action is made and never written again.
-func (p *pass) isWrittenOnce(action plan.Action) bool {
+// applyMode is how the child of an action is written.
+func (p *pass) applyMode(action plan.Action) v1alpha1.ApplyMode {
 	children := p.program.Children
 	if action.Ensured {
 		children = p.program.Ensured
 	}
-	child := policy.FindChild(children, action.Child)
-	return child != nil && child.Apply == v1alpha1.ApplyCreate
+	if child := policy.FindChild(children, action.Child); child != nil {
+		return child.Apply
+	}
+	return ""
 }
 
 // missingLabel is the first label that the object of an answer lacks; empty if it has all, or

@@ -49,6 +49,7 @@ func TestLacksLabels(t *testing.T) {
 		"Met":       {reason: "what was there already is changed first", met: true, handled: true},
 		"Going":     {reason: "no event says that it is gone at last", met: true, going: true, handled: true},
 		"Once":      {reason: "nothing is written to what was there already", apply: v1alpha1.ApplyCreate, met: true, want: v1alpha1.LabelPolicy, handled: true},
+		"Anew":      {reason: "the same", apply: v1alpha1.ApplyRecreate, met: true, want: v1alpha1.LabelPolicy, handled: true},
 		"OnceGoing": {reason: "it is made again when it is gone", apply: v1alpha1.ApplyCreate, met: true, going: true, handled: true},
 	}
 	for name, tc := range cases {

@@ -141,13 +141,13 @@ func (j *judge) judgeOrder(c sim.Change, obj *unstructured.Unstructured) {
 	}
 }
 
-// isWrittenOnce says whether a version of the policy makes an object and never writes it again.
+// isWrittenOnce says whether a version of the policy makes an object and does not write to it again.
 func (s *Scenario) isWrittenOnce(obj *unstructured.Unstructured) bool {
 	if s.recipes == nil {
 		return s.isMadeOnce(obj.GetKind())
 	}
 	number := s.numberOf(obj)
 	return slices.ContainsFunc(s.recipes, func(r *recipe) bool {
-		return slices.ContainsFunc(r.children, func(c ingredient) bool { return c.number == number && c.mode == create })
+		return slices.ContainsFunc(r.children, func(c ingredient) bool { return c.number == number && (c.mode == create || c.mode == recreate) })
 	})
 }
