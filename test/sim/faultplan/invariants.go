@@ -55,8 +55,8 @@ func (j *judge) judgeKept(c sim.Change, obj *unstructured.Unstructured) {
 	}
 }
 
-// isGoing says whether an object is a child of an owner that is held back, which Ambit leaves
-// as it is; or such an owner where Ambit may do nothing.
+// isGoing says whether an object is, or was, a child of an owner that is held back, which
+// Ambit leaves as it is; or such an owner where Ambit may do nothing.
 func (w *World) isGoing(key string) bool {
 	var going []types.UID
 	all := w.server.Objects()
@@ -68,8 +68,12 @@ func (w *World) isGoing(key string) bool {
 			going = append(going, obj.GetUID())
 		}
 	}
-	i := slices.IndexFunc(all, func(o *unstructured.Unstructured) bool { return keyOf(o) == key })
-	return i >= 0 && slices.ContainsFunc(going, func(uid types.UID) bool { return isMadeFor(all[i], uid) })
+	w.judge.mu.Lock()
+	all = append(all, w.judge.every...) // it may have gone with its kind, or by a user's hand
+	w.judge.mu.Unlock()
+	return slices.ContainsFunc(all, func(o *unstructured.Unstructured) bool {
+		return keyOf(o) == key && slices.ContainsFunc(going, func(uid types.UID) bool { return isMadeFor(o, uid) })
+	})
 }
 
 // isMadeFor says whether an object says that it is made for an owner.

@@ -58,7 +58,7 @@ func without(obj *unstructured.Unstructured, fields *fieldpath.Set) *unstructure
 func (j *judge) judgeForeignFields(before, after *unstructured.Unstructured) {
 	was, is := textOf(asWritten(before, j.scenario)), textOf(asWritten(after, j.scenario))
 	if j.adopted[after.GetUID()] {
-		ours := fieldsOf(after, isAmbits)
+		ours := fieldsOf(before, isAmbits).Union(fieldsOf(after, isAmbits))
 		was, is = textOf(stripped(without(before, ours).DeepCopy(), j.scenario)), textOf(stripped(without(after, ours).DeepCopy(), j.scenario))
 	}
 	if was != is {
