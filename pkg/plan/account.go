@@ -48,24 +48,11 @@ func (p *planner) enter(c *child, it *item) {
 		if it.live != nil {
 			e.UID = it.live.GetUID()
 		}
-		if has && it.tie == recorded {
-			p.keepProof(&e, old, c, it)
+		if has && it.tie == recorded && it.live != nil && c.isKept() {
+			orphan, _ := p.proofOf(old, it.live)
+			e.Orphan = e.Orphan || orphan // its claim stays as it is
 		}
 		p.ledger.cover(e)
-	}
-}
-
-// keepProof lets the new entry of an object name the child that its claim names, as long
-// as the object is not written again. Of one that never is, because apply is Create or
-// Recreate, it also says so if the claim says that it is left behind.
-func (p *planner) keepProof(e *Entry, old Entry, c *child, it *item) {
-	if it.live == nil {
-		e.Child = old.Child
-		return
-	}
-	if proof, ok := p.proofOf(old, it.live); ok {
-		e.Child = proof.Child
-		e.Orphan = e.Orphan || proof.Orphan && c.isKept()
 	}
 }
 

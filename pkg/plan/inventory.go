@@ -12,8 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
-
-	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
 // Inventory is what the annotation ambit.dev/children of an owner says: where the
@@ -28,11 +26,9 @@ type Inventory struct {
 	Claim string
 	// Entries are sorted by kind, namespace and name; there is one for an object.
 	Entries []Entry
-	// Owner is the uid of the owner that the inventory stands on, and Children are those of
-	// the program that reads it. Neither is in the text, which whoever writes the owner can
-	// copy or make up. Without Owner an inventory proves nothing.
-	Owner    types.UID
-	Children []*policy.Child
+	// Owner is the uid of the owner that the inventory stands on. It is not in the text, which
+	// whoever writes the owner can copy or make up. Without it an inventory proves nothing.
+	Owner types.UID
 }
 
 // Entry is one object of an inventory, or a place.

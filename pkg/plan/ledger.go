@@ -45,7 +45,7 @@ func openLedger(program *policy.Program, owner *unstructured.Unstructured) ledge
 	if l.err != nil {
 		l.old = Inventory{}
 	}
-	l.old.Owner, l.old.Children = owner.GetUID(), program.Children
+	l.old.Owner = owner.GetUID()
 	return l
 }
 

@@ -3,7 +3,6 @@ package plan
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -11,81 +10,51 @@ import (
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 )
 
-// Proof is what the claim on an object says: for which child it was written, and whether
-// the object is to be left behind.
-type Proof struct {
-	Child  string
-	Orphan bool
-}
-
 // ClaimOf returns the value of the annotation ambit.dev/claim on the object of an entry.
-// It binds the owner, the child, the object, and whether the object is left behind: it
-// holds for nothing else.
-func (inv Inventory) ClaimOf(e Entry) string {
-	return inv.claimOf(e.ObjectKey(), Proof{e.Child, e.Orphan})
-}
+// It binds the owner, the object, and whether that is left behind: it holds for nothing
+// else. It does not change when the child gets another id.
+func (inv Inventory) ClaimOf(e Entry) string { return inv.claimOf(e.ObjectKey(), e.Orphan) }
 
-func (inv Inventory) claimOf(key ObjectKey, p Proof) string {
-	orphan := "delete"
-	if p.Orphan {
-		orphan = "orphan"
+func (inv Inventory) claimOf(key ObjectKey, orphan bool) string {
+	fate := "delete"
+	if orphan {
+		fate = "orphan"
 	}
-	parts := []string{inv.Claim, string(inv.Owner), key.Kind.Group, key.Kind.Kind, key.Namespace, key.Name, p.Child, orphan}
+	parts := []string{inv.Claim, string(inv.Owner), key.Kind.Group, key.Kind.Kind, key.Namespace, key.Name, fate}
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:])[:32]
 }
 
-// proofs are what the claim on an entry's object may say: what the entry says, or what
-// another revision of the policy said or says of the same object. They are few, the
-// likeliest first.
-func (inv Inventory) proofs(e Entry) []Proof {
-	list := []Proof{{e.Child, e.Orphan}, {e.Child, !e.Orphan}}
-	for _, c := range inv.Children {
-		if c.GVK.GroupKind() == e.GVK.GroupKind() && c.ID != e.Child {
-			list = append(list, Proof{c.ID, false}, Proof{c.ID, true})
-		}
-	}
-	return list
-}
-
 // Claims are the values of the annotation ambit.dev/claim that prove the object of an
-// entry to be the owner's.
+// entry to be the owner's: whether it is left behind may have been edited.
 func (inv Inventory) Claims(e Entry) []string {
-	var claims []string
-	for _, p := range inv.proofs(e) {
-		claims = append(claims, inv.claimOf(e.ObjectKey(), p))
-	}
-	return claims
+	return []string{inv.claimOf(e.ObjectKey(), e.Orphan), inv.claimOf(e.ObjectKey(), !e.Orphan)}
 }
 
 // Prove reports whether the inventory, by one of its entries, proves that an object of the
-// entry's kind and name is the owner's, and what its claim says. The object has to have
-// the uid of the entry, if that has one, and no controller but the owner. Its claim counts
-// only if the policy's own field manager wrote it, as the object's managedFields say, and
-// no manager of merged fields did: what Ambit merges for an owner is the choice of
-// whoever writes the owner. A merged entry proves nothing.
-func (inv Inventory) Prove(e Entry, obj *unstructured.Unstructured) (Proof, bool) {
+// entry's kind and name is the owner's, and whether its claim says that it is left behind.
+// The object has to have the uid of the entry, if that has one, and no controller but the
+// owner. Its claim counts only if the policy's own field manager wrote it, as the object's
+// managedFields say, and no manager of merged fields did: what Ambit merges for an owner is
+// the choice of whoever writes the owner. A merged entry proves nothing.
+func (inv Inventory) Prove(e Entry, obj *unstructured.Unstructured) (orphan, ours bool) {
 	if !WroteAnnotation(obj, v1alpha1.FieldManager(inv.Policy), v1alpha1.AnnotationClaim) {
-		return Proof{}, false
+		return false, false
 	}
 	return inv.matchClaim(e, obj)
 }
 
 // matchClaim is Prove without a look at who wrote the claim.
-func (inv Inventory) matchClaim(e Entry, obj *unstructured.Unstructured) (Proof, bool) {
+func (inv Inventory) matchClaim(e Entry, obj *unstructured.Unstructured) (orphan, ours bool) {
 	claim := text(field(obj.Object, "metadata", "annotations", v1alpha1.AnnotationClaim))
 	switch {
 	case claim == "", e.Merged, inv.Claim == "", inv.Owner == "", e.UID != "" && e.UID != obj.GetUID():
-		return Proof{}, false
+		return false, false
 	case hasController(obj) && !IsOurs(obj, inv.Owner):
-		return Proof{}, false
+		return false, false
 	}
-	proofs := inv.proofs(e)
-	i := slices.IndexFunc(proofs, func(p Proof) bool { return inv.claimOf(e.ObjectKey(), p) == claim })
-	if i < 0 {
-		return Proof{}, false
-	}
-	return proofs[i], true
+	orphan = claim == inv.claimOf(e.ObjectKey(), true)
+	return orphan, orphan || claim == inv.claimOf(e.ObjectKey(), false)
 }
 
 // WroteAnnotation reports whether the managedFields of an object say that a policy's field
@@ -115,9 +84,9 @@ func hasNoManagers(obj *unstructured.Unstructured) bool {
 	return field(obj.Object, "metadata", "managedFields") == nil
 }
 
-// proofOf reports whether the inventory proves an object to be the owner's, and what its
-// claim says.
-func (p *planner) proofOf(e Entry, obj *unstructured.Unstructured) (Proof, bool) {
+// proofOf reports whether the inventory proves an object to be the owner's, and whether its
+// claim says that it is left behind.
+func (p *planner) proofOf(e Entry, obj *unstructured.Unstructured) (orphan, ours bool) {
 	if p.snapshot.Unmanaged && hasNoManagers(obj) {
 		return p.ledger.old.matchClaim(e, obj)
 	}
@@ -145,6 +114,6 @@ func (p *planner) isLeft(e Entry, obj *unstructured.Unstructured) bool {
 	if e.Merged {
 		return false
 	}
-	proof, ok := p.proofOf(e, obj)
-	return ok && proof.Orphan || p.isOrphan(e)
+	orphan, _ := p.proofOf(e, obj)
+	return orphan || p.isOrphan(e)
 }

@@ -65,7 +65,7 @@ func (p *planner) claimOf(c *child, it *item) string {
 	if inv.Claim == "" {
 		return ""
 	}
-	return inv.claimOf(keyOfItem(c, it), Proof{c.ID, c.OnDelete == v1alpha1.DeleteOrphan})
+	return inv.claimOf(keyOfItem(c, it), c.OnDelete == v1alpha1.DeleteOrphan)
 }
 
 // claim is that of the inventory, or a fresh one.

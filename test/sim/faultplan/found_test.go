@@ -2,11 +2,15 @@ package faultplan
 
 import (
 	"fmt"
+	"io"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/test/sim"
 )
 
 // What plans of faults have found in Ambit, each with the plan that found it, shrunk, and
@@ -169,6 +173,37 @@ func TestFoundStaleRecord(t *testing.T) {
 				}}},
 				{Time: time.Second, Action: Action{Do: func(w *World) { w.editOwner(plan.namespace, "a", plan.to) }}},
 				{Time: 7 * time.Second, Action: Action{Do: func(w *World) { w.end(true) }}},
+			}})
+		})
+	}
+}
+
+// TestFoundRenamed (config-propagation seed 324, copies seed 440): a child gets another id,
+// the answers to the writes that say so are lost, and the edit is undone. The claims on the
+// objects named the id that neither record nor policy knew any more: they were left over.
+func TestFoundRenamed(t *testing.T) {
+	s, err := copies()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for requests := 1; requests <= 4; requests++ {
+		t.Run(fmt.Sprint(requests), func(t *testing.T) {
+			holds(t, &Plan{Seed: 324, Scenario: s, Cleanup: true, Steps: []Step{
+				{Time: time.Second, Action: Action{Do: func(w *World) { w.create(s.Owners, s.Owner("one", "a", 2)) }}},
+				{Time: time.Minute, Action: Action{Do: func(w *World) {
+					w.arm(answer{times: 4, matches: isWrite, after: func(sim.Request) error { return io.ErrUnexpectedEOF }})
+					w.setPolicy(1)
+				}}},
+				{Requests: requests, Action: Action{Do: func(w *World) {
+					until := time.Now().Add(40 * time.Second)
+					w.arm(answer{
+						times:   maxRefused,
+						matches: func(r sim.Request) bool { return isWrite(r) && time.Now().Before(until) },
+						before:  func(sim.Request) error { return apierrors.NewInternalError(io.ErrClosedPipe) },
+					})
+					w.setPolicy(0)
+				}}},
+				{Time: time.Second, Action: Action{Do: func(w *World) { w.editOwner("one", "a", 3) }}},
 			}})
 		})
 	}

@@ -63,6 +63,9 @@ func copies() (*Scenario, error) {
 	edits := []func(string) string{
 		func(text string) string { return text },
 		func(text string) string {
+			return strings.NewReplacer("id: copies", "id: parts", "size(copies)", "size(parts)").Replace(text)
+		},
+		func(text string) string {
 			start, end := strings.Index(text, "    - id: copies"), strings.Index(text, "    - id: cards")
 			return strings.Replace(text[:start]+text[end:], "${size(copies)}", "0", 1)
 		},
