@@ -41,10 +41,16 @@ func (p *pass) mark(ctx context.Context, mark plan.Mark) (did bool, err error) {
 	return true, p.writeOwner(ctx, write)
 }
 
-// needsRecord says whether what an action makes is found again by the record of the owner
-// alone.
+// needsRecord says whether what an action makes, or merges, is found again by the record of
+// the owner alone.
 func (p *pass) needsRecord(action plan.Action) bool {
-	return action.Verb == plan.Create && !action.Ensured && (action.Claim != "" || action.Namespace != p.ownerNamespace())
+	switch {
+	case p.owner == nil:
+		return false
+	case action.Verb == plan.Create:
+		return action.Claim != "" || action.Namespace != p.ownerNamespace()
+	}
+	return action.Verb == plan.Merge
 }
 
 // verify reports whether the record of the owner is what it was seen to be, so that what is
