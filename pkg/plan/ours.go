@@ -50,6 +50,14 @@ func (c Claimant) MaySee(live *unstructured.Unstructured) bool {
 	return c.Owner == "" || live.GetNamespace() == c.Namespace
 }
 
+// nameOf is as in `Widget "web"`; with the namespace where that is not the claimant's.
+func (c Claimant) nameOf(live *unstructured.Unstructured) string {
+	if namespace := live.GetNamespace(); namespace != "" && namespace != c.Namespace {
+		return fmt.Sprintf("%s %q in namespace %q", live.GetKind(), live.GetName(), namespace)
+	}
+	return fmt.Sprintf("%s %q", live.GetKind(), live.GetName())
+}
+
 // NameConflict is the problem of a child whose name is taken by an object that
 // is not ours. It says whose the object is, as far as the claimant may see that, and what
 // to do.
@@ -60,15 +68,14 @@ func NameConflict(live *unstructured.Unstructured, by Claimant) *Problem {
 	if isDeleting(live) {
 		return &Problem{
 			Reason:  v1alpha1.ReasonDeleting,
-			Message: fmt.Sprintf("%s %q exists, is not ours, and is being deleted: waiting for it to be gone", live.GetKind(), live.GetName()),
+			Message: by.nameOf(live) + " exists, is not ours, and is being deleted: waiting for it to be gone",
 		}
 	}
 	whose, advice := by.whose(live)
 	return &Problem{
 		Reason:   v1alpha1.ReasonNameConflict,
 		Terminal: true,
-		Message: fmt.Sprintf("%s %q exists and is not ours: %s; it is left as it is: %s",
-			live.GetKind(), live.GetName(), whose, advice),
+		Message:  fmt.Sprintf("%s exists and is not ours: %s; it is left as it is: %s", by.nameOf(live), whose, advice),
 	}
 }
 

@@ -50,6 +50,9 @@ func TestNameConflict(t *testing.T) {
 				if p.Reason != v1alpha1.ReasonNameConflict || !p.Terminal {
 					t.Errorf("%s: gave %+v", tc.reason, p)
 				}
+				if strings.Contains(p.Message, `in namespace "other"`) != (namespace == "other") {
+					t.Errorf("in namespace %q it says %q", namespace, p.Message)
+				}
 				for _, text := range tc.says {
 					if !strings.Contains(p.Message, text) {
 						t.Errorf("%s: %q does not say %q", tc.reason, p.Message, text)

@@ -40,7 +40,11 @@ type madeChild struct {
 }
 
 func childOf(obj, owner *unstructured.Unstructured) madeChild {
-	return madeChild{owner: owner.GetUID(), name: fmt.Sprintf("%s %q", obj.GetKind(), obj.GetName())}
+	name := fmt.Sprintf("%s %q", obj.GetKind(), obj.GetName())
+	if obj.GetNamespace() != "" && obj.GetNamespace() != owner.GetNamespace() {
+		name += fmt.Sprintf(" in namespace %q", obj.GetNamespace())
+	}
+	return madeChild{owner: owner.GetUID(), name: name}
 }
 
 // conflictOf is what an owner says of a child whose name somebody else has; empty if it says
