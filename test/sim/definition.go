@@ -84,8 +84,9 @@ func (s *Server) serveLocked(old, new *unstructured.Unstructured) {
 		if err := r.define(crd); err != nil {
 			panic(fmt.Sprintf("sim: %v", err))
 		}
+		r.history, r.compacted = nil, s.version // the storage is made anew
 		for _, w := range sortedWatchers(r.watchers) {
-			w.endLocked() // the storage is made anew
+			w.endLocked()
 		}
 	}
 }
@@ -110,7 +111,7 @@ func (s *Server) establishLocked(stored *unstructured.Unstructured) {
 		return // the names are taken
 	}
 	r := newResource(crd.Spec.Group, crd.Spec.Names.Plural, crd.Spec.Names.Kind, crd.Spec.Scope == apiextensionsv1.NamespaceScoped)
-	r.definition = crd.Name
+	r.definition, r.compacted = crd.Name, s.version // a new storage knows nothing of what was before
 	if err := r.define(crd); err != nil {
 		panic(fmt.Sprintf("sim: %v", err))
 	}

@@ -37,6 +37,7 @@ var (
 	uidPattern    = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	timePattern   = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 	numberPattern = regexp.MustCompile(`\b\d{3,}\b`)
+	oldPattern    = regexp.MustCompile(`too old resource version: \d+ \(\d+\)`)
 )
 
 func normalize(answers []answer, names *strings.Replacer) []string {
@@ -116,6 +117,7 @@ func (n *normal) render(a answer) string {
 func (n *normal) words(text string) string {
 	text = n.number(text)
 	text = strings.NewReplacer(n.made...).Replace(n.names.Replace(text))
+	text = oldPattern.ReplaceAllString(text, "too old resource version: VERSION (VERSION)")
 	return timePattern.ReplaceAllString(text, "TIME")
 }
 

@@ -70,6 +70,10 @@ func (j *judge) comparable(text string) string {
 	for _, field := range j.scenario.History {
 		unstructured.RemoveNestedField(content, "status", field)
 	}
+	_, going, _ := unstructured.NestedString(content, "metadata", "deletionTimestamp")
+	if going && isOwner(&unstructured.Unstructured{Object: content}, j.scenario) {
+		keepOwnConditions(content)
+	}
 	if kind, _ := content["kind"].(string); j.scenario.isMadeOnce(kind) {
 		unstructured.RemoveNestedField(content, "metadata", "labels", managedBy)
 		if j.scenario.recipes != nil { // what a webhook made of them stays
@@ -85,6 +89,19 @@ func (j *judge) comparable(text string) string {
 		return text
 	}
 	return string(out)
+}
+
+// keepOwnConditions leaves of a status only the conditions that are Ambit's: what the policy
+// says stays as it was when the owner was deleted, and may have been told without rights.
+func keepOwnConditions(content map[string]any) {
+	conditions, _, _ := unstructured.NestedSlice(content, "status", "conditions")
+	own := []string{v1alpha1.ConditionReady, v1alpha1.ConditionPermitted, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled}
+	conditions = slices.DeleteFunc(conditions, func(c any) bool {
+		condition, _ := c.(map[string]any)
+		kind, _ := condition["type"].(string)
+		return !slices.Contains(own, kind)
+	})
+	content["status"] = map[string]any{"conditions": conditions}
 }
 
 // managedBy is the label that Ambit shares with others.

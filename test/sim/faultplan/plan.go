@@ -19,7 +19,7 @@ type Plan struct {
 	// Cleanup: at the end all owners are deleted, and nothing may be left over.
 	Cleanup bool
 	Steps   []Step
-	// Trace is told of each step, each request of Ambit but watches and reviews, and each
+	// Trace is told of each step, each request of Ambit but reviews, and each
 	// change; nil: nobody is.
 	Trace io.Writer
 }

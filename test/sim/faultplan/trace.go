@@ -39,7 +39,7 @@ func (t *trace) say(format string, args ...any) {
 
 // request is one of Ambit's, with its answer.
 func (t *trace) request(r sim.Request, answer error) {
-	if t == nil || r.Verb == "watch" || r.Resource.Group == "authorization.k8s.io" {
+	if t == nil || r.Resource.Group == "authorization.k8s.io" {
 		return
 	}
 	t.say("%s: %s %s %s %s/%s: %v", r.Process, r.Verb, r.Resource.Resource, r.Subresource, r.Namespace, r.Name, answer)
