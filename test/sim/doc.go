@@ -21,7 +21,8 @@
 //     begin or cease to match a selector; metadata only. A watch that does not read is
 //     ended after Options.WatchBuffer events.
 //   - CustomResourceDefinitions with pruning, defaults, validation, several versions, and
-//     their deletion. Built-in kinds go through their Go types.
+//     their deletion. One that is made or edited has a new storage: watches from before end,
+//     and are answered 410. Built-in kinds go through their Go types.
 //   - Namespaces that terminate, the garbage collector, the deletion of definitions: see
 //     Server.Collect. Server.Run does it some time after each change.
 //   - With Options.Workloads, in Server.Run: Deployments, ReplicaSets, StatefulSets, Jobs and
@@ -54,9 +55,9 @@
 //
 // Options.Faults is asked before each request and before its answer, and for each event
 // of a stream: it may refuse, delay, lose the answer of a write that was done, hold up
-// or end a stream, or have it answer 410. Uids and names come from Options.Seed. Not
-// decided by it: how goroutines take turns, how long a watch lasts whose client names no
-// timeout, and what Ambit takes from math/rand.
+// or end a stream, or have it answer 410. Uids, names, and how long a watch lasts whose
+// client names no timeout come from Options.Seed. Not decided by it: how goroutines take
+// turns, and what Ambit takes from math/rand.
 //
 // # Fidelity
 //

@@ -199,13 +199,13 @@ func (w *World) mayBeForgotten(key string) bool {
 func (w *World) forgetLocked() {
 	for _, program := range w.plan.Scenario.Versions {
 		for _, c := range program.Children {
-			w.forgotten[c.GVK.Kind] = w.forgotten[c.GVK.Kind] || w.edited && !makes(w.programs[0], c.GVK)
+			w.forgotten[c.GVK.Kind] = w.forgotten[c.GVK.Kind] || w.edited && !makes(w.programs[0], c.GVK.Kind)
 		}
 	}
 }
 
-func makes(program *policy.Program, gvk schema.GroupVersionKind) bool {
-	return slices.ContainsFunc(program.Children, func(c *policy.Child) bool { return c.GVK == gvk })
+func makes(program *policy.Program, kind string) bool {
+	return slices.ContainsFunc(program.Children, func(c *policy.Child) bool { return c.GVK.Kind == kind })
 }
 
 // mayTellMore says whether an owner is where Ambit may do nothing, and the policy was edited:

@@ -3,7 +3,6 @@ package faultplan
 import (
 	"context"
 	"maps"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
-	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/test/sim"
 )
 
@@ -83,7 +81,7 @@ func (w *World) setPolicy(version int) {
 	w.mu.Lock()
 	w.programs, w.edited = programs, true
 	maps.DeleteFunc(w.forgotten, func(kind string, _ bool) bool {
-		return slices.ContainsFunc(programs[0].Children, func(c *policy.Child) bool { return c.GVK.Kind == kind })
+		return makes(programs[0], kind)
 	})
 	w.mu.Unlock()
 	w.each(func(p *process) { p.engine.Set(programs, nil) })
