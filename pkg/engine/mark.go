@@ -13,6 +13,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/apply"
 	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
 // mark makes the owner's metadata say what the plan wants it to, unless that was
@@ -47,10 +48,11 @@ func (p *pass) needsRecord(action plan.Action) bool {
 	switch {
 	case p.owner == nil:
 		return false
-	case action.Verb == plan.Create:
-		return action.Claim != "" || action.Namespace != p.ownerNamespace()
+	case action.Verb == plan.Create && action.Claim == "":
+		child := policy.FindChild(p.program.Children, action.Child)
+		return child != nil && child.Elsewhere // the record has the place
 	}
-	return action.Verb == plan.Merge
+	return action.Verb == plan.Create || action.Verb == plan.Merge
 }
 
 // verify reports whether the record of the owner is what it was seen to be, so that what is

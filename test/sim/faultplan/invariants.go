@@ -19,7 +19,8 @@ func (j *judge) judgeMoreLocked(c sim.Change, obj *unstructured.Unstructured) {
 		j.every = append(j.every, obj)
 	}
 	if c.Old != nil && c.New != nil && !j.made[obj.GetUID()] && !isOwner(obj, j.scenario) {
-		if c.New.GetLabels()[v1alpha1.LabelOwnerUID] != "" {
+		_, claimed := c.New.GetAnnotations()[v1alpha1.AnnotationClaim]
+		if claimed || c.New.GetLabels()[v1alpha1.LabelOwnerUID] != "" || metav1.GetControllerOfNoCopy(c.New) != nil {
 			j.adopted[obj.GetUID()], j.madeAt[keyOf(obj)] = true, obj.GetNamespace()
 		}
 		j.judgeForeignFields(c.Old, c.New)
