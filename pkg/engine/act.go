@@ -207,6 +207,13 @@ type met struct {
 	object *unstructured.Unstructured
 	// hidden: no stream may ever show it, nor that it goes. The owner is looked at again.
 	hidden bool
+	// before: it was met by the pass before, so that what the cache shows by now is newer.
+	before bool
+}
+
+// isNamed says whether another object has the name.
+func (m met) isNamed(obj *unstructured.Unstructured) bool {
+	return obj.GetName() == m.object.GetName() && obj.GetNamespace() == m.object.GetNamespace()
 }
 
 func (m met) isHidden() bool { return m.hidden }

@@ -139,8 +139,8 @@ func (r *reader) need(i int) plan.Input {
 func (p *pass) addMet(children map[plan.At]plan.Input) {
 	for _, m := range p.met {
 		for at, in := range children {
-			if at.Namespace == m.object.GetNamespace() && p.kindAt(at) == m.kind {
-				children[at] = withMet(in, m.object)
+			if at.Namespace == m.object.GetNamespace() && p.kindAt(at) == m.kind && !(m.before && slices.ContainsFunc(in.Objects, m.isNamed)) {
+				children[at] = withMet(in, m)
 			}
 		}
 	}
@@ -164,11 +164,8 @@ func (p *pass) kindAt(at plan.At) schema.GroupVersionKind {
 }
 
 // withMet adds an object that the cache does not show to an input.
-func withMet(in plan.Input, met *unstructured.Unstructured) plan.Input {
-	in.Objects = slices.DeleteFunc(slices.Clone(in.Objects), func(obj *unstructured.Unstructured) bool {
-		return obj.GetName() == met.GetName() && obj.GetNamespace() == met.GetNamespace()
-	})
-	in.Objects = append(in.Objects, met)
+func withMet(in plan.Input, m met) plan.Input {
+	in.Objects = append(slices.DeleteFunc(slices.Clone(in.Objects), m.isNamed), m.object)
 	return in
 }
 

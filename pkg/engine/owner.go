@@ -34,6 +34,8 @@ type ownerState struct {
 	wants []plan.Want
 	// claim is random text for the record of an owner that has none.
 	claim string
+	// met is that of a pass that waits for a stream, for the one that goes on with it.
+	met []met
 	// said is what was logged last to stand in the way, and dropped what was to be left
 	// out of children.
 	said     *plan.Problem

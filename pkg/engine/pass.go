@@ -45,8 +45,13 @@ type pass struct {
 }
 
 func (op *operator) newPass(owner *unstructured.Unstructured, state *ownerState, retire bool) *pass {
+	before := state.met
+	state.met = nil
+	for i := range before {
+		before[i].before = true
+	}
 	return &pass{
-		operator: op, owner: owner, state: state, retire: retire,
+		operator: op, owner: owner, state: state, retire: retire, met: before,
 		problems: map[string]plan.Problem{}, tried: map[string]bool{}, confirmed: map[plan.ObjectKey]bool{}, sought: kindSet{},
 	}
 }
@@ -120,6 +125,7 @@ func (p *pass) run(ctx context.Context, home *rights) (time.Duration, error) {
 	case err != nil:
 		return 0, err
 	case wait > 0:
+		p.state.met = p.met
 		return wait, nil
 	case p.doubted:
 		return confirmGrace, nil

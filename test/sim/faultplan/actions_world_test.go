@@ -17,6 +17,8 @@ import (
 
 var deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 
+var services = schema.GroupVersionResource{Version: "v1", Resource: "services"}
+
 // scene is a plan of the Memcached operator: an action before there is an owner, and looks at
 // what comes of it, each some time after the one before.
 type scene struct {

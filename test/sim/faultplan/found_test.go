@@ -208,3 +208,22 @@ func TestFoundRenamed(t *testing.T) {
 		})
 	}
 }
+
+// TestFoundMetWhileBehind (seed 17691 of all scenarios): the stream of a kind is behind, so that
+// each pass meets the child that another process has made. What depends on it opens a stream
+// and waits for it, the next pass gave that up, and met the child again: without a pause.
+func TestFoundMetWhileBehind(t *testing.T) {
+	s, err := newRecipe(148).scenario()
+	if err != nil {
+		t.Fatal(err)
+	}
+	holds(t, &Plan{Seed: 17691, Scenario: s, Steps: []Step{
+		{Time: time.Second, Action: Action{Do: func(w *World) { w.create(s.Owners, s.Owner("", "a", 3)) }}},
+		{Time: 20 * time.Second, Action: Action{Do: func(w *World) {
+			w.disturb(services.Resource, disturbance{lag: 7 * time.Second, until: time.Now().Add(7 * time.Second)})
+			w.delete(services, "three", "a-c1")
+		}}},
+		{Time: 5 * time.Second, Action: Action{Do: func(w *World) { w.start() }}},
+		{Time: 7 * time.Second, Action: Action{Do: func(w *World) { w.end(true) }}},
+	}})
+}
