@@ -51,7 +51,7 @@ FUZZ_KEEP ?=
 SOAK_TIME ?= 1h
 SOAK_SEED ?= $(shell date +%y%m%d)000000
 # How many plans of faults `make test` runs without the race detector; with it, a thousand.
-PLANS ?= 1500
+PLANS ?= 2500
 # Which seeded bugs `make bugs` runs, a regular expression, and how many plans may go by until
 # one of them catches a bug.
 BUG ?= .

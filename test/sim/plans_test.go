@@ -24,7 +24,7 @@ var (
 	planTime  = flag.Duration("soak", 0, "run plans for this long, and at least as many as -plans says")
 	// Plans of the other scenarios still find faults of Ambit that are not mended: those in
 	// which nothing is found any more come into this list.
-	planOnly  = flag.String("scenario", "memcached", "run plans of these scenarios, separated by commas; all: of all")
+	planOnly  = flag.String("scenario", "all", "run plans of these scenarios, separated by commas; all: of all")
 	planTrace = flag.Bool("trace", false, "with -seed: print each request and change of the plan")
 	planStop  = flag.Bool("stop", false, "end with the first plan that fails, which is not shrunk")
 )

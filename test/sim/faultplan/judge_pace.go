@@ -13,9 +13,9 @@ const (
 	// paceWindow is the time in which requests are counted.
 	paceWindow = 5 * time.Second
 	// maxSameWrites is how often one process may try to write one object in a window: five
-	// times with the pauses that grow; an owner twice for each of five children that it has a
-	// record of.
-	maxSameWrites = 60
+	// times with the pauses that grow; an owner three times as often (its record is asked for,
+	// loses an object and has it again) for each of five children.
+	maxSameWrites = 80
 	// maxRequests is how many requests one process may send in a window.
 	maxRequests = 600
 	// maxFree is how many requests of two processes at once take no time in a window, and
