@@ -15,9 +15,9 @@ import (
 // read by, so that no stream will show it. What a create met is then applied by the next plan,
 // which puts the labels on; if it is being deleted nothing is written to it, and no event will say
 // that it is gone, so that the owner is looked at again. Where nothing may be written to what
-// exists (apply: Create, Recreate), somebody else has to put them back. If a write was answered without
-// them, admission has removed them. Of both the next plan says so, and the same is tried again
-// with the backoff of what was refused.
+// exists (apply: Create, Recreate), somebody else has to put them back. If a write was answered
+// without them, admission has removed them. Of both the next plan says so, and the same is tried
+// again with the backoff of what was refused.
 func (p *pass) lacksLabels(ctx context.Context, action plan.Action, k kind, outcome apply.Outcome) bool {
 	label := missingLabel(action, outcome)
 	if label == "" {
