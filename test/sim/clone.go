@@ -15,7 +15,7 @@ func (s *Server) Clone(o Options) *Server {
 	clone := prepare(o)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	clone.version = s.version
+	clone.version, clone.mappings = s.version, s.mappings
 	clone.resources = make(map[schema.GroupResource]*resource, len(s.resources))
 	for gr, r := range s.resources {
 		clone.resources[gr] = r.clone()

@@ -65,6 +65,7 @@ func definitionOf(obj *unstructured.Unstructured) *apiextensionsv1.CustomResourc
 
 // serveLocked serves what a definition says now, and no longer what it said.
 func (s *Server) serveLocked(old, new *unstructured.Unstructured) {
+	s.mappings = nil
 	if new == nil {
 		crd := definitionOf(old)
 		s.unserveLocked(schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural})

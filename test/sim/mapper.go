@@ -37,9 +37,17 @@ func (c *Client) discover(ctx context.Context, group string) (*meta.DefaultRESTM
 	return known, s.options.Faults.After(ctx, r, nil)
 }
 
+// discover is what is served now: made once for each change of it, and immutable.
 func (s *Server) discover() *meta.DefaultRESTMapper {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.mappings == nil {
+		s.mappings = s.mappingsLocked()
+	}
+	return s.mappings
+}
+
+func (s *Server) mappingsLocked() *meta.DefaultRESTMapper {
 	var preferred []schema.GroupVersion
 	for _, r := range s.sortedResourcesLocked() {
 		for _, v := range r.versions {

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -72,6 +73,7 @@ type Server struct {
 	mu         sync.Mutex // guards what is below
 	version    uint64     // the resourceVersion of the last write
 	resources  map[schema.GroupResource]*resource
+	mappings   *meta.DefaultRESTMapper // of the resources; nil: to be made
 	authorizer *authorizer
 	random     *rand.Rand
 	pages      map[string]page   // what is left of lists, by continue token

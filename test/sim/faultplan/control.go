@@ -3,6 +3,7 @@ package faultplan
 import (
 	"context"
 	"slices"
+	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -33,11 +34,19 @@ func (s *Scenario) control(ctx context.Context, server *sim.Server) {
 		if now == seen {
 			continue
 		}
-		seen = now
 		for _, obj := range server.Objects() {
-			s.controlOne(ctx, server.As(sim.Admin), obj)
+			if isNewer(obj, seen) {
+				s.controlOne(ctx, server.As(sim.Admin), obj)
+			}
 		}
+		seen = now
 	}
+}
+
+// isNewer says whether an object has changed since a resourceVersion.
+func isNewer(obj *unstructured.Unstructured, seen uint64) bool {
+	version, err := strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
+	return err != nil || version > seen
 }
 
 // controlOne writes what controllers make of one object. What fails is tried again after
