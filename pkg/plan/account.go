@@ -48,11 +48,24 @@ func (p *planner) enter(c *child, it *item) {
 		if it.live != nil {
 			e.UID = it.live.GetUID()
 		}
-		if has && it.tie == recorded && it.live != nil && c.isKept() {
-			orphan, _ := p.proofOf(old, it.live)
-			e.Orphan = e.Orphan || orphan // its claim stays as it is
+		if has && it.tie == recorded {
+			p.keepClaim(&e, old, c, it)
 		}
 		p.ledger.cover(e)
+	}
+}
+
+// keepClaim has the new entry of an object name the child that its claim names: that stays
+// when the child gets another id, as record and object are not written at once. Of one that
+// is never written again, because apply is Create or Recreate, it also says so if the claim
+// says that it is left behind.
+func (p *planner) keepClaim(e *Entry, old Entry, c *child, it *item) {
+	if id := old.claimedAs(); id != c.ID {
+		e.ClaimedAs = id
+	}
+	if it.live != nil && c.isKept() {
+		orphan, _ := p.proofOf(old, it.live)
+		e.Orphan = e.Orphan || orphan
 	}
 }
 

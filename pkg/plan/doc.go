@@ -25,13 +25,14 @@
 //     annotation ambit.dev/claim that goes with that, and its managedFields say that the
 //     policy's own field manager wrote the annotation.
 //
-// The claim is a hash over the owner's uid, the inventory's secret, the object, and whether
-// that is left behind (Inventory.ClaimOf). Whoever writes the owner can read
+// The claim is a hash over the owner's uid, the inventory's secret, the child, the object,
+// and whether that is left behind (Inventory.ClaimOf). Whoever writes the owner can read
 // and change all of this but one thing: what Ambit writes as the policy's manager. There
 // no expression gives a key of ambit.dev (dropReserved), so a claim for this owner was
 // made for this owner. A claim that says that the object is left behind is believed
 // whatever the inventory says. When onDelete is edited the claim in the desired object
-// changes, and the object is written again.
+// changes, and the object is written again. When the child gets another id the claim stays,
+// and the inventory says which id it names.
 //
 // The first is the rule, where Kubernetes allows it: for a cluster-scoped owner, or
 // in the owner's namespace. The second is for children in another namespace or

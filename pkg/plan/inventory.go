@@ -33,8 +33,10 @@ type Inventory struct {
 
 // Entry is one object of an inventory, or a place.
 type Entry struct {
-	// Child is the id of the child.
+	// Child is the id of the child, and ClaimedAs the one that the claim of the object names, if
+	// the child had another id then.
 	Child     string
+	ClaimedAs string
 	GVK       schema.GroupVersionKind
 	Namespace string
 	// Name is empty for a place: there may be objects of the child in the namespace
@@ -103,7 +105,7 @@ func (e Entry) validate(before Entry) error {
 	switch {
 	case e.Child == "":
 		return errors.New("the child is missing")
-	case e.Child != before.Child && !identifier.MatchString(e.Child):
+	case e.Child != before.Child && !identifier.MatchString(e.Child), e.ClaimedAs != "" && !identifier.MatchString(e.ClaimedAs):
 		return errors.New("the child is no identifier")
 	case e.GVK.Kind == "" || e.GVK.Version == "":
 		return errors.New("the kind is missing")
@@ -116,7 +118,7 @@ func (e Entry) validate(before Entry) error {
 		return errors.New("the rank is negative")
 	case strings.ContainsAny(e.Namespace+e.Name, "/\x00"):
 		return errors.New("this is no name")
-	case e.isPlace() && (e.Namespace == "" || e.UID != "" || e.Merged || e.Orphan):
+	case e.isPlace() && (e.Namespace == "" || e.UID != "" || e.Merged || e.Orphan || e.ClaimedAs != ""):
 		return errors.New("this is no place")
 	case e.Merged && e.UID == "":
 		return errors.New("the uid is missing")

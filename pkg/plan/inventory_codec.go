@@ -25,6 +25,7 @@ type record struct {
 // group is objects of one child and kind; each as `namespace/name/uid`.
 type group struct {
 	Child      string   `json:"child"`
+	ClaimedAs  string   `json:"claimedAs,omitempty"`
 	APIVersion string   `json:"apiVersion"`
 	Kind       string   `json:"kind"`
 	Merged     bool     `json:"merged,omitempty"`
@@ -91,7 +92,7 @@ func (inv *Inventory) add(g group) error {
 			return fmt.Errorf("entry %q of child %q is not as namespace/name/uid", object, g.Child)
 		}
 		inv.Entries = append(inv.Entries, Entry{
-			Child: g.Child, GVK: version.WithKind(g.Kind), Namespace: parts[0], Name: parts[1], UID: types.UID(parts[2]),
+			Child: g.Child, ClaimedAs: g.ClaimedAs, GVK: version.WithKind(g.Kind), Namespace: parts[0], Name: parts[1], UID: types.UID(parts[2]),
 			Merged: g.Merged, Orphan: g.Orphan, Rank: g.Rank,
 		})
 	}
@@ -125,7 +126,7 @@ func (e Entry) text() string { return e.Namespace + "/" + e.Name + "/" + string(
 
 func (e Entry) group() group {
 	apiVersion, kind := e.GVK.ToAPIVersionAndKind()
-	return group{Child: e.Child, APIVersion: apiVersion, Kind: kind, Merged: e.Merged, Orphan: e.Orphan, Rank: e.Rank}
+	return group{Child: e.Child, ClaimedAs: e.ClaimedAs, APIVersion: apiVersion, Kind: kind, Merged: e.Merged, Orphan: e.Orphan, Rank: e.Rank}
 }
 
 func compareGroups(a, b group) int {
@@ -135,6 +136,6 @@ func compareGroups(a, b group) int {
 		}
 		return 0
 	}
-	return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Child, b.Child), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.APIVersion, b.APIVersion),
+	return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Child, b.Child), cmp.Compare(a.ClaimedAs, b.ClaimedAs), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.APIVersion, b.APIVersion),
 		cmp.Compare(number(a.Merged), number(b.Merged)), cmp.Compare(number(a.Orphan), number(b.Orphan)))
 }

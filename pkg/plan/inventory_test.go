@@ -115,13 +115,14 @@ func TestClaimOf(t *testing.T) {
 		return inv.ClaimOf(e)
 	}
 	claim := inv.ClaimOf(entry)
-	if len(claim) != 32 || claim != with(func(e *Entry) { e.UID, e.Rank, e.GVK.Version, e.Child = "", 3, "v2", "other" }) {
+	if len(claim) != 32 || claim != with(func(e *Entry) { e.UID, e.Rank, e.GVK.Version = "", 3, "v2" }) ||
+		claim != with(func(e *Entry) { e.Child, e.ClaimedAs = "other", "web" }) {
 		t.Fatalf("the claim %q is not stable, or not of 32 characters", claim)
 	}
 	others := []string{
 		with(func(e *Entry) { e.Namespace, e.Name = "aw", "eb" }), with(func(e *Entry) { e.Name = "web2" }),
 		with(func(e *Entry) { e.GVK.Group = "" }), with(func(e *Entry) { e.GVK.Kind = "Pod" }),
-		with(func(e *Entry) { e.Orphan = true }),
+		with(func(e *Entry) { e.Child = "other" }), with(func(e *Entry) { e.Orphan = true }),
 		Inventory{Claim: "another claim of an owner", Owner: "owner-uid"}.ClaimOf(entry),
 		Inventory{Claim: testClaim, Owner: "another-uid"}.ClaimOf(entry),
 	}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
@@ -11,24 +12,28 @@ import (
 )
 
 // ClaimOf returns the value of the annotation ambit.dev/claim on the object of an entry.
-// It binds the owner, the object, and whether that is left behind: it holds for nothing
-// else. It does not change when the child gets another id.
-func (inv Inventory) ClaimOf(e Entry) string { return inv.claimOf(e.ObjectKey(), e.Orphan) }
+// It binds the owner, the child, the object, and whether that is left behind: it holds for
+// nothing else. It does not change when the child gets another id.
+func (inv Inventory) ClaimOf(e Entry) string { return inv.claimOf(e, e.Orphan) }
 
-func (inv Inventory) claimOf(key ObjectKey, orphan bool) string {
+func (inv Inventory) claimOf(e Entry, orphan bool) string {
+	key := e.ObjectKey()
 	fate := "delete"
 	if orphan {
 		fate = "orphan"
 	}
-	parts := []string{inv.Claim, string(inv.Owner), key.Kind.Group, key.Kind.Kind, key.Namespace, key.Name, fate}
+	parts := []string{inv.Claim, string(inv.Owner), key.Kind.Group, key.Kind.Kind, key.Namespace, key.Name, e.claimedAs(), fate}
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:])[:32]
 }
 
+// claimedAs is the id of the child that the claim of the entry's object names.
+func (e Entry) claimedAs() string { return cmp.Or(e.ClaimedAs, e.Child) }
+
 // Claims are the values of the annotation ambit.dev/claim that prove the object of an
 // entry to be the owner's: whether it is left behind may have been edited.
 func (inv Inventory) Claims(e Entry) []string {
-	return []string{inv.claimOf(e.ObjectKey(), e.Orphan), inv.claimOf(e.ObjectKey(), !e.Orphan)}
+	return []string{inv.claimOf(e, e.Orphan), inv.claimOf(e, !e.Orphan)}
 }
 
 // Prove reports whether the inventory, by one of its entries, proves that an object of the
@@ -53,8 +58,8 @@ func (inv Inventory) matchClaim(e Entry, obj *unstructured.Unstructured) (orphan
 	case hasController(obj) && !IsOurs(obj, inv.Owner):
 		return false, false
 	}
-	orphan = claim == inv.claimOf(e.ObjectKey(), true)
-	return orphan, orphan || claim == inv.claimOf(e.ObjectKey(), false)
+	orphan = claim == inv.claimOf(e, true)
+	return orphan, orphan || claim == inv.claimOf(e, false)
 }
 
 // WroteAnnotation reports whether the managedFields of an object say that a policy's field

@@ -38,6 +38,9 @@ func (e Entry) String() string {
 	default:
 		title += "uid " + string(e.UID)
 	}
+	if e.ClaimedAs != "" {
+		title += ", claimed as " + e.ClaimedAs
+	}
 	if e.Rank > 0 {
 		title += fmt.Sprintf(", rank %d", e.Rank)
 	}

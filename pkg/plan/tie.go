@@ -65,7 +65,12 @@ func (p *planner) claimOf(c *child, it *item) string {
 	if inv.Claim == "" {
 		return ""
 	}
-	return inv.claimOf(keyOfItem(c, it), c.OnDelete == v1alpha1.DeleteOrphan)
+	key := keyOfItem(c, it)
+	e := Entry{Child: c.ID, GVK: c.GVK, Namespace: key.Namespace, Name: key.Name}
+	if old, ok := p.ledger.entry(key); ok && !old.Merged {
+		e.ClaimedAs = old.claimedAs()
+	}
+	return inv.claimOf(e, c.OnDelete == v1alpha1.DeleteOrphan)
 }
 
 // claim is that of the inventory, or a fresh one.
