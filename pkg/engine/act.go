@@ -40,7 +40,7 @@ func (p *pass) act(ctx context.Context, action plan.Action) (did bool, err error
 		return true, nil
 	}
 	if p.needsRecord(action) {
-		if is, did, err := p.verify(ctx); !is {
+		if is, did, err := p.verifyRecord(ctx); !is {
 			return did, err
 		}
 	}

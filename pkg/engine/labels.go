@@ -26,12 +26,12 @@ func (p *pass) lacksLabels(ctx context.Context, action plan.Action, k kind, outc
 	why := "an admission webhook or policy removes it from what is written; let that keep the labels of Ambit"
 	if outcome.Met {
 		going := outcome.Object.GetDeletionTimestamp() != nil
-		mode := p.applyMode(action)
-		if going || mode != v1alpha1.ApplyCreate && mode != v1alpha1.ApplyRecreate {
+		child := p.childOf(action)
+		if going || child == nil || child.Apply != v1alpha1.ApplyCreate && child.Apply != v1alpha1.ApplyRecreate {
 			p.met = append(p.met, met{kind: action.GVK, object: outcome.Object, hidden: going})
 			return true
 		}
-		why = fmt.Sprintf("put it back, or delete the object: with apply: %s nothing is written to what exists", mode)
+		why = fmt.Sprintf("put it back, or delete the object: with apply: %s nothing is written to what exists", child.Apply)
 	}
 	a := access.Access{Verb: verbOf(action), Group: k.resource.Group, Resource: k.resource.Resource}
 	problem := plan.Problem{Reason: v1alpha1.ReasonLabelsRemoved, Terminal: true, Message: fmt.Sprintf(
@@ -42,16 +42,12 @@ func (p *pass) lacksLabels(ctx context.Context, action plan.Action, k kind, outc
 	return true
 }
 
-// applyMode is how the child of an action is written.
-func (p *pass) applyMode(action plan.Action) v1alpha1.ApplyMode {
-	children := p.program.Children
+// childOf is the child that an action is about; nil if the program has it no more.
+func (p *pass) childOf(action plan.Action) *policy.Child {
 	if action.Ensured {
-		children = p.program.Ensured
+		return policy.FindChild(p.program.Ensured, action.Child)
 	}
-	if child := policy.FindChild(children, action.Child); child != nil {
-		return child.Apply
-	}
-	return ""
+	return policy.FindChild(p.program.Children, action.Child)
 }
 
 // missingLabel is the first label that the object of an answer lacks; empty if it has all, or

@@ -13,7 +13,6 @@ import (
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/apply"
 	"github.com/ambit-dev/ambit/pkg/plan"
-	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
 // mark makes the owner's metadata say what the plan wants it to, unless that was
@@ -49,17 +48,17 @@ func (p *pass) needsRecord(action plan.Action) bool {
 	case p.owner == nil:
 		return false
 	case action.Verb == plan.Create && action.Claim == "":
-		child := policy.FindChild(p.program.Children, action.Child)
+		child := p.childOf(action)
 		return child != nil && child.Elsewhere // the record has the place
 	}
 	return action.Verb == plan.Create || action.Verb == plan.Merge
 }
 
-// verify reports whether the record of the owner is what it was seen to be, so that what is
+// verifyRecord reports whether the record of the owner is what it was seen to be, so that what is
 // made now is in it: the stream may be behind, and another process have gone further. It is
 // asked once in a pass, unless a write of the pass has answered it; did: the next plan has to
 // know why not.
-func (p *pass) verify(ctx context.Context) (is, did bool, err error) {
+func (p *pass) verifyRecord(ctx context.Context) (is, did bool, err error) {
 	const id = "verify"
 	if p.verified || p.tried[id] {
 		return p.verified, false, nil
@@ -70,7 +69,7 @@ func (p *pass) verify(ctx context.Context) (is, did bool, err error) {
 		return false, false, err
 	}
 	write := ownerWrite{text: id, kind: found, do: func(ctx context.Context, a *apply.Applier, objects dynamic.ResourceInterface) apply.Outcome {
-		return a.Verify(ctx, objects, p.owner)
+		return a.VerifyOwner(ctx, objects, p.owner)
 	}}
 	if p.holdsOwner(write) {
 		return false, true, nil

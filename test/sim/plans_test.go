@@ -22,8 +22,6 @@ var (
 	planCount = flag.Int("plans", 1000, "how many plans TestPlans runs")
 	planFirst = flag.Uint64("first", 1, "the seed of the first plan")
 	planTime  = flag.Duration("soak", 0, "run plans for this long, and at least as many as -plans says")
-	// Plans of the other scenarios still find faults of Ambit that are not mended: those in
-	// which nothing is found any more come into this list.
 	planOnly  = flag.String("scenario", "all", "run plans of these scenarios, separated by commas; all: of all")
 	planTrace = flag.Bool("trace", false, "with -seed: print each request and change of the plan")
 	planStop  = flag.Bool("stop", false, "end with the first plan that fails, which is not shrunk")

@@ -103,7 +103,7 @@ func (w *world) selects(p *policy.Program) {
 		w.picked(home, "z")
 		w.fares(l, "ambit-system/chosen", map[string]float64{"ready": 3})
 		mark := w.settled()
-		release := w.heldCopy(home, "z")
+		release := w.holdObject(w.objects.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(home), "z")
 		w.deleteOwner(home, "z")
 		w.fares(l, "ambit-system/chosen", map[string]float64{"ready": 2})
 		release() // not before: of two streams either may be ahead
@@ -127,19 +127,6 @@ func (w *world) selects(p *policy.Program) {
 		w.copyHas(home, "x", "1")
 		l.stop()
 	})
-}
-
-// heldCopy keeps a copy that is deleted until it is released.
-func (w *world) heldCopy(namespace, name string) (release func()) {
-	w.t.Helper()
-	patch := func(text string) {
-		w.t.Helper()
-		if _, err := w.typed.CoreV1().ConfigMaps(namespace).Patch(w.t.Context(), name, types.MergePatchType, []byte(text), metav1.PatchOptions{}); err != nil {
-			w.t.Fatal(err)
-		}
-	}
-	patch(`{"metadata":{"finalizers":["selection.example.com/held"]}}`)
-	return func() { w.t.Helper(); patch(`{"metadata":{"finalizers":null}}`) }
 }
 
 // TestOwnerSelectionByField: the same for a field that the API server selects by, of

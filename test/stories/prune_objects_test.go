@@ -130,15 +130,22 @@ func (p *pruning) ownerText(ctx context.Context) string {
 // hold puts a finalizer of somebody on an object, so that it stays when it is deleted.
 func (p *pruning) hold(k pruneObject) (release func()) {
 	p.t.Helper()
+	return p.holdObject(p.client(k), k.name)
+}
+
+// holdObject puts a finalizer of somebody on an object, so that it stays when it is deleted,
+// until it is released.
+func (w *world) holdObject(objects dynamic.ResourceInterface, name string) (release func()) {
+	w.t.Helper()
 	patch := func(text string) {
-		p.t.Helper()
-		if _, err := p.client(k).Patch(p.t.Context(), k.name, types.MergePatchType, []byte(text), metav1.PatchOptions{}); err != nil {
-			p.t.Fatalf("patching %s: %v", k.name, err)
+		w.t.Helper()
+		if _, err := objects.Patch(w.t.Context(), name, types.MergePatchType, []byte(text), metav1.PatchOptions{}); err != nil {
+			w.t.Fatalf("patching %s: %v", name, err)
 		}
 	}
-	patch(`{"metadata":{"finalizers":["prune.example.com/held"]}}`)
+	patch(`{"metadata":{"finalizers":["stories.example.com/held"]}}`)
 	return func() {
-		p.t.Helper()
+		w.t.Helper()
 		patch(`{"metadata":{"finalizers":null}}`)
 	}
 }

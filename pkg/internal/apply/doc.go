@@ -26,7 +26,7 @@
 //     its own. What another manager has is a FieldConflict. Release is the same
 //     without any field.
 //  6. Mark changes one finalizer and one annotation of an owner, with the uid and
-//     the resourceVersion. Verify changes nothing, with the same: whether the owner is still
+//     the resourceVersion. VerifyOwner changes nothing, with the same: whether the owner is still
 //     as it was read.
 //
 // What makes an object ours is the uid in its controller ownerReference, unless neither

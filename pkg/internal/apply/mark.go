@@ -36,9 +36,9 @@ func (a *Applier) Mark(ctx context.Context, objects dynamic.ResourceInterface, o
 	return a.patchOwner(ctx, objects, owner, changes)
 }
 
-// Verify asks whether the owner is still as it was read, by a write that changes nothing: a
+// VerifyOwner asks whether the owner is still as it was read, by a write that changes nothing: a
 // stream may be behind. The outcome is as that of Mark.
-func (a *Applier) Verify(ctx context.Context, objects dynamic.ResourceInterface, owner *unstructured.Unstructured) Outcome {
+func (a *Applier) VerifyOwner(ctx context.Context, objects dynamic.ResourceInterface, owner *unstructured.Unstructured) Outcome {
 	return a.patchOwner(ctx, objects, owner, map[string]any{})
 }
 

@@ -104,11 +104,10 @@ func (j *judge) comparable(text string) string {
 // says stays as it was when the owner was deleted, and may have been told without rights.
 func keepOwnConditions(content map[string]any) {
 	conditions, _, _ := unstructured.NestedSlice(content, "status", "conditions")
-	own := []string{v1alpha1.ConditionReady, v1alpha1.ConditionPermitted, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled}
 	conditions = slices.DeleteFunc(conditions, func(c any) bool {
 		condition, _ := c.(map[string]any)
 		kind, _ := condition["type"].(string)
-		return !slices.Contains(own, kind)
+		return !v1alpha1.IsReservedCondition(kind)
 	})
 	content["status"] = map[string]any{"conditions": conditions}
 }

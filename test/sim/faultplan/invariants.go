@@ -69,6 +69,9 @@ func (w *World) isGoing(key string) bool {
 			going = append(going, obj.GetUID())
 		}
 	}
+	if len(going) == 0 {
+		return false
+	}
 	w.judge.mu.Lock()
 	all = append(all, w.judge.every...) // it may have gone with its kind, or by a user's hand
 	w.judge.mu.Unlock()

@@ -80,7 +80,7 @@ func Run(p *Plan) []Violation {
 func (w *World) take(s Step) {
 	do := s.Do
 	s.Do = func(w *World) {
-		w.trace.say("step: %s", s.Text)
+		w.trace.printf("step: %s", s.Text)
 		do(w)
 	}
 	if s.Requests == 0 {

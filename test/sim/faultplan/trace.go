@@ -28,7 +28,7 @@ func newTrace(to io.Writer) *trace {
 	return &trace{to: to, began: time.Now()}
 }
 
-func (t *trace) say(format string, args ...any) {
+func (t *trace) printf(format string, args ...any) {
 	if t == nil {
 		return
 	}
@@ -37,16 +37,16 @@ func (t *trace) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(t.to, "%9.3f  %s\n", time.Since(t.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// request is one of Ambit's, with its answer.
-func (t *trace) request(r sim.Request, answer error) {
+// printRequest is of one of Ambit's, with its answer.
+func (t *trace) printRequest(r sim.Request, answer error) {
 	if t == nil || r.Resource.Group == "authorization.k8s.io" {
 		return
 	}
-	t.say("%s: %s %s %s %s/%s: %v", r.Process, r.Verb, r.Resource.Resource, r.Subresource, r.Namespace, r.Name, answer)
+	t.printf("%s: %s %s %s %s/%s: %v", r.Process, r.Verb, r.Resource.Resource, r.Subresource, r.Namespace, r.Name, answer)
 }
 
-// change is one that the server has accepted, with the lines that differ.
-func (t *trace) change(c sim.Change) {
+// printChange is of one that the server has accepted, of an object, with the lines that differ.
+func (t *trace) printChange(c sim.Change, obj *unstructured.Unstructured) {
 	if t == nil {
 		return
 	}
@@ -59,14 +59,10 @@ func (t *trace) change(c sim.Change) {
 		text, _ := short.MarshalJSON() // JSON-like by construction
 		return inLines(string(text))
 	}
-	obj := c.New
-	if obj == nil {
-		obj = c.Old
-	}
-	t.say("%s %s %s %s", c.Request.User, c.Request.Verb, keyOf(obj), c.Request.Subresource)
+	t.printf("%s %s %s %s", c.Request.User, c.Request.Verb, keyOf(obj), c.Request.Subresource)
 	for line := range strings.Lines(cmp.Diff(lines(c.Old), lines(c.New))) {
 		if strings.HasPrefix(line, "+") || strings.HasPrefix(line, "-") {
-			t.say("    %s", strings.TrimRight(line, "\n"))
+			t.printf("    %s", strings.TrimRight(line, "\n"))
 		}
 	}
 }

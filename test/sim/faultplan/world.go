@@ -143,7 +143,7 @@ func (w *World) After(_ context.Context, r sim.Request, own error) (err error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	defer func() { w.trace.request(r, err) }()
+	defer func() { w.trace.printRequest(r, err) }()
 	if w.dead[r.Process] {
 		return errNoConnection
 	}

@@ -96,11 +96,11 @@ func (j *judge) observe(c sim.Change) {
 	if !j.began {
 		return
 	}
-	j.trace.change(c)
 	obj := c.New
 	if obj == nil {
 		obj = c.Old
 	}
+	j.trace.printChange(c, obj)
 	j.last = append(j.last, fmt.Sprintf("%s %s %s %s", c.Request.Process, c.Request.Verb, keyOf(obj), c.Request.Subresource))
 	if len(j.last) > maxLast {
 		j.last = j.last[1:]
