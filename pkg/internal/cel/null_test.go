@@ -15,6 +15,7 @@ func nulls() map[string]any {
 		"key":    "none",
 		"spec":   map[string]any{"none": nil, "list": []any{nil, map[string]any{"none": nil, "name": "x"}}},
 		"labels": map[string]any{"a": nil, "b": "1"},
+		"nulls":  map[string]any{"none": nil},
 		"status": nil,
 	}
 }
@@ -62,6 +63,7 @@ func TestNull(t *testing.T) {
 		"IteratedValues":    {source: `owner.labels.transformList(k, v, k + v)`, want: []any{"b1"}},
 		"IteratedKeys":      {source: `owner.labels.map(k, owner.labels[k])`, want: []any{"1"}},
 		"Size":              {source: `owner.labels.size()`, want: int64(2)},
+		"SizeIsZeroOfNulls": {source: `optional.ofNonZeroValue(owner.nulls).hasValue()`, want: true},
 		"Whole":             {source: `owner.labels`, want: map[string]any{"a": nil, "b": "1"}},
 		"Equal":             {source: `owner.labels == {'b': '1'}`, want: false},
 	}
@@ -123,7 +125,7 @@ func TestNullIsAbsent(t *testing.T) {
 
 // looksAtWhole reports whether an expression counts or compares what may hold nulls.
 func looksAtWhole(x *Expr) bool {
-	for _, whole := range []string{"size(", "==", "distinct", "sort", " in ", "join", "flatten", "format", "sets."} {
+	for _, whole := range []string{"size(", "ofNonZeroValue(", "==", "distinct", "sort", " in ", "join", "flatten", "format", "sets."} {
 		if strings.Contains(x.source, whole) {
 			return true
 		}
