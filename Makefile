@@ -35,10 +35,9 @@ PLATFORMS ?= linux/amd64 linux/arm64
 # 0.5 GiB.
 TEST_PARALLEL ?= 2
 TEST_TIMEOUT ?= 15m
-# The stories look on for minutes. They come after all else, and the one that
-# measures latencies and memory comes last, alone and without the race detector.
-# TestHostileLatency and TestHostileEdits, which measure what hostile policies, records
-# and edits cost others, are part of `make bench`.
+# The stories that measure: what rights that come and go, hostile policies, records and
+# edits cost others. They are part of `make bench`, not of `make test`.
+MEASURED := ^Test(FlapsLatency|HostileLatency|HostileEdits)$$
 STORIES_TIMEOUT ?= 60m
 # Stories at once: they mostly wait.
 STORIES_PARALLEL ?= 6
@@ -50,6 +49,8 @@ FUZZ_KEEP ?=
 # How long `make soak` runs, and the seed of its first plan: another one each day, unless told.
 SOAK_TIME ?= 1h
 SOAK_SEED ?= $(shell date +%y%m%d)000000
+# The packages whose tests have properties. `make test` draws the same cases in each run.
+PROPERTIES := go list -f '{{range .TestImports}}{{if eq . "pgregory.net/rapid"}}{{$$.ImportPath}}{{end}}{{end}}' ./pkg/...
 # How many plans of faults `make test` runs without the race detector; with it, a thousand.
 PLANS ?= 2500
 # Which seeded bugs `make bugs` runs, a regular expression, and how many plans may go by until
@@ -97,8 +98,7 @@ bin/helm: $(DEPLOY_PINS)
 test: controlplane bin/kubectl bin/helm ## Run all tests, with the race detector where there is a C compiler.
 	go test $(RACE) -timeout $(TEST_TIMEOUT) -p $(TEST_PARALLEL) $$(go list ./... | grep -v '/test/stories$$')
 	go test -timeout $(TEST_TIMEOUT) -run '^TestPlans$$' ./test/sim -plans $(PLANS)
-	go test $(RACE) -timeout $(STORIES_TIMEOUT) -parallel $(STORIES_PARALLEL) -skip '^(TestFlaps|TestHostileLatency|TestHostileEdits)$$' ./test/stories
-	go test -timeout $(STORIES_TIMEOUT) -run '^TestFlaps$$' ./test/stories
+	go test $(RACE) -timeout $(STORIES_TIMEOUT) -parallel $(STORIES_PARALLEL) -skip '$(MEASURED)' ./test/stories
 	cd test/controlplane && go test -timeout $(TEST_TIMEOUT) ./...
 
 .PHONY: fuzz
@@ -106,8 +106,9 @@ fuzz: ## Run each fuzz target for FUZZ_TIME (1m), and stop at the first that fai
 	hack/fuzz.sh $(FUZZ_TIME) $(FUZZ_KEEP) '$(FUZZ_TARGET)'
 
 .PHONY: soak
-soak: controlplane ## Run plans of faults on the simulated cluster for SOAK_TIME (1h), from the seed SOAK_SEED; then the stories that look on, for a minute each.
+soak: controlplane ## Run plans of faults on the simulated cluster for SOAK_TIME (1h), from the seed SOAK_SEED; then properties with draws of their own, then the stories that look on, for a minute each.
 	go test -count=1 -timeout 0 -v -run '^TestPlans$$' ./test/sim -soak $(SOAK_TIME) -first $(SOAK_SEED)
+	go test -count=1 -timeout $(STORIES_TIMEOUT) $$($(PROPERTIES)) -rapid.seed=0 -rapid.checks=1000
 	go test -count=1 -timeout $(STORIES_TIMEOUT) -v -run '^(TestQuiet|TestPoliciesQuiet|TestPoliciesTogether|TestManagerKills)$$' ./test/stories -steady 1m -kills 30
 
 .PHONY: bugs
@@ -198,7 +199,7 @@ bench: build controlplane ## Run the Go benchmarks, Ambit beside other operators
 	go run -buildvcs=false ./test/bench $(BENCH_FLAGS)
 	go run -buildvcs=false ./test/rights $(RIGHTS_FLAGS)
 	go run -buildvcs=false ./test/tenants $(TENANTS_FLAGS)
-	go test -count=1 -timeout $(STORIES_TIMEOUT) -run '^TestHostile(Latency|Edits)$$' -v ./test/stories
+	go test -count=1 -timeout $(STORIES_TIMEOUT) -run '$(MEASURED)' -v ./test/stories
 
 .PHONY: clean
 clean: ## Delete bin/, the built servers too.

@@ -32,6 +32,24 @@ const (
 // flapFixed ends a phase after so many samples.
 func flapFixed(n int) func(int) bool { return func(taken int) bool { return taken >= n } }
 
+// sampledRound takes samples as long as a round of flaps lasts, and then as many in
+// peace: what else the machine does meanwhile, and the mode of Ambit, are the same for
+// both.
+func (f *flaps) sampledRound(blind bool) {
+	f.w.t.Helper()
+	done := make(chan error, 1)
+	ctx, cancel := context.WithCancel(f.w.t.Context())
+	defer cancel()
+	go func() { done <- f.sample(ctx, flapDuring, func(int) bool { return ctx.Err() != nil }) }()
+	f.round(blind)
+	cancel()
+	if err := <-done; err != nil {
+		f.w.t.Fatal(err)
+	}
+	f.converged("after the samples during a round")
+	f.sampled(flapQuiet, flapFixed(len(f.samples[flapDuring])-len(f.samples[flapQuiet])))
+}
+
 func (f *flaps) sampled(phase string, enough func(int) bool) {
 	f.w.t.Helper()
 	if err := f.sample(f.w.t.Context(), phase, enough); err != nil {
