@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
+	_ "github.com/ambit-dev/ambit/test/draws"
 )
 
 // TestOrder: which order texts are seen in decides nothing, neither within a reading nor

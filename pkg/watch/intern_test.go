@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"pgregory.net/rapid"
+
+	_ "github.com/ambit-dev/ambit/test/draws"
 )
 
 // TestInternKeepsObjects: whatever is shared, every object stays what it was.

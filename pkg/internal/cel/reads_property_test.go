@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	_ "github.com/ambit-dev/ambit/test/draws"
 )
 
 // TestProjectionChangesNoResult: an expression cannot tell the fields that it

@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	_ "github.com/ambit-dev/ambit/test/draws"
 )
 
 func TestString(t *testing.T) {

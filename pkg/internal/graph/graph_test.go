@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	_ "github.com/ambit-dev/ambit/test/draws"
 )
 
 func TestOrder(t *testing.T) {

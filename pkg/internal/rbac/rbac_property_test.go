@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
+	_ "github.com/ambit-dev/ambit/test/draws"
 )
 
 // drawnChild is a child of a random policy, or something that it ensures.
