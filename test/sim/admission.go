@@ -10,8 +10,9 @@ import (
 )
 
 // Admission sees each create, update, patch, apply and delete of a user, of objects and of
-// their status, as a mutating admission webhook does: it may change Review.Object. An error
-// is the answer of the request; see Denied. It does not see what controllers write.
+// their status, as a mutating admission webhook does: it may set Review.Object to another
+// one. An error is the answer of the request; see Denied. It does not see what controllers
+// write.
 //
 // It is called with a lock of the server held: it must not call the server. What it changes
 // is pruned, gets defaults and is validated. It does not change managedFields: they are made
@@ -24,7 +25,7 @@ type Review struct {
 	// is nil.
 	Request Request
 	// Object is what would be stored; nil for a delete. An object with a generated name has
-	// none yet, and a new object no uid.
+	// none yet, and a new object no uid. It must not be changed: set it to a copy that is.
 	Object *unstructured.Unstructured
 	// Old is what is stored; nil if nothing is. It must not be changed.
 	Old *unstructured.Unstructured
@@ -45,11 +46,11 @@ func (c *call) admit(obj, before *unstructured.Unstructured) (*unstructured.Unst
 	if c.options.Admission == nil || c.internal {
 		return obj, nil
 	}
-	review := &Review{Request: c.Request, Object: obj.DeepCopy(), Old: before}
+	review := &Review{Request: c.Request, Object: obj, Old: before}
 	if err := c.options.Admission(review); err != nil {
 		return nil, err
 	}
-	if reflect.DeepEqual(review.Object.Object, obj.Object) {
+	if review.Object == obj || reflect.DeepEqual(review.Object.Object, obj.Object) {
 		return obj, nil
 	}
 	// What it adds is decoded as a body is: it may have been written by hand.

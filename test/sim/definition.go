@@ -269,8 +269,9 @@ func (d customDecoder) validate(obj, old *unstructured.Unstructured, status bool
 	default:
 		errs = apiservervalidation.ValidateCustomResource(nil, obj.Object, d.validator)
 	}
-	if old == nil || len(listtype.ValidateListSetsAndMaps(nil, d.structural, old.Object)) == 0 {
-		errs = append(errs, listtype.ValidateListSetsAndMaps(nil, d.structural, obj.Object)...)
+	lists := listtype.ValidateListSetsAndMaps(nil, d.structural, obj.Object)
+	if len(lists) > 0 && (old == nil || len(listtype.ValidateListSetsAndMaps(nil, d.structural, old.Object)) == 0) {
+		errs = append(errs, lists...)
 	}
 	return append(errs, schemaobjectmeta.Validate(context.Background(), nil, obj.Object, d.structural, false)...)
 }

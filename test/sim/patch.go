@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 
@@ -11,8 +12,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -53,29 +56,48 @@ func errMediaType(supported string) error {
 
 // patched is the live object after a patch that is not an apply.
 func (c *call) patched(live *unstructured.Unstructured, kind types.PatchType, data []byte, strict bool) (*unstructured.Unstructured, error) {
-	before, err := live.MarshalJSON()
-	if err != nil {
-		return nil, err
-	}
-	after, err := c.patchText(before, kind, data)
+	part, rest := touched(live, kind, data)
+	after, err := c.patchObject(part, kind, data)
 	if err != nil {
 		return nil, err
 	}
 	obj := &unstructured.Unstructured{}
-	if err := obj.UnmarshalJSON(after); err != nil {
-		return nil, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), string(after), err.Error())})
-	}
-	unknown, err := c.served.decoder.decode(obj)
-	if err == nil && strict && len(unknown) > 0 {
-		err = strictError(unknown)
+	err = utiljson.Unmarshal(after, &obj.Object)
+	if err == nil {
+		maps.Copy(obj.Object, runtime.DeepCopyJSON(rest))
+		err = c.decodeStrictly(obj, strict)
 	}
 	if err != nil {
-		return nil, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), string(after), err.Error())})
+		whole, _ := c.patchObject(live.Object, kind, data) // as it was patched in parts
+		return nil, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), string(whole), err.Error())})
 	}
 	return obj, nil
 }
 
-func (c *call) patchText(before []byte, kind types.PatchType, data []byte) ([]byte, error) {
+// touched are the fields of an object that a patch may change, and the rest: to put the
+// whole of it into JSON and back costs the more.
+func touched(live *unstructured.Unstructured, kind types.PatchType, data []byte) (part, rest map[string]any) {
+	var fields map[string]json.RawMessage
+	if kind != types.MergePatchType || json.Unmarshal(data, &fields) != nil {
+		return live.Object, nil
+	}
+	part, rest = map[string]any{}, map[string]any{}
+	for field, value := range live.Object {
+		if _, ok := fields[field]; ok {
+			part[field] = value
+		} else {
+			rest[field] = value
+		}
+	}
+	return part, rest
+}
+
+// patchObject is the text of an object, or of a part of it, after a patch.
+func (c *call) patchObject(obj map[string]any, kind types.PatchType, data []byte) ([]byte, error) {
+	before, err := json.Marshal(obj)
+	if err != nil {
+		return nil, err
+	}
 	switch kind {
 	case types.JSONPatchType:
 		patch, err := jsonpatch.DecodePatch(data)

@@ -32,7 +32,7 @@ type Options struct {
 	// resourceVersion is answered 410. 0 means 10,000.
 	History int
 	// WatchBuffer is how many events a watch may be behind before it is ended. 0 means
-	// 1,000.
+	// 100.
 	WatchBuffer int
 	// Faults may refuse requests, lose answers and disturb watches. Nil means none.
 	Faults Faults
@@ -56,7 +56,7 @@ type Change struct {
 
 const (
 	defaultHistory       = 10_000
-	defaultWatchBuffer   = 1_000
+	defaultWatchBuffer   = 100
 	defaultControllerLag = 10 * time.Millisecond
 	defaultPodDelay      = time.Second
 	// firstVersion is where resourceVersions begin: they are not taken for other numbers.

@@ -61,14 +61,19 @@ func (c *call) decode(obj *unstructured.Unstructured, strict bool) error {
 		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: converting (%s.%s) to (%s.%s): unknown conversion",
 			got.Kind, gvk.Version, gvk.Kind, got.Version, got.Kind, internalName(gvk.Group), gvk.Kind))
 	}
+	if err := c.decodeStrictly(obj, strict); err != nil {
+		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", gvk.Kind, gvk.Version, gvk.Kind, err))
+	}
+	return nil
+}
+
+// decodeStrictly refuses fields that nobody knows if strict says so, and else drops them.
+func (c *call) decodeStrictly(obj *unstructured.Unstructured, strict bool) error {
 	unknown, err := c.served.decoder.decode(obj)
 	if err == nil && strict && len(unknown) > 0 {
 		err = strictError(unknown)
 	}
-	if err != nil {
-		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", gvk.Kind, gvk.Version, gvk.Kind, err))
-	}
-	return nil
+	return err
 }
 
 // internalName is what the API server calls the Go package of a group's kinds.

@@ -63,7 +63,7 @@ func (j *judge) lookOn(w *World) {
 
 // maxListsAtRest is how many lists and gets there may be while it is looked on: those that
 // look whether a right is there again.
-const maxListsAtRest = 60
+const maxListsAtRest = 20
 
 // checkStreams: what is watched may be watched.
 func (j *judge) checkStreams(w *World) {

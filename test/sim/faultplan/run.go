@@ -26,6 +26,8 @@ const (
 	// than any retry of Ambit's, which are a minute and a fifth of it at most, and than it says
 	// that others undo what it writes, two minutes after the last time.
 	idle = 130 * time.Second
+	// glance is how often it is looked whether something was written.
+	glance = 10 * time.Second
 	// patience is how long it may take until everything is at rest.
 	patience = 20 * time.Minute
 	// stepPatience is how long a step waits for requests that do not come.
@@ -33,7 +35,7 @@ const (
 	// settled is how long it takes until the authorizer has seen what was made.
 	settled = time.Second
 	// watching is how long it is looked on while nothing happens.
-	watching = 3 * time.Minute
+	watching = time.Minute
 )
 
 // Run carries a plan out and returns what did not hold. It must run in a bubble of
@@ -110,15 +112,13 @@ func (w *World) take(s Step) {
 
 // rest waits until nothing is written any more.
 func (w *World) rest(what string) {
-	began := time.Now()
-	for last := w.server.ResourceVersion(); ; {
-		time.Sleep(idle)
-		now := w.server.ResourceVersion()
-		if now == last {
-			return
+	began, version := time.Now(), w.server.ResourceVersion()
+	for still := began; time.Since(still) < idle; {
+		time.Sleep(glance)
+		if now := w.server.ResourceVersion(); now != version {
+			still, version = time.Now(), now
 		}
-		last = now
-		if time.Since(began) > patience {
+		if still.Sub(began) > patience {
 			w.judge.violated("rest", "%s after %s there are still writes: %s", what, patience, w.judge.lastWrites())
 			return
 		}
