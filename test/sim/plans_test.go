@@ -23,7 +23,7 @@ var (
 	planFirst = flag.Uint64("first", 1, "the seed of the first plan")
 	planTime  = flag.Duration("soak", 0, "run plans for this long, and at least as many as -plans says")
 	planOnly  = flag.String("scenario", "all", "run plans of these scenarios, separated by commas; all: of all")
-	planTrace = flag.Bool("trace", false, "with -seed: print each request and change of the plan")
+	planShow  = flag.Bool("requests", false, "with -seed: print each request and change of the plan")
 	planStop  = flag.Bool("stop", false, "end with the first plan that fails, which is not shrunk")
 )
 
@@ -133,16 +133,18 @@ func run(t *testing.T, p *faultplan.Plan) (violations []faultplan.Violation) {
 // tooLong is for a plan that takes a few hundredths of a second.
 const tooLong = 3 * time.Minute
 
-// report runs one plan and prints it: on one processor, so that goroutines take turns
-// alike each time.
+// report runs one plan and prints it, shrunk if it fails: on one processor, so that
+// goroutines take turns alike each time.
 func report(t *testing.T, p *faultplan.Plan) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	fmt.Fprint(os.Stderr, p)
-	if *planTrace {
+	if *planShow {
 		p.Trace = os.Stderr
 	}
-	for _, v := range run(t, p) {
-		t.Error(v)
+	violations := run(t, p)
+	p.Trace = nil
+	if len(violations) > 0 {
+		explain(t, p, violations)
 	}
 }
 

@@ -3,7 +3,7 @@
 // of them fails. A bug that no plan catches is a failure.
 //
 //	make bugs                      # all
-//	make bugs BUG=delete-no-uid    # those whose names match
+//	make bugs BUG=without-uid      # those whose names match
 //
 // A bug is a file in test/sim/testdata/bugs, whose name is the bug's:
 //

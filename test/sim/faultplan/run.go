@@ -107,6 +107,7 @@ func (w *World) take(s Step) {
 		<-due.done
 		return
 	}
+	w.trace.printf("%s without the request that the next step waits for", stepPatience)
 	s.Do(w)
 }
 
