@@ -34,12 +34,12 @@ PLATFORMS ?= linux/amd64 linux/arm64
 # Test binaries at once. Each package with a control plane takes about a core and
 # 0.5 GiB.
 TEST_PARALLEL ?= 2
-TEST_TIMEOUT ?= 15m
+TEST_TIMEOUT ?= 30m
 # The stories that measure: what rights that come and go, hostile policies, records and
 # edits cost others. They are part of `make bench`, not of `make test`.
 MEASURED := ^Test(FlapsLatency|HostileLatency|HostileEdits)$$
 STORIES_TIMEOUT ?= 60m
-# Stories at once: they mostly wait.
+# Stories at once.
 STORIES_PARALLEL ?= 6
 # How long each fuzz target runs, and which of them: a regular expression. FUZZ_KEEP=keep puts
 # inputs that reached new code into testdata/fuzz.
@@ -96,9 +96,17 @@ bin/helm: $(DEPLOY_PINS)
 
 .PHONY: test
 test: controlplane bin/kubectl bin/helm ## Run all tests, with the race detector where there is a C compiler.
+	$(MAKE) --no-print-directory -j2 test-stories test-packages
+
+# The stories mostly wait: the other packages are tested beside them.
+.PHONY: test-stories
+test-stories: controlplane
+	go test $(RACE) -timeout $(STORIES_TIMEOUT) -parallel $(STORIES_PARALLEL) -skip '$(MEASURED)' ./test/stories
+
+.PHONY: test-packages
+test-packages: controlplane bin/kubectl bin/helm
 	go test $(RACE) -timeout $(TEST_TIMEOUT) -p $(TEST_PARALLEL) $$(go list ./... | grep -v '/test/stories$$')
 	go test -timeout $(TEST_TIMEOUT) -run '^TestPlans$$' ./test/sim -plans $(PLANS)
-	go test $(RACE) -timeout $(STORIES_TIMEOUT) -parallel $(STORIES_PARALLEL) -skip '$(MEASURED)' ./test/stories
 	cd test/controlplane && go test -timeout $(TEST_TIMEOUT) ./...
 
 .PHONY: fuzz

@@ -21,6 +21,7 @@ var steady = flag.Duration("steady", 10*time.Second, "how long stories look on w
 // TestQuiet: with 60 owners converged, `ambit run` neither writes nor reads, and
 // when it is killed and started again it writes nothing.
 func TestQuiet(t *testing.T) {
+	t.Parallel()
 	const owners = 60
 	w := newWorld(t, "quiet")
 	var namespaces []string

@@ -23,6 +23,7 @@ const upgradedFrom = "5cb8618f6164bc9eee6c7c4617fc5a7bb1189b52"
 // nothing, neither children nor statuses, until there is something to do, and then no more
 // than that.
 func TestUpgrade(t *testing.T) {
+	t.Parallel()
 	const spaces, each = 5, 100
 	w := newWorld(t, upgradeUser)
 	older, binary := buildOlder(t, upgradedFrom), buildAmbit(t)
