@@ -24,7 +24,7 @@ var (
 	planTime  = flag.Duration("soak", 0, "run plans for this long, and at least as many as -plans says")
 	planOnly  = flag.String("scenario", "all", "run plans of these scenarios, separated by commas; all: of all")
 	planShow  = flag.Bool("requests", false, "with -seed: print each request and change of the plan")
-	planStop  = flag.Bool("stop", false, "end with the first plan that fails, which is not shrunk")
+	planStop  = flag.String("stop", "", "end with the first plan in which one of these promises does not hold, separated by commas; any: whichever. It is not shrunk, and others do not count")
 )
 
 // TestPlans runs plans of faults, each from a seed. One that fails is shrunk, and printed
@@ -60,8 +60,8 @@ func TestPlans(t *testing.T) {
 				violations := run(t, plan)
 				switch {
 				case len(violations) == 0:
-				case *planStop:
-					if failed.Swap(maxFailed) == 0 {
+				case *planStop != "":
+					if stops(violations) && failed.Swap(maxFailed) == 0 {
 						stop(t, n, plan, violations)
 					}
 				default:
@@ -146,6 +146,12 @@ func report(t *testing.T, p *faultplan.Plan) {
 	if len(violations) > 0 {
 		explain(t, p, violations)
 	}
+}
+
+// stops says whether a promise that -stop names does not hold.
+func stops(violations []faultplan.Violation) bool {
+	names := strings.Split(*planStop, ",")
+	return *planStop == "any" || slices.ContainsFunc(violations, func(v faultplan.Violation) bool { return slices.Contains(names, v.Invariant) })
 }
 
 // stop says, on one line that command bugs reads, which plan was the first to fail, and all

@@ -21,7 +21,7 @@
 // at that without building anything. If the code has moved, copy its new lines there, and
 // make the slip in them again. A sentence may go over several lines; a line that begins
 // with `expects:` names the invariants of which one is to be violated, with commas between
-// them, as package faultplan writes them.
+// them, as package faultplan writes them: a plan in which only others are does not count.
 //
 // The tree is never changed: go build is told by -overlay what to read instead.
 package main
