@@ -56,7 +56,7 @@ PLANS ?= 2500
 # Which seeded bugs `make bugs` runs, a regular expression, and how many plans may go by until
 # one of them catches a bug.
 BUG ?= .
-BUG_PLANS ?= 2000
+BUG_PLANS ?= $(PLANS)
 # The race detector needs a C compiler; a machine without one runs without it.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 # More for the comparison with other operators, such as

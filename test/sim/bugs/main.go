@@ -20,8 +20,8 @@ func main() {
 	var r runner
 	flag.StringVar(&r.root, "root", ".", "the root of the module")
 	names := flag.String("bug", ".", "the bugs whose names match this regular expression")
-	flag.IntVar(&r.plans, "plans", 2000, "how many plans may go by until one catches a bug")
-	flag.StringVar(&r.scenario, "scenario", "memcached,copies", "run plans of these scenarios, separated by commas")
+	flag.IntVar(&r.plans, "plans", 2000, "how many plans of each may go by until one catches a bug")
+	flag.StringVar(&r.scenarios, "scenario", "memcached,copies;all", "run plans of these scenarios, separated by commas; behind a semicolon, those for bugs that no plan of the first ones catches")
 	flag.DurationVar(&r.timeout, "timeout", 15*time.Minute, "how long the plans of one bug may take")
 	flag.Parse()
 	missed, err := r.all(context.Background(), *names)
@@ -37,14 +37,14 @@ func main() {
 
 // runner builds the tests of package sim with a bug, and runs plans.
 type runner struct {
-	root     string
-	plans    int
-	scenario string
-	timeout  time.Duration
+	root      string
+	plans     int
+	scenarios string
+	timeout   time.Duration
 }
 
 // row is one of the table.
-const row = "%-34s %-38s %6s %12s %8s\n"
+const row = "%-34s %-38s %6s %-18s %12s %8s\n"
 
 // all prints a line for each bug, and returns how many were not caught.
 func (r *runner) all(ctx context.Context, names string) (missed int, err error) {
@@ -62,7 +62,7 @@ func (r *runner) all(ctx context.Context, names string) (missed int, err error) 
 	if len(bugs) == 0 {
 		return 0, fmt.Errorf("no bug has a name that matches %q", names)
 	}
-	fmt.Printf(row, "bug", "caught by invariant", "plans", "seed", "seconds")
+	fmt.Printf(row, "bug", "caught by invariant", "plans", "of", "seed", "seconds")
 	for _, b := range bugs {
 		began := time.Now()
 		v, err := r.one(ctx, b)
@@ -72,10 +72,10 @@ func (r *runner) all(ctx context.Context, names string) (missed int, err error) 
 		took := strconv.Itoa(int(time.Since(began).Seconds()))
 		if !v.caught {
 			missed++
-			fmt.Printf(row, b.Name, "NOT CAUGHT", strconv.Itoa(r.plans), "", took)
+			fmt.Printf(row, b.Name, "NOT CAUGHT", strconv.Itoa(r.plans), r.scenarios, "", took)
 			continue
 		}
-		fmt.Printf(row, b.Name, b.breaks(v.invariants), strconv.Itoa(v.plans), v.seed, took)
+		fmt.Printf(row, b.Name, b.breaks(v.invariants), strconv.Itoa(v.plans), v.of, v.seed, took)
 	}
 	return missed, nil
 }
@@ -101,19 +101,30 @@ func (r *runner) one(ctx context.Context, b *Bug) (verdict, error) {
 	if out, err := build.CombinedOutput(); err != nil {
 		return verdict{}, fmt.Errorf("building with bug %q: %w\n%s", b.Name, err, out)
 	}
+	var v verdict
+	for of := range strings.SplitSeq(r.scenarios, ";") {
+		if v, err = r.run(ctx, binary, b, of); v.caught || err != nil {
+			break
+		}
+	}
+	return v, err
+}
+
+// run runs plans of some scenarios with a bug.
+func (r *runner) run(ctx context.Context, binary string, b *Bug, scenarios string) (verdict, error) {
 	plans := exec.CommandContext(ctx, binary, "-test.run", "^TestPlans$", "-test.timeout", r.timeout.String(),
-		"-stop", cmp.Or(strings.Join(b.Expects, ","), "any"), "-plans", strconv.Itoa(r.plans), "-scenario", r.scenario)
+		"-stop", cmp.Or(strings.Join(b.Expects, ","), "any"), "-plans", strconv.Itoa(r.plans), "-scenario", scenarios)
 	plans.Dir = filepath.Join(r.root, "test/sim")
 	var out bytes.Buffer
 	plans.Stdout, plans.Stderr = &out, &out
-	err = plans.Run()
+	err := plans.Run()
 	v := verdictOf(out.String())
+	v.of = scenarios
 	var failed *exec.ExitError
-	switch {
-	case err == nil, v.caught && errors.As(err, &failed):
-		return v, nil
+	if err != nil && !(v.caught && errors.As(err, &failed)) {
+		return verdict{}, fmt.Errorf("running plans with bug %q: %w\n%s", b.Name, err, tail(out.String()))
 	}
-	return verdict{}, fmt.Errorf("running plans with bug %q: %w\n%s", b.Name, err, tail(out.String()))
+	return v, nil
 }
 
 // tail is the end of what a process printed.
@@ -126,6 +137,7 @@ func tail(out string) string {
 type verdict struct {
 	caught bool
 	plans  int
+	of     string // scenarios
 	seed   string
 	// invariants are those that did not hold, in order.
 	invariants string
