@@ -35,7 +35,8 @@ for folder in $(grep -rl --include='*_test.go' '^func Fuzz' cmd pkg test hack | 
   for target in $(go test -list '^Fuzz' "$package" | grep '^Fuzz' | grep -E "$targets" || true); do
     echo "==> $package $target for $time"
     found=$(go env GOCACHE)/fuzz/$(go list "$package")
-    go test -run '^$' -fuzz "^$target\$" -fuzztime "$time" "$package"
+    # Without a bound each input that reaches new code is made smaller for a minute first.
+    go test -run '^$' -fuzz "^$target\$" -fuzztime "$time" -fuzzminimizetime 10x "$package"
     [[ -z $keep ]] || corpus "$package" "$target"
     ran=$((ran + 1))
   done
