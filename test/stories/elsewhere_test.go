@@ -169,7 +169,7 @@ func (w *world) applyText(text string, parts ...any) {
 // nodes waits until the owner's status names these.
 func (w *world) nodes(namespace, name string, want ...string) {
 	w.t.Helper()
-	slices.Sort(want)
+	want = slices.Sorted(slices.Values(want))
 	w.eventually(fmt.Sprintf("the status of %s/%s names %q", namespace, name, want), func(ctx context.Context) error {
 		owner, err := w.owner(ctx, namespace, name)
 		if err != nil {
