@@ -137,8 +137,10 @@ func (n *normal) failure(err error) string {
 	return text
 }
 
+// versionsIn is a text with its words and resourceVersions replaced: the words first, as a
+// uid and a time have numbers in them that may be those of a version.
 func (n *normal) versionsIn(text string) string {
-	return numberPattern.ReplaceAllStringFunc(text, func(number string) string {
+	return numberPattern.ReplaceAllStringFunc(n.words(text), func(number string) string {
 		if rank := n.rank(number); rank != "" {
 			return rank
 		}

@@ -219,8 +219,6 @@ func (p *player) do(st *step) answer {
 	case "webhook":
 		p.webhook(p.T, p.namespaces[st.words[1]])
 		return answer{text: "ok"}
-	case "watch":
-		return p.watch(p.request(st))
 	case "events":
 		return p.events(st)
 	case "stop":
@@ -232,6 +230,12 @@ func (p *player) do(st *step) answer {
 		return p.review(ctx, st)
 	}
 	r := p.request(st)
+	if r.options["rv"] == "0" {
+		p.fresh(ctx, r)
+	}
+	if st.words[0] == "watch" {
+		return p.watch(r)
+	}
 	if r.options["form"] == "metadata" {
 		return r.metadataOnly(ctx)
 	}
@@ -363,6 +367,20 @@ func typedAnswer[T any](obj T, err error) answer {
 		return answer{err: err}
 	}
 	return answer{value: value}
+}
+
+// fresh waits until the server's cache, from which a request with resourceVersion 0 is
+// answered whatever its age, is as new as what was written before the request.
+func (p *player) fresh(ctx context.Context, r request) {
+	p.Helper()
+	r.clients = p.clientsOf(nil)
+	now, err := r.collection().List(ctx, metav1.ListOptions{Limit: 1})
+	if err == nil {
+		_, err = r.collection().List(ctx, metav1.ListOptions{ResourceVersion: now.GetResourceVersion(), ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan})
+	}
+	if err != nil {
+		p.Fatalf("%s: before %q: %v", p.script.name, r.line, err)
+	}
 }
 
 // watch opens a watch under the name that the step has.
