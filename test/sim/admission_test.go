@@ -72,9 +72,7 @@ func hookSimulated(namespaces map[string]bool) sim.Admission {
 		if !namespaces[r.Request.Namespace] || r.Request.Subresource != "" {
 			return nil
 		}
-		if r.Object != nil {
-			r.Object = r.Object.DeepCopy()
-		}
+		r.Object = r.Object.DeepCopy()
 		return hook(r.Object, r.Old)
 	}
 }

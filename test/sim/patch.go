@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -62,8 +61,7 @@ func (c *call) patched(live *unstructured.Unstructured, kind types.PatchType, da
 		return nil, err
 	}
 	obj := &unstructured.Unstructured{}
-	err = utiljson.Unmarshal(after, &obj.Object)
-	if err == nil {
+	if err = obj.UnmarshalJSON(after); err == nil {
 		maps.Copy(obj.Object, runtime.DeepCopyJSON(rest))
 		err = c.decodeStrictly(obj, strict)
 	}
@@ -74,18 +72,24 @@ func (c *call) patched(live *unstructured.Unstructured, kind types.PatchType, da
 	return obj, nil
 }
 
-// touched are the fields of an object that a patch may change, and the rest: to put the
-// whole of it into JSON and back costs the more.
+// touched are the fields of an object that a patch may change, its kind, and the rest: to
+// put the whole of it into JSON and back costs the more. What a patch that is no object, or
+// is about the kind, may change is all of it.
 func touched(live *unstructured.Unstructured, kind types.PatchType, data []byte) (part, rest map[string]any) {
 	var fields map[string]json.RawMessage
-	if kind != types.MergePatchType || json.Unmarshal(data, &fields) != nil {
+	if kind != types.MergePatchType || json.Unmarshal(data, &fields) != nil || fields == nil {
 		return live.Object, nil
 	}
 	part, rest = map[string]any{}, map[string]any{}
 	for field, value := range live.Object {
-		if _, ok := fields[field]; ok {
+		_, changes := fields[field]
+		isKind := field == "kind" || field == "apiVersion"
+		switch {
+		case changes && isKind:
+			return live.Object, nil
+		case changes || isKind:
 			part[field] = value
-		} else {
+		default:
 			rest[field] = value
 		}
 	}

@@ -47,9 +47,7 @@ func (w *World) admit(r *sim.Review) error {
 		if h.left--; h.left == 0 {
 			w.webhooks = slices.DeleteFunc(w.webhooks, func(other *webhook) bool { return other == h })
 		}
-		if r.Object != nil {
-			r.Object = r.Object.DeepCopy()
-		}
+		r.Object = r.Object.DeepCopy()
 		if err := h.admit(r); err != nil {
 			return err
 		}
