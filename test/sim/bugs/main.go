@@ -103,15 +103,15 @@ func (r *runner) one(ctx context.Context, b *Bug) (verdict, error) {
 	}
 	var v verdict
 	for of := range strings.SplitSeq(r.scenarios, ";") {
-		if v, err = r.run(ctx, binary, b, of); v.caught || err != nil {
+		if v, err = r.runPlans(ctx, binary, b, of); v.caught || err != nil {
 			break
 		}
 	}
 	return v, err
 }
 
-// run runs plans of some scenarios with a bug.
-func (r *runner) run(ctx context.Context, binary string, b *Bug, scenarios string) (verdict, error) {
+// runPlans runs plans of some scenarios with a bug.
+func (r *runner) runPlans(ctx context.Context, binary string, b *Bug, scenarios string) (verdict, error) {
 	plans := exec.CommandContext(ctx, binary, "-test.run", "^TestPlans$", "-test.timeout", r.timeout.String(),
 		"-stop", cmp.Or(strings.Join(b.Expects, ","), "any"), "-plans", strconv.Itoa(r.plans), "-scenario", scenarios)
 	plans.Dir = filepath.Join(r.root, "test/sim")
