@@ -22,20 +22,21 @@ const endPatience = 2 * time.Minute
 
 // sourceEndUsers are the identities of the stories about the end of policies.
 func sourceEndUsers() []string {
-	return []string{"source-end", "source-end-binding", "source-end-never", "source-end-nobody", "source-end-two"}
+	return []string{"source-end", "source-end-never", "source-end-nobody", "source-end-two"}
 }
 
-// newTenant is an Ambit in a namespace of its own, and a policy in another, in which
-// Ambit may act as the account default if asDefault. It has no other right there.
-func newTenant(t *testing.T, user string, asDefault bool) *sourced {
+// newTenants is an Ambit in a namespace of its own, and two teams in two others, where their
+// policies are. Ambit may act as the account default there, in the first if asDefault; it has
+// no other right, and sees no policy elsewhere: one that sees them all writes how those of
+// other stories fare, and takes their finalizers off.
+func newTenants(t *testing.T, user string, asDefault bool) *sourced {
 	t.Helper()
 	s := newSourced(t, user)
-	s.own = s.namespace()
-	s.wide = true
+	s.own, s.other = s.namespace(sourceRights()...), s.namespace(sourceRights()...)
+	s.mayActAsDefault(s.other)
 	if asDefault {
 		s.mayActAsDefault(s.own)
 	}
-	s.grantEverywhere("policies", sourceRights()...)
 	s.start(manager.Sources{CustomResources: true, Namespace: s.namespace()})
 	return s
 }
@@ -43,72 +44,79 @@ func newTenant(t *testing.T, user string, asDefault bool) *sourced {
 // mayActAsDefault lets Ambit act as the account default of a namespace.
 func (s *sourced) mayActAsDefault(namespace string) {
 	s.t.Helper()
-	s.grant(namespace, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, ResourceNames: []string{"default"}, Verbs: []string{"impersonate", "list", "watch"}})
+	s.grantAs("default", namespace, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, ResourceNames: []string{"default"}, Verbs: []string{"impersonate", "list", "watch"}})
 	if _, err := s.control.ServiceAccount(s.t.Context(), namespace, "default"); err != nil {
 		s.t.Fatal(err)
 	}
+}
+
+// secondText is version 2 of the Memcached policy, under another name.
+func secondText(t *testing.T, namespace string) string {
+	t.Helper()
+	return strings.Replace(memcachedText(t, namespace, 2), "metadata: {name: memcached,", "metadata: {name: memcached-two,", 1)
 }
 
 // TestSourceTwoTenants: two teams have a policy for one kind, which say no scope. Each
 // serves the owners of its own namespace.
 func TestSourceTwoTenants(t *testing.T) {
 	t.Parallel()
-	s := newTenant(t, "source-end-two", true)
-	other := s.namespace()
-	s.mayActAsDefault(other)
+	s := newTenants(t, "source-end-two", true)
 	s.putResource(memcachedText(t, s.own, 1))
-	s.putResource(strings.Replace(memcachedText(t, other, 2), "metadata: {name: memcached,", "metadata: {name: memcached-two,", 1))
-	for _, namespace := range []string{s.own, other} {
+	s.putResource(secondText(t, s.other))
+	for _, namespace := range []string{s.own, s.other} {
 		s.bindDefault(namespace)
 		s.createOwner(namespace, "cache", 1)
 	}
 	s.ready(s.own, "cache", 1)
-	s.ready(other, "cache", 1)
+	s.ready(s.other, "cache", 1)
 	s.versionIs(s.own, 1, 1)
-	s.versionIs(other, 2, 1)
+	s.versionIs(s.other, 2, 1)
 	s.policyFares("Ready", "True", v1alpha1.ReasonServing)
 }
 
 // TestSourceNamespaceGoes: a namespace goes with the policy in it, whatever is deleted
-// first.
+// first. Its Ambit sees all policies, as its rights in the namespace go as well, and so it
+// runs alone.
 func TestSourceNamespaceGoes(t *testing.T) {
-	t.Parallel()
-	for user, bindingFirst := range map[string]bool{"source-end": false, "source-end-binding": true} {
-		t.Run(user, func(t *testing.T) {
-			t.Parallel()
-			s := newTenant(t, user, true)
-			s.bindDefault(s.own)
-			s.putResource(memcachedText(t, s.own, 1))
-			s.createOwner(s.own, "cache", 1)
-			s.ready(s.own, "cache", 1)
-			s.policyFares("Ready", "True", v1alpha1.ReasonServing)
-			if bindingFirst {
-				if err := s.typed.RbacV1().RoleBindings(s.own).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
-					t.Fatal(err)
-				}
-				s.policyFares("Ready", "False", v1alpha1.ReasonImpersonationRefused)
-			}
-			if err := s.typed.CoreV1().Namespaces().Delete(t.Context(), s.own, metav1.DeleteOptions{}); err != nil {
-				t.Fatal(err)
-			}
-			s.namespaceGone()
-		})
+	s := newSourced(t, "source-end")
+	s.grantEverywhere("policies", sourceRights()...)
+	s.own, s.other = s.namespace(), s.namespace()
+	s.startIn(manager.Sources{CustomResources: true, Namespace: s.namespace()})
+	for namespace, text := range map[string]string{s.own: memcachedText(t, s.own, 1), s.other: secondText(t, s.other)} {
+		s.mayActAsDefault(namespace)
+		s.bindDefault(namespace)
+		s.putResource(text)
+		s.createOwner(namespace, "cache", 1)
+		s.ready(namespace, "cache", 1)
 	}
+	s.policyFares("Ready", "True", v1alpha1.ReasonServing)
+	s.resourceFares(s.other, "memcached-two", "Ready", "True", v1alpha1.ReasonServing)
+	if err := s.typed.RbacV1().RoleBindings(s.other).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.resourceFares(s.other, "memcached-two", "Ready", "False", v1alpha1.ReasonImpersonationRefused)
+	for _, namespace := range []string{s.own, s.other} {
+		if err := s.typed.CoreV1().Namespaces().Delete(t.Context(), namespace, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.namespaceGone(s.own)
+	s.namespaceGone(s.other)
 }
 
-// namespaceGone waits until the namespace is.
-func (s *sourced) namespaceGone() {
+// namespaceGone waits until a namespace is.
+func (s *sourced) namespaceGone(namespace string) {
 	s.t.Helper()
 	var last error
 	err := wait.PollUntilContextTimeout(s.t.Context(), 100*time.Millisecond, endPatience, true, func(ctx context.Context) (bool, error) {
-		n, err := s.typed.CoreV1().Namespaces().Get(ctx, s.own, metav1.GetOptions{})
+		n, err := s.typed.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
 		if err == nil {
 			last = fmt.Errorf("it is there: %v", n.Status.Conditions)
 		}
 		return apierrors.IsNotFound(err), nil
 	})
 	if err != nil {
-		s.t.Fatalf("waiting until namespace %q is gone: %v", s.own, last)
+		s.t.Fatalf("waiting until namespace %q is gone: %v", namespace, last)
 	}
 }
 
@@ -124,7 +132,7 @@ func TestSourceNeverWorked(t *testing.T) {
 	} {
 		t.Run(user, func(t *testing.T) {
 			t.Parallel()
-			s := newTenant(t, user, test.asDefault)
+			s := newTenants(t, user, test.asDefault)
 			s.putResource(memcachedText(t, s.own, 1))
 			s.policyFares("Ready", "False", test.reason)
 			s.removeResource()

@@ -23,21 +23,19 @@ func sourceRivalUsers() []string {
 // goes before that of the other team in all else. Without a right there it stops nobody.
 func TestSourceGrabbed(t *testing.T) {
 	t.Parallel()
-	s := newTenant(t, "source-grabbed", true)
+	s := newTenants(t, "source-grabbed", true)
 	s.bindDefault(s.own)
 	s.createOwner(s.own, "cache", 1)
-	other := s.namespace()
-	s.mayActAsDefault(other)
-	grab := strings.Replace(memcachedText(t, other, 2), "metadata: {name: memcached,", "metadata: {name: grab,", 1)
+	grab := strings.Replace(memcachedText(t, s.other, 2), "metadata: {name: memcached,", "metadata: {name: grab,", 1)
 	s.putResource(strings.Replace(grab, "spec:\n", "spec:\n  scope: {namespaces: ["+s.own+"]}\n", 1))
-	s.resourceFares(other, "grab", "Ready", "False", v1alpha1.ReasonForbidden)
-	s.outlive(other, "grab")
+	s.resourceFares(s.other, "grab", "Ready", "False", v1alpha1.ReasonForbidden)
+	s.outlive(s.other, "grab")
 
 	s.putResource(memcachedText(t, s.own, 1))
 	s.ready(s.own, "cache", 1)
 	s.versionIs(s.own, 1, 1)
 	s.policyFares("Ready", "True", v1alpha1.ReasonServing)
-	message := s.resourceFares(other, "grab", "Ready", "False", v1alpha1.ReasonOwnersTaken)
+	message := s.resourceFares(s.other, "grab", "Ready", "False", v1alpha1.ReasonOwnersTaken)
 	if !strings.Contains(message, "reconcilepolicy "+s.own+"/memcached") {
 		t.Errorf("the message does not say who has them: %s", message)
 	}
@@ -111,26 +109,24 @@ func (s *sourced) configMap(name string) (*corev1.ConfigMap, error) {
 // first is deleted, which is cleaned up after all the same.
 func TestSourceOneName(t *testing.T) {
 	t.Parallel()
-	s := newTenant(t, "source-one-name", true)
+	s := newTenants(t, "source-one-name", true)
 	s.bindDefault(s.own)
 	s.putResource(memcachedText(t, s.own, 1))
 	s.createOwner(s.own, "cache", 1)
 	s.ready(s.own, "cache", 1)
-	other := s.namespace()
-	s.mayActAsDefault(other)
-	s.bindDefault(other)
-	s.createOwner(other, "cache", 1)
+	s.bindDefault(s.other)
+	s.createOwner(s.other, "cache", 1)
 	s.outlive(s.own, "memcached")
-	s.putResource(memcachedText(t, other, 2))
-	s.resourceFares(other, "memcached", "Ready", "False", v1alpha1.ReasonNameTaken)
+	s.putResource(memcachedText(t, s.other, 2))
+	s.resourceFares(s.other, "memcached", "Ready", "False", v1alpha1.ReasonNameTaken)
 
 	s.removeResource()
 	s.isGone(policies, "memcached")
 	if _, err := s.typed.AppsV1().Deployments(s.own).Get(t.Context(), "cache", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the policy is gone before what it has made: %v", err)
 	}
-	s.ready(other, "cache", 1)
-	s.resourceFares(other, "memcached", "Ready", "True", v1alpha1.ReasonServing)
+	s.ready(s.other, "cache", 1)
+	s.resourceFares(s.other, "memcached", "Ready", "True", v1alpha1.ReasonServing)
 }
 
 // outlive waits until a policy is older than any that is made from now on.

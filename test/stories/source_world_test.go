@@ -36,11 +36,11 @@ var (
 // in which also its owners are.
 type sourced struct {
 	*world
-	own  string
-	dir  string // for files
-	wide bool   // owners may be anywhere, not in own only
-	mark cluster.Mark
-	stop func() // may be called more than once
+	own   string
+	other string // another one, if the story is of two
+	dir   string // for files
+	mark  cluster.Mark
+	stop  func() // may be called more than once
 	// heard is how many lines of the log logsAgain has seen.
 	heard int
 
@@ -68,16 +68,22 @@ func newSourced(t *testing.T, user string, rules ...rbacv1.PolicyRule) *sourced 
 	return s
 }
 
-// start runs Ambit in its own namespace, unless the sources say another, for owners in it
-// unless it is wide.
+// start runs Ambit in its own namespace, unless the sources say another, limited to the
+// namespaces of the story.
 func (s *sourced) start(from manager.Sources) {
+	s.t.Helper()
+	namespaces := []string{s.own}
+	if s.other != "" {
+		namespaces = append(namespaces, s.other)
+	}
+	s.startIn(from, namespaces...)
+}
+
+// startIn is start limited to these namespaces; to none if there are none.
+func (s *sourced) startIn(from manager.Sources, namespaces ...string) {
 	s.t.Helper()
 	if from.Namespace == "" {
 		from.Namespace = s.own
-	}
-	namespaces := []string{s.own}
-	if s.wide {
-		namespaces = nil
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
