@@ -63,13 +63,27 @@ func (c *call) patched(live *unstructured.Unstructured, kind types.PatchType, da
 	obj := &unstructured.Unstructured{}
 	if err = obj.UnmarshalJSON(after); err == nil {
 		maps.Copy(obj.Object, runtime.DeepCopyJSON(rest))
-		err = c.decodeStrictly(obj, strict)
+		err = c.decodeUnmanaged(obj, strict, rest["metadata"] != nil)
 	}
 	if err != nil {
 		whole, _ := c.patchObject(live.Object, kind, data) // as it was patched in parts
 		return nil, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), string(whole), err.Error())})
 	}
 	return obj, nil
+}
+
+// decodeUnmanaged is decodeStrictly. Where the metadata is as it was, who manages the fields is
+// not decoded once more, which costs more than all else.
+func (c *call) decodeUnmanaged(obj *unstructured.Unstructured, strict, metadataIsLive bool) error {
+	if !metadataIsLive {
+		return c.decodeStrictly(obj, strict)
+	}
+	metadata := metadataOf(obj)
+	managed, ok := metadata["managedFields"]
+	delete(metadata, "managedFields")
+	err := c.decodeStrictly(obj, strict)
+	set(metadataOf(obj), "managedFields", managed, ok)
+	return err
 }
 
 // touched are the fields of an object that a patch may change, its kind, and the rest: to

@@ -62,39 +62,63 @@ func clusterRole(name string, rules any) *unstructured.Unstructured {
 	return role
 }
 
-// cluster makes a server as it is before a plan. It is filled once, and then cloned: the
-// first time at the beginning of a plan, as what is in it has the time of then.
-func (s *Scenario) cluster(blind bool, o sim.Options) *sim.Server {
-	i := 0
-	if blind {
-		i = 1
-	}
-	p := &s.prepared[i]
-	p.once.Do(func() {
-		p.server = sim.New(sim.Options{AuthorizerLag: o.AuthorizerLag})
-		if err := s.fill(p.server, blind); err != nil {
+// base is the cluster of a scenario as it is before a plan. It is only cloned.
+type base struct {
+	once   sync.Once
+	server *sim.Server
+	blind  *sim.Server // the same in which Ambit may not watch RBAC objects
+	// objects are those of server, by their keys, and texts those of both.
+	objects map[string]*unstructured.Unstructured
+	texts   map[*unstructured.Unstructured]string
+}
+
+// ready returns the base, filled: the first time at the beginning of a plan, as what is in it
+// has the time of then.
+func (s *Scenario) ready() *base {
+	b := &s.base
+	b.once.Do(func() {
+		if err := b.fill(s); err != nil {
 			panic(fmt.Sprintf("the cluster of scenario %s: %v", s.Name, err)) // a mistake in a scenario
 		}
 	})
-	return p.server.Clone(o)
+	return b
 }
 
-// prepared is a server that is only cloned.
-type prepared struct {
-	once   sync.Once
-	server *sim.Server
-}
-
-func (s *Scenario) fill(server *sim.Server, blind bool) error {
-	objects := slices.Clone(s.Objects)
-	objects = append(objects, clusterRole(everywhere, s.Everywhere), bindingEverywhere(everywhere), clusterRole(bindingHere, s.Here))
-	if !blind {
-		var rules []any
-		if err := yaml.Unmarshal([]byte(triggerRules), &rules); err != nil {
-			return err
-		}
-		objects = append(objects, clusterRole(triggers, rules), bindingEverywhere(triggers))
+// cluster makes a server as it is before a plan.
+func (s *Scenario) cluster(blind bool, o sim.Options) *sim.Server {
+	if blind {
+		return s.ready().blind.Clone(o)
 	}
+	return s.ready().server.Clone(o)
+}
+
+func (b *base) fill(s *Scenario) error {
+	o := sim.Options{AuthorizerLag: authorizerLag}
+	b.server = sim.New(o)
+	if err := s.fill(b.server); err != nil {
+		return err
+	}
+	b.blind = b.server.Clone(o)
+	admin := b.blind.As(sim.Admin).Dynamic()
+	for _, resource := range []schema.GroupVersionResource{clusterRoleBindings, clusterRoles} {
+		if err := admin.Resource(resource).Delete(context.Background(), triggers, metav1.DeleteOptions{}); err != nil {
+			return fmt.Errorf("taking the right to watch RBAC objects away: %w", err)
+		}
+	}
+	b.objects, b.texts = map[string]*unstructured.Unstructured{}, map[*unstructured.Unstructured]string{}
+	for _, obj := range b.server.Objects() {
+		b.objects[keyOf(obj)], b.texts[obj] = obj, textOf(obj)
+	}
+	return nil
+}
+
+func (s *Scenario) fill(server *sim.Server) error {
+	var rules []any
+	if err := yaml.Unmarshal([]byte(triggerRules), &rules); err != nil {
+		return err
+	}
+	objects := append(slices.Clone(s.Objects), clusterRole(everywhere, s.Everywhere), bindingEverywhere(everywhere), clusterRole(bindingHere, s.Here),
+		clusterRole(triggers, rules), bindingEverywhere(triggers))
 	for _, namespace := range s.Namespaces {
 		if !slices.ContainsFunc(s.Objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "Namespace" && o.GetName() == namespace }) {
 			objects = slices.Insert(objects, 0, object(`{apiVersion: v1, kind: Namespace, metadata: {name: %s}}`, namespace))

@@ -1,6 +1,7 @@
 package faultplan
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -21,26 +22,49 @@ type inputs struct {
 	scenario  *Scenario
 	policy    int  // the version of the policy
 	workloads bool // there are the controllers of workloads
-	objects   map[string]*unstructured.Unstructured
-	going     []string // keys of those that users have deleted, and that are held back
+	// objects are what is not as it is before a plan, and absent the keys of what is not there
+	// any more as it was then.
+	objects map[string]*unstructured.Unstructured
+	absent  []string
+	texts   map[string]string // of objects
+	going   []string          // keys of those that users have deleted, and that are held back
 }
 
 // inputsOf takes everything that Ambit did not make.
 func inputsOf(w *World) *inputs {
 	in := &inputs{
 		scenario: w.plan.Scenario, policy: slices.Index(w.plan.Scenario.Versions, w.programs[0]), workloads: w.plan.Workloads,
-		objects: map[string]*unstructured.Unstructured{},
+		objects: map[string]*unstructured.Unstructured{}, texts: map[string]string{},
 	}
+	base := in.scenario.ready()
+	present := map[string]bool{}
 	for _, obj := range w.server.Objects() {
-		switch {
-		case w.judge.isMade(obj.GetUID()), in.workloads && isOfWorkload(obj):
-		case in.workloads:
-			in.objects[keyOf(obj)] = asWritten(withoutStatus(obj), in.scenario)
-		default:
-			in.objects[keyOf(obj)] = asWritten(obj, in.scenario)
+		key := keyOf(obj)
+		if base.objects[key] == obj {
+			present[key] = true
+			continue
 		}
-		if in.objects[keyOf(obj)] != nil && obj.GetDeletionTimestamp() != nil {
-			in.going = append(in.going, keyOf(obj))
+		if w.judge.isMade(obj.GetUID()) || in.workloads && isOfWorkload(obj) {
+			continue
+		}
+		written := obj
+		if in.workloads {
+			written = withoutStatus(obj)
+		}
+		written = asWritten(written, in.scenario)
+		if obj.GetDeletionTimestamp() != nil {
+			in.going = append(in.going, key)
+		}
+		text := textOf(written)
+		if text == base.texts[base.objects[key]] {
+			present[key] = true
+			continue
+		}
+		in.objects[key], in.texts[key] = written, text
+	}
+	for _, key := range slices.Sorted(maps.Keys(base.objects)) {
+		if !present[key] && !isTrigger(base.objects[key]) {
+			in.absent = append(in.absent, key)
 		}
 	}
 	return in
@@ -78,45 +102,41 @@ func isOwner(obj *unstructured.Unstructured, s *Scenario) bool {
 // key is equal for equal inputs.
 func (in *inputs) key() string {
 	var b strings.Builder
-	fmt.Fprintln(&b, in.scenario.Name, in.policy, in.workloads, in.going)
-	for _, key := range slices.Sorted(maps.Keys(in.objects)) {
-		fmt.Fprintln(&b, textOf(in.objects[key]))
+	fmt.Fprintln(&b, in.scenario.Name, in.policy, in.workloads, in.going, in.absent)
+	for _, key := range slices.Sorted(maps.Keys(in.texts)) {
+		fmt.Fprintln(&b, in.texts[key])
 	}
 	return b.String()
 }
 
-// create makes a prepared cluster the one that the inputs are of.
+// create makes a cluster as before a plan the one that the inputs are of.
 func (in *inputs) create(server *sim.Server) error {
 	admin, ctx := server.As(sim.Admin), context.Background()
-	there := map[string]bool{}
-	for _, obj := range server.Objects() {
-		want, ok := in.objects[keyOf(obj)]
-		if ok && textOf(want) == textOf(obj) {
-			there[keyOf(obj)] = true
-			continue
-		}
+	changed := map[string]bool{}
+	for _, key := range in.absent {
+		obj := in.scenario.ready().objects[key]
 		resource, err := resourceOf(admin, obj)
 		if err != nil {
 			return err
 		}
-		if ok && obj.GetKind() == "Namespace" { // what is in there stays
-			there[keyOf(obj)] = true
+		if want, ok := in.objects[key]; ok && obj.GetKind() == "Namespace" { // what is in there stays
+			changed[key] = true
 			obj = obj.DeepCopy()
 			obj.SetLabels(want.GetLabels())
 			obj.SetAnnotations(want.GetAnnotations())
 			if _, err := admin.Dynamic().Resource(resource).Update(ctx, obj, updateOptions); err != nil {
-				return fmt.Errorf("changing %s: %w", keyOf(obj), err)
+				return fmt.Errorf("changing %s: %w", key, err)
 			}
 			continue
 		}
 		if err := admin.Dynamic().Resource(resource).Namespace(obj.GetNamespace()).Delete(ctx, obj.GetName(), metav1.DeleteOptions{}); err != nil {
-			return fmt.Errorf("deleting %s: %w", keyOf(obj), err)
+			return fmt.Errorf("deleting %s: %w", key, err)
 		}
 	}
 	server.Collect()
 	for _, key := range in.order() {
 		obj := in.objects[key]
-		if there[key] {
+		if changed[key] {
 			continue
 		}
 		resource, err := resourceOf(admin, obj)
@@ -146,7 +166,7 @@ func (in *inputs) create(server *sim.Server) error {
 func (in *inputs) delete(server *sim.Server) error {
 	admin := server.As(sim.Admin)
 	for _, key := range in.going {
-		obj := in.objects[key]
+		obj := cmp.Or(in.objects[key], in.scenario.ready().objects[key])
 		resource, err := resourceOf(admin, obj)
 		if err != nil {
 			return err

@@ -32,6 +32,8 @@ const (
 	patience = 20 * time.Minute
 	// stepPatience is how long a step waits for requests that do not come.
 	stepPatience = 20 * time.Second
+	// authorizerLag is how far the authorizer is behind.
+	authorizerLag = 10 * time.Millisecond
 	// settled is how long it takes until the authorizer has seen what was made.
 	settled = time.Second
 	// watching is how long it is looked on while nothing happens.
@@ -194,9 +196,10 @@ func (r *references) of(w *World) (map[string]string, error) {
 	return found, nil
 }
 
-// play has Ambit work on the inputs alone.
+// play has Ambit work on the inputs alone. It may watch RBAC objects, whether it could in the
+// plan or not: the result is the same.
 func (in *inputs) play(w *World) (map[string]string, error) {
-	server := w.plan.Scenario.cluster(w.plan.Blind, sim.Options{Seed: w.plan.Seed, AuthorizerLag: 10 * time.Millisecond, Workloads: in.workloads})
+	server := in.scenario.cluster(false, sim.Options{Seed: w.plan.Seed, AuthorizerLag: authorizerLag, Workloads: in.workloads})
 	if err := in.create(server); err != nil {
 		return nil, fmt.Errorf("making the reference: %w", err)
 	}

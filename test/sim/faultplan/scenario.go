@@ -86,7 +86,7 @@ type Scenario struct {
 
 	recipes    []*recipe // of a generated policy, by version; nil: it was written
 	references references
-	prepared   [2]prepared // without and with RBAC objects that cannot be watched
+	base       base
 }
 
 // root is the root of the module, from the directory of a test of package sim or of this

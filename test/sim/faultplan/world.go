@@ -3,6 +3,7 @@ package faultplan
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -78,12 +79,12 @@ var _ sim.Faults = (*World)(nil)
 
 // newWorld clones the prepared cluster of a scenario.
 func newWorld(p *Plan) *World {
-	w := &World{plan: p, dead: map[string]bool{}, forgotten: map[string]bool{}, known: map[*unstructured.Unstructured]string{}, disturbed: map[string]disturbance{}, programs: p.Scenario.Versions[:1]}
+	w := &World{plan: p, dead: map[string]bool{}, forgotten: map[string]bool{}, disturbed: map[string]disturbance{}, programs: p.Scenario.Versions[:1]}
 	w.trace = newTrace(p.Trace)
 	w.judge = newJudge(p.Scenario)
 	w.judge.trace = w.trace
-	w.server = p.Scenario.cluster(p.Blind, sim.Options{Seed: p.Seed, AuthorizerLag: 10 * time.Millisecond, Workloads: p.Workloads, Faults: w, Admission: w.admit, Observer: w.judge.observe})
-	w.admin = w.server.As(sim.Admin).Dynamic()
+	w.server = p.Scenario.cluster(p.Blind, sim.Options{Seed: p.Seed, AuthorizerLag: authorizerLag, Workloads: p.Workloads, Faults: w, Admission: w.admit, Observer: w.judge.observe})
+	w.admin, w.known = w.server.As(sim.Admin).Dynamic(), maps.Clone(p.Scenario.ready().texts)
 	w.judge.begin(w.server)
 	return w
 }
