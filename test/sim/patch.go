@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -60,8 +61,8 @@ func (c *call) patched(live *unstructured.Unstructured, kind types.PatchType, da
 	if err != nil {
 		return nil, err
 	}
-	obj := &unstructured.Unstructured{}
-	if err = obj.UnmarshalJSON(after); err == nil {
+	obj, err := c.unmarshal(after)
+	if err == nil {
 		maps.Copy(obj.Object, runtime.DeepCopyJSON(rest))
 		err = c.decodeUnmanaged(obj, strict, rest["metadata"] != nil)
 	}
@@ -72,8 +73,21 @@ func (c *call) patched(live *unstructured.Unstructured, kind types.PatchType, da
 	return obj, nil
 }
 
-// decodeUnmanaged is decodeStrictly. Where the metadata is as it was, who manages the fields is
-// not decoded once more, which costs more than all else.
+// unmarshal reads an object. A built-in one that does not say its kind is of the one asked for.
+func (c *call) unmarshal(data []byte) (*unstructured.Unstructured, error) {
+	obj := &unstructured.Unstructured{}
+	if c.resource.definition != "" {
+		return obj, obj.UnmarshalJSON(data)
+	}
+	err := utiljson.Unmarshal(data, &obj.Object)
+	if err == nil && (obj.GetKind() == "" || obj.GetAPIVersion() == "") {
+		obj.SetGroupVersionKind(c.served.gvk)
+	}
+	return obj, err
+}
+
+// decodeUnmanaged is decodeStrictly. If the metadata is that of the live object, managedFields
+// are as the server wrote them, and are set aside: to decode them costs more than all else.
 func (c *call) decodeUnmanaged(obj *unstructured.Unstructured, strict, metadataIsLive bool) error {
 	if !metadataIsLive {
 		return c.decodeStrictly(obj, strict)
@@ -86,9 +100,9 @@ func (c *call) decodeUnmanaged(obj *unstructured.Unstructured, strict, metadataI
 	return err
 }
 
-// touched are the fields of an object that a patch may change, its kind, and the rest: to
-// put the whole of it into JSON and back costs the more. What a patch that is no object, or
-// is about the kind, may change is all of it.
+// touched splits an object for a patch: part are the fields that the patch may change, and the
+// kind, without which nothing is decoded; rest are the others, which need not go through JSON.
+// All of it is part if the patch is no object, or is about the kind.
 func touched(live *unstructured.Unstructured, kind types.PatchType, data []byte) (part, rest map[string]any) {
 	var fields map[string]json.RawMessage
 	if kind != types.MergePatchType || json.Unmarshal(data, &fields) != nil || fields == nil {

@@ -62,7 +62,8 @@ func clusterRole(name string, rules any) *unstructured.Unstructured {
 	return role
 }
 
-// base is the cluster of a scenario as it is before a plan. It is only cloned.
+// base is the cluster of a scenario as it is before a plan. Once it is filled, its servers are
+// only cloned, and its maps only read.
 type base struct {
 	once   sync.Once
 	server *sim.Server

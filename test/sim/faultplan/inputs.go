@@ -22,12 +22,14 @@ type inputs struct {
 	scenario  *Scenario
 	policy    int  // the version of the policy
 	workloads bool // there are the controllers of workloads
-	// objects are what is not as it is before a plan, and absent the keys of what is not there
-	// any more as it was then.
+	// objects are those that are new or changed since before the plan.
 	objects map[string]*unstructured.Unstructured
-	absent  []string
 	texts   map[string]string // of objects
-	going   []string          // keys of those that users have deleted, and that are held back
+	// outdated are the keys of those from before the plan that are changed, or gone.
+	outdated []string
+	// going are the keys of those that users have deleted, and that are held back: in objects,
+	// or as before the plan but for that.
+	going []string
 }
 
 // inputsOf takes everything that Ambit did not make.
@@ -63,8 +65,8 @@ func inputsOf(w *World) *inputs {
 		in.objects[key], in.texts[key] = written, text
 	}
 	for _, key := range slices.Sorted(maps.Keys(base.objects)) {
-		if !present[key] && !isTrigger(base.objects[key]) {
-			in.absent = append(in.absent, key)
+		if !present[key] && !isTrigger(base.objects[key]) { // which a reference always has
+			in.outdated = append(in.outdated, key)
 		}
 	}
 	return in
@@ -102,7 +104,7 @@ func isOwner(obj *unstructured.Unstructured, s *Scenario) bool {
 // key is equal for equal inputs.
 func (in *inputs) key() string {
 	var b strings.Builder
-	fmt.Fprintln(&b, in.scenario.Name, in.policy, in.workloads, in.going, in.absent)
+	fmt.Fprintln(&b, in.scenario.Name, in.policy, in.workloads, in.going, in.outdated)
 	for _, key := range slices.Sorted(maps.Keys(in.texts)) {
 		fmt.Fprintln(&b, in.texts[key])
 	}
@@ -113,7 +115,7 @@ func (in *inputs) key() string {
 func (in *inputs) create(server *sim.Server) error {
 	admin, ctx := server.As(sim.Admin), context.Background()
 	changed := map[string]bool{}
-	for _, key := range in.absent {
+	for _, key := range in.outdated {
 		obj := in.scenario.ready().objects[key]
 		resource, err := resourceOf(admin, obj)
 		if err != nil {
