@@ -26,9 +26,10 @@ func sourceEndUsers() []string {
 }
 
 // newTenants is an Ambit in a namespace of its own, and two teams in two others, where their
-// policies are. Ambit may act as the account default there, in the first if asDefault; it has
-// no other right, and sees no policy elsewhere: one that sees them all writes how those of
-// other stories fare, and takes their finalizers off.
+// policies are. Ambit may read the policies there, write how they fare, and act as the account
+// default, in the first if asDefault; it may not make what they make. It sees no policy
+// elsewhere: one that sees them all writes how those of other stories fare, and takes their
+// finalizers off.
 func newTenants(t *testing.T, user string, asDefault bool) *sourced {
 	t.Helper()
 	s := newSourced(t, user)

@@ -79,7 +79,8 @@ func (s *sourced) start(from manager.Sources) {
 	s.startIn(from, namespaces...)
 }
 
-// startIn is start limited to these namespaces; to none if there are none.
+// startIn is start, limited to these namespaces in place of the story's; without any it is
+// not limited.
 func (s *sourced) startIn(from manager.Sources, namespaces ...string) {
 	s.t.Helper()
 	if from.Namespace == "" {
