@@ -52,7 +52,7 @@ SOAK_SEED ?= $(shell date +%y%m%d)000000
 # The packages whose tests have properties. `make test` draws the same cases in each run.
 PROPERTIES := go list -f '{{range .TestImports}}{{if eq . "pgregory.net/rapid"}}{{$$.ImportPath}}{{end}}{{end}}' ./pkg/...
 # How many plans of faults `make test` runs without the race detector; with it, a thousand.
-PLANS ?= 2500
+PLANS ?= 4000
 # Which seeded bugs `make bugs` runs, a regular expression, and how many plans may go by until
 # one of them catches a bug.
 BUG ?= .
