@@ -102,7 +102,7 @@ func (n *normal) rank(text string) string {
 func (n *normal) render(a answer) string {
 	switch {
 	case a.err != nil:
-		return n.words(n.failure(a.err))
+		return n.failure(a.err)
 	case a.value != nil:
 		text, err := yaml.Marshal(n.clean(a.value))
 		if err != nil {
@@ -125,7 +125,7 @@ func (n *normal) words(text string) string {
 func (n *normal) failure(err error) string {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
-		return "error: " + err.Error()
+		return n.words("error: " + err.Error())
 	}
 	s := status.Status()
 	text := fmt.Sprintf("error %d %s\n%s", s.Code, s.Reason, n.versionsIn(s.Message))

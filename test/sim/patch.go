@@ -61,7 +61,7 @@ func (c *call) patched(live *unstructured.Unstructured, kind types.PatchType, da
 	if err != nil {
 		return nil, err
 	}
-	obj, err := c.unmarshal(after)
+	obj, err := c.unmarshalObject(after)
 	if err == nil {
 		maps.Copy(obj.Object, runtime.DeepCopyJSON(rest))
 		err = c.decodeUnmanaged(obj, strict, rest["metadata"] != nil)
@@ -73,8 +73,8 @@ func (c *call) patched(live *unstructured.Unstructured, kind types.PatchType, da
 	return obj, nil
 }
 
-// unmarshal reads an object. A built-in one that does not say its kind is of the one asked for.
-func (c *call) unmarshal(data []byte) (*unstructured.Unstructured, error) {
+// unmarshalObject reads an object. A built-in one that does not say its kind is of the one asked for.
+func (c *call) unmarshalObject(data []byte) (*unstructured.Unstructured, error) {
 	obj := &unstructured.Unstructured{}
 	if c.resource.definition != "" {
 		return obj, obj.UnmarshalJSON(data)

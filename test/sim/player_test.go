@@ -231,7 +231,7 @@ func (p *player) do(st *step) answer {
 	}
 	r := p.request(st)
 	if r.options["rv"] == "0" {
-		p.fresh(ctx, r)
+		p.awaitFreshCache(ctx, r)
 	}
 	if st.words[0] == "watch" {
 		return p.watch(r)
@@ -369,9 +369,9 @@ func typedAnswer[T any](obj T, err error) answer {
 	return answer{value: value}
 }
 
-// fresh waits until the server's cache, from which a request with resourceVersion 0 is
+// awaitFreshCache waits until the server's cache, from which a request with resourceVersion 0 is
 // answered whatever its age, is as new as what was written before the request.
-func (p *player) fresh(ctx context.Context, r request) {
+func (p *player) awaitFreshCache(ctx context.Context, r request) {
 	p.Helper()
 	r.clients = p.clientsOf(nil)
 	now, err := r.collection().List(ctx, metav1.ListOptions{Limit: 1})

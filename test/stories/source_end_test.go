@@ -3,7 +3,6 @@ package stories
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -51,19 +50,13 @@ func (s *sourced) mayActAsDefault(namespace string) {
 	}
 }
 
-// secondText is version 2 of the Memcached policy, under another name.
-func secondText(t *testing.T, namespace string) string {
-	t.Helper()
-	return strings.Replace(memcachedText(t, namespace, 2), "metadata: {name: memcached,", "metadata: {name: memcached-two,", 1)
-}
-
 // TestSourceTwoTenants: two teams have a policy for one kind, which say no scope. Each
 // serves the owners of its own namespace.
 func TestSourceTwoTenants(t *testing.T) {
 	t.Parallel()
 	s := newTenants(t, "source-end-two", true)
 	s.putResource(memcachedText(t, s.own, 1))
-	s.putResource(secondText(t, s.other))
+	s.putResource(namedText(t, "memcached-two", s.other, 2))
 	for _, namespace := range []string{s.own, s.other} {
 		s.bindDefault(namespace)
 		s.createOwner(namespace, "cache", 1)
@@ -83,7 +76,7 @@ func TestSourceNamespaceGoes(t *testing.T) {
 	s.grantEverywhere("policies", sourceRights()...)
 	s.own, s.other = s.namespace(), s.namespace()
 	s.startIn(manager.Sources{CustomResources: true, Namespace: s.namespace()})
-	for namespace, text := range map[string]string{s.own: memcachedText(t, s.own, 1), s.other: secondText(t, s.other)} {
+	for namespace, text := range map[string]string{s.own: memcachedText(t, s.own, 1), s.other: namedText(t, "memcached-two", s.other, 2)} {
 		s.mayActAsDefault(namespace)
 		s.bindDefault(namespace)
 		s.putResource(text)

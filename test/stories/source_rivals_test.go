@@ -26,7 +26,7 @@ func TestSourceGrabbed(t *testing.T) {
 	s := newTenants(t, "source-grabbed", true)
 	s.bindDefault(s.own)
 	s.createOwner(s.own, "cache", 1)
-	grab := strings.Replace(memcachedText(t, s.other, 2), "metadata: {name: memcached,", "metadata: {name: grab,", 1)
+	grab := namedText(t, "grab", s.other, 2)
 	s.putResource(strings.Replace(grab, "spec:\n", "spec:\n  scope: {namespaces: ["+s.own+"]}\n", 1))
 	s.resourceFares(s.other, "grab", "Ready", "False", v1alpha1.ReasonForbidden)
 	s.outlive(s.other, "grab")

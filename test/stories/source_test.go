@@ -194,11 +194,8 @@ func TestSourceTwo(t *testing.T) {
 // whatever Ambit itself may do.
 func TestSourceTenant(t *testing.T) {
 	t.Parallel()
-	s := newSourced(t, "source-tenant", append(sourceRights(),
-		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, ResourceNames: []string{"default"}, Verbs: []string{"impersonate", "list", "watch"}})...)
-	if _, err := s.control.ServiceAccount(t.Context(), s.own, "default"); err != nil {
-		t.Fatal(err)
-	}
+	s := newSourced(t, "source-tenant", sourceRights()...)
+	s.mayActAsDefault(s.own)
 	s.start(manager.Sources{CustomResources: true, Namespace: s.namespace()})
 	s.putResource(memcachedText(t, s.own, 1))
 	s.createOwner(s.own, "cache", 1)

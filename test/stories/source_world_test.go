@@ -153,6 +153,12 @@ func memcachedText(t *testing.T, namespace string, version int) string {
 	return strings.Replace(text, plain, fmt.Sprintf(`metadata: {name: "${owner.metadata.name}", labels: {version: "v%d"}}`, version), 1)
 }
 
+// namedText is memcachedText under another name.
+func namedText(t *testing.T, name, namespace string, version int) string {
+	t.Helper()
+	return strings.Replace(memcachedText(t, namespace, version), "metadata: {name: memcached,", "metadata: {name: "+name+",", 1)
+}
+
 // putResource, putMap and putFile write the policy where it comes from; the others take
 // it away.
 func (s *sourced) putResource(text string) {

@@ -62,8 +62,8 @@ func clusterRole(name string, rules any) *unstructured.Unstructured {
 	return role
 }
 
-// base is the cluster of a scenario as it is before a plan. Once it is filled, its servers are
-// only cloned, and its maps only read.
+// base is the cluster of a scenario as it is before a plan. Once it is prepared, its servers
+// are only cloned, and its maps only read.
 type base struct {
 	once   sync.Once
 	server *sim.Server
@@ -73,30 +73,31 @@ type base struct {
 	texts   map[*unstructured.Unstructured]string
 }
 
-// ready returns the base, filled: the first time at the beginning of a plan, as what is in it
+// preparedBase returns the base of a scenario: the first time at the beginning of a plan, as what is in it
 // has the time of then.
-func (s *Scenario) ready() *base {
+func (s *Scenario) preparedBase() *base {
 	b := &s.base
 	b.once.Do(func() {
-		if err := b.fill(s); err != nil {
+		if err := b.prepareServers(s); err != nil {
 			panic(fmt.Sprintf("the cluster of scenario %s: %v", s.Name, err)) // a mistake in a scenario
 		}
 	})
 	return b
 }
 
-// cluster makes a server as it is before a plan.
-func (s *Scenario) cluster(blind bool, o sim.Options) *sim.Server {
+// newServer makes a server as it is before a plan.
+func (s *Scenario) newServer(blind bool, o sim.Options) *sim.Server {
 	if blind {
-		return s.ready().blind.Clone(o)
+		return s.preparedBase().blind.Clone(o)
 	}
-	return s.ready().server.Clone(o)
+	return s.preparedBase().server.Clone(o)
 }
 
-func (b *base) fill(s *Scenario) error {
+// prepareServers makes both servers, and notes what is in them.
+func (b *base) prepareServers(s *Scenario) error {
 	o := sim.Options{AuthorizerLag: authorizerLag}
 	b.server = sim.New(o)
-	if err := s.fill(b.server); err != nil {
+	if err := s.createObjects(b.server); err != nil {
 		return err
 	}
 	b.blind = b.server.Clone(o)
@@ -113,7 +114,8 @@ func (b *base) fill(s *Scenario) error {
 	return nil
 }
 
-func (s *Scenario) fill(server *sim.Server) error {
+// createObjects creates what is there before a plan.
+func (s *Scenario) createObjects(server *sim.Server) error {
 	var rules []any
 	if err := yaml.Unmarshal([]byte(triggerRules), &rules); err != nil {
 		return err

@@ -38,7 +38,7 @@ func inputsOf(w *World) *inputs {
 		scenario: w.plan.Scenario, policy: slices.Index(w.plan.Scenario.Versions, w.programs[0]), workloads: w.plan.Workloads,
 		objects: map[string]*unstructured.Unstructured{}, texts: map[string]string{},
 	}
-	base := in.scenario.ready()
+	base := in.scenario.preparedBase()
 	present := map[string]bool{}
 	for _, obj := range w.server.Objects() {
 		key := keyOf(obj)
@@ -116,7 +116,7 @@ func (in *inputs) create(server *sim.Server) error {
 	admin, ctx := server.As(sim.Admin), context.Background()
 	changed := map[string]bool{}
 	for _, key := range in.outdated {
-		obj := in.scenario.ready().objects[key]
+		obj := in.scenario.preparedBase().objects[key]
 		resource, err := resourceOf(admin, obj)
 		if err != nil {
 			return err
@@ -168,7 +168,7 @@ func (in *inputs) create(server *sim.Server) error {
 func (in *inputs) delete(server *sim.Server) error {
 	admin := server.As(sim.Admin)
 	for _, key := range in.going {
-		obj := cmp.Or(in.objects[key], in.scenario.ready().objects[key])
+		obj := cmp.Or(in.objects[key], in.scenario.preparedBase().objects[key])
 		resource, err := resourceOf(admin, obj)
 		if err != nil {
 			return err

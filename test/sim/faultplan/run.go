@@ -199,7 +199,7 @@ func (r *references) of(w *World) (map[string]string, error) {
 // play has Ambit work on the inputs alone. It may watch RBAC objects, whether it could in the
 // plan or not: the result is the same.
 func (in *inputs) play(w *World) (map[string]string, error) {
-	server := in.scenario.cluster(false, sim.Options{Seed: w.plan.Seed, AuthorizerLag: authorizerLag, Workloads: in.workloads})
+	server := in.scenario.newServer(false, sim.Options{Seed: w.plan.Seed, AuthorizerLag: authorizerLag, Workloads: in.workloads})
 	if err := in.create(server); err != nil {
 		return nil, fmt.Errorf("making the reference: %w", err)
 	}

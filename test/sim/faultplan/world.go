@@ -77,14 +77,14 @@ type disturbance struct {
 
 var _ sim.Faults = (*World)(nil)
 
-// newWorld clones the prepared cluster of a scenario.
+// newWorld is a cluster as it is before a plan, and who carries the plan out.
 func newWorld(p *Plan) *World {
 	w := &World{plan: p, dead: map[string]bool{}, forgotten: map[string]bool{}, disturbed: map[string]disturbance{}, programs: p.Scenario.Versions[:1]}
 	w.trace = newTrace(p.Trace)
 	w.judge = newJudge(p.Scenario)
 	w.judge.trace = w.trace
-	w.server = p.Scenario.cluster(p.Blind, sim.Options{Seed: p.Seed, AuthorizerLag: authorizerLag, Workloads: p.Workloads, Faults: w, Admission: w.admit, Observer: w.judge.observe})
-	w.admin, w.known = w.server.As(sim.Admin).Dynamic(), maps.Clone(p.Scenario.ready().texts)
+	w.server = p.Scenario.newServer(p.Blind, sim.Options{Seed: p.Seed, AuthorizerLag: authorizerLag, Workloads: p.Workloads, Faults: w, Admission: w.admit, Observer: w.judge.observe})
+	w.admin, w.known = w.server.As(sim.Admin).Dynamic(), maps.Clone(p.Scenario.preparedBase().texts)
 	w.judge.begin(w.server)
 	return w
 }
