@@ -7,6 +7,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/ambit-dev/ambit/test/sim"
@@ -76,21 +77,16 @@ func (c *chooser) editOwner() Action {
 
 // editOwner changes all that a user has written.
 func (w *World) editOwner(namespace, name string, variant int) {
-	owners := w.admin.Resource(w.plan.Scenario.Owners).Namespace(namespace)
-	now, err := owners.Get(context.Background(), name, getOptions)
-	if err != nil {
-		w.checked("reading", "an owner", err)
-		return
-	}
 	next := w.plan.Scenario.Owner(namespace, name, variant)
-	for field, value := range next.Object {
-		if field != "metadata" {
-			now.Object[field] = value
+	w.change(w.plan.Scenario.Owners, namespace, name, func(now *unstructured.Unstructured) bool {
+		for field, value := range next.Object {
+			if field != "metadata" {
+				now.Object[field] = value
+			}
 		}
-	}
-	keepOwn(now, next)
-	_, err = owners.Update(context.Background(), now, updateOptions)
-	w.checked("editing", "an owner", err)
+		keepOwn(now, next)
+		return true
+	})
 }
 
 func (c *chooser) deleteOwner() Action {

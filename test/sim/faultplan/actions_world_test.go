@@ -1,7 +1,9 @@
 package faultplan
 
 import (
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -162,4 +164,25 @@ func TestReplaceKind(t *testing.T) {
 	s.owner()
 	s.sees(time.Minute, "it is made again", isThere)
 	s.run()
+}
+
+// TestEditOwnerMeanwhile: a user edits an owner as it is, whoever writes it at the same time.
+func TestEditOwnerMeanwhile(t *testing.T) {
+	s := newScene(t).scenario
+	w := newWorld(&Plan{Seed: 1, Scenario: s})
+	w.create(s.Owners, s.Owner("one", "a", 0))
+	const times = 500
+	var other sync.WaitGroup
+	other.Go(func() {
+		for i := range times {
+			w.patch(s.Owners, "one", "a", fmt.Sprintf(`{"status":{"times":%d}}`, i), "status")
+		}
+	})
+	for i := range times {
+		w.editOwner("one", "a", i%s.Variants)
+	}
+	other.Wait()
+	for _, v := range w.mistakes() {
+		t.Error(v)
+	}
 }
