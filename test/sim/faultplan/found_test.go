@@ -230,3 +230,19 @@ func TestFoundMetWhileBehind(t *testing.T) {
 		{Time: 7 * time.Second, Action: Action{Do: func(w *World) { w.end(true) }}},
 	}})
 }
+
+// TestHeldBackBeforeEdit (seed 261124022091 of all scenarios) was a mistake of the plan: a
+// protected owner is deleted, and an edit adds a child to the policy afterwards. It is not made,
+// as what an owner has stays as it was when the owner was deleted.
+func TestHeldBackBeforeEdit(t *testing.T) {
+	s, err := protectedVolume()
+	if err != nil {
+		t.Fatal(err)
+	}
+	holds(t, &Plan{Seed: 261124022091, Scenario: s, Cleanup: true, Steps: []Step{
+		{Time: time.Second, Action: Action{Do: func(w *World) { w.create(s.Owners, s.Owner("two", "a", 2)) }}},
+		{Time: time.Second, Action: Action{Do: func(w *World) { w.usePod("two", "uses-a-0", "a") }}},
+		{Time: time.Minute, Action: Action{Do: func(w *World) { w.delete(s.Owners, "two", "a") }}},
+		{Time: time.Minute, Action: Action{Do: func(w *World) { w.setPolicy(2) }}},
+	}})
+}

@@ -80,6 +80,22 @@ func (w *World) isGoing(key string) bool {
 	})
 }
 
+// heldBack are the keys of the children of owners that are deleted and still there: Ambit
+// leaves these as they were when that began.
+func (s *Scenario) heldBack(all []*unstructured.Unstructured) (keys []string) {
+	for _, owner := range all {
+		if !isOwner(owner, s) || owner.GetDeletionTimestamp() == nil {
+			continue
+		}
+		for _, obj := range all {
+			if isMadeFor(obj, owner.GetUID()) {
+				keys = append(keys, keyOf(obj))
+			}
+		}
+	}
+	return keys
+}
+
 // isMadeFor says whether an object says that it is made for an owner.
 func isMadeFor(obj *unstructured.Unstructured, owner types.UID) bool {
 	if ref := metav1.GetControllerOf(obj); ref != nil {

@@ -223,5 +223,9 @@ func (in *inputs) play(w *World) (map[string]string, error) {
 		calm.rest("the reference of what is deleted")
 	}
 	p.finish()
-	return texts(server, w.known), nil
+	found := texts(server, w.known)
+	for _, key := range in.scenario.heldBack(server.Objects()) { // in the plan they may never have been wanted
+		delete(found, key)
+	}
+	return found, nil
 }

@@ -93,9 +93,7 @@ func (c *chooser) usePod() Action {
 	namespace, name, number := c.namespace(), c.name(), c.IntN(2)
 	pod := fmt.Sprintf("uses-%s-%d", name, number)
 	if c.IntN(3) > 0 {
-		return Action{Text: fmt.Sprintf("create Pod %s/%s", namespace, pod), Do: func(w *World) {
-			w.create(podResource, object(`{apiVersion: v1, kind: Pod, metadata: {name: %s, namespace: %s}, spec: {containers: [{name: x, image: x}], volumes: [{name: v, persistentVolumeClaim: {claimName: %s}}]}}`, pod, namespace, name))
-		}}
+		return Action{Text: fmt.Sprintf("create Pod %s/%s", namespace, pod), Do: func(w *World) { w.usePod(namespace, pod, name) }}
 	}
 	if c.IntN(2) == 0 {
 		return Action{Text: fmt.Sprintf("delete Pod %s/%s", namespace, pod), Do: func(w *World) { w.delete(podResource, namespace, pod) }}
@@ -103,6 +101,11 @@ func (c *chooser) usePod() Action {
 	return Action{Text: fmt.Sprintf("Pod %s/%s ends", namespace, pod), Do: func(w *World) {
 		w.endPods(func(p *unstructured.Unstructured) bool { return p.GetNamespace() == namespace && p.GetName() == pod })
 	}}
+}
+
+// usePod makes a Pod that uses a claim.
+func (w *World) usePod(namespace, pod, claim string) {
+	w.create(podResource, object(`{apiVersion: v1, kind: Pod, metadata: {name: %s, namespace: %s}, spec: {containers: [{name: x, image: x}], volumes: [{name: v, persistentVolumeClaim: {claimName: %s}}]}}`, pod, namespace, claim))
 }
 
 // endPods has Pods succeed.
