@@ -150,9 +150,11 @@ func (p *planner) leave(gvk schema.GroupVersionKind, obj *unstructured.Unstructu
 
 // madeFor guesses the child that an object was made for: by annotation, by the inventory, or
 // the first child of the kind. As what is to be left behind has no ownerReference, that is
-// one with onDelete Orphan only if there is no other.
+// one with onDelete Orphan only if there is no other, and the object does not name one that
+// is gone.
 func (p *planner) madeFor(gvk schema.GroupVersionKind, obj *unstructured.Unstructured, e *Entry) *child {
-	ids := []string{text(field(obj.Object, "metadata", "annotations", v1alpha1.AnnotationChild))}
+	named := text(field(obj.Object, "metadata", "annotations", v1alpha1.AnnotationChild))
+	ids := []string{named}
 	if e != nil {
 		ids = append(ids, e.Child)
 	} else if known, ok := p.ledger.entry(keyIn(gvk, obj)); ok {
@@ -172,7 +174,7 @@ func (p *planner) madeFor(gvk schema.GroupVersionKind, obj *unstructured.Unstruc
 		case c.GVK.GroupKind() != gvk.GroupKind():
 		case c.OnDelete != v1alpha1.DeleteOrphan:
 			return c
-		case orphan == nil:
+		case orphan == nil && named == "":
 			orphan = c
 		}
 	}

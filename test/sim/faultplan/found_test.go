@@ -246,3 +246,22 @@ func TestHeldBackBeforeEdit(t *testing.T) {
 		{Time: time.Minute, Action: Action{Do: func(w *World) { w.setPolicy(2) }}},
 	}})
 }
+
+// TestFoundOrphanSiblingGone (seed 261124032186 of all scenarios): an edit drops a child, and
+// the only other one of its kind is left behind. What was made of the first was taken for the
+// second one's, and stayed.
+func TestFoundOrphanSiblingGone(t *testing.T) {
+	s, err := newRecipe(78).scenario()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for requests := 1; requests <= 9; requests++ {
+		t.Run(fmt.Sprint(requests), func(t *testing.T) {
+			holds(t, &Plan{Seed: 261124032186, Scenario: s, Cleanup: true, Steps: []Step{
+				{Time: time.Second, Action: Action{Do: func(w *World) { w.create(s.Owners, s.Owner("one", "a", 2)) }}},
+				{Time: 10 * time.Second, Action: Action{Do: func(w *World) { w.setPolicy(1) }}},
+				{Requests: requests, Action: Action{Do: func(w *World) { w.setPolicy(0) }}},
+			}})
+		})
+	}
+}
