@@ -141,11 +141,17 @@ func (p *planner) stays(e Entry) bool {
 		return true
 	}
 	obj := p.indexes.find(in.Objects, e.Namespace, e.Name)
+	undecided := p.undecided(e.GVK.GroupKind())
+	if named {
+		undecided = nil
+	}
 	switch {
+	case obj == nil && undecided != nil && !e.isReadFirst(p.program):
+		return true // another process may just have made it
 	case obj == nil || !p.isEntered(e, obj):
 		return false
-	case p.undecided(e.GVK.GroupKind()) != nil && !named:
-		p.suspendFor(p.undecided(e.GVK.GroupKind()))
+	case undecided != nil:
+		p.suspendFor(undecided)
 		return true
 	case p.isLeft(e, obj):
 		return false

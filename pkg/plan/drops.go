@@ -29,10 +29,15 @@ func (m Mark) Drops(program *policy.Program, owner *unstructured.Unstructured) I
 		stays[e.ObjectKey()] = true
 	}
 	for _, e := range l.old.Entries {
-		if e.isPlace() || e.Merged || stays[e.ObjectKey()] || e.isLeft(policy.FindChild(program.Children, e.Child)) {
+		if stays[e.ObjectKey()] || !e.isReadFirst(program) {
 			continue
 		}
 		dropped.Entries = append(dropped.Entries, e)
 	}
 	return dropped
+}
+
+// isReadFirst says whether the object of an entry is read before a mark drops the entry.
+func (e Entry) isReadFirst(program *policy.Program) bool {
+	return !e.isPlace() && !e.Merged && !e.isLeft(policy.FindChild(program.Children, e.Child))
 }

@@ -202,17 +202,20 @@ func (c *chooser) editKind() Action {
 	column := []any{map[string]any{"name": []string{"One", "Another"}[c.IntN(2)], "type": "string", "jsonPath": ".metadata.name"}}
 	return Action{
 		Text: fmt.Sprintf("edit kind %s: its columns are %v", definition.GetName(), column),
-		Do: func(w *World) {
-			w.change(customKinds, "", definition.GetName(), func(obj *unstructured.Unstructured) bool {
-				versions, _, _ := unstructured.NestedSlice(obj.Object, "spec", "versions")
-				for _, v := range versions {
-					v.(map[string]any)["additionalPrinterColumns"] = column
-				}
-				setNested(obj, versions, "spec", "versions")
-				return true
-			})
-		},
+		Do:   func(w *World) { w.editKind(definition.GetName(), column) },
 	}
+}
+
+// editKind gives all versions of a kind other columns.
+func (w *World) editKind(name string, columns []any) {
+	w.change(customKinds, "", name, func(obj *unstructured.Unstructured) bool {
+		versions, _, _ := unstructured.NestedSlice(obj.Object, "spec", "versions")
+		for _, v := range versions {
+			v.(map[string]any)["additionalPrinterColumns"] = columns
+		}
+		setNested(obj, versions, "spec", "versions")
+		return true
+	})
 }
 
 // definitions are those of a scenario.

@@ -265,3 +265,27 @@ func TestFoundOrphanSiblingGone(t *testing.T) {
 		})
 	}
 }
+
+// TestFoundUndecidedRecord (seed 261124032179 of all scenarios): two processes, and one sees a
+// kind as it was. It took what the other one had just made out of the record, because it did
+// not see it and did not know yet whether it was wanted; each wrote the record again as fast as
+// it was answered.
+func TestFoundUndecidedRecord(t *testing.T) {
+	s, err := newRecipe(205).scenario()
+	if err != nil {
+		t.Fatal(err)
+	}
+	columns := []any{map[string]any{"name": "Another", "type": "string", "jsonPath": ".metadata.name"}}
+	for requests := 1; requests <= 12; requests++ {
+		t.Run(fmt.Sprint(requests), func(t *testing.T) {
+			holds(t, &Plan{Seed: 261124032179, Scenario: s, Blind: true, Cleanup: true, Steps: []Step{
+				{Time: time.Second, Action: Action{Do: func(w *World) { w.create(s.Owners, s.Owner("two", "b", 1)) }}},
+				{Time: 210 * time.Millisecond, Action: Action{Do: func(w *World) {
+					w.later(0, (*World).start)
+					w.later(time.Second, func(w *World) { w.end(true) })
+				}}},
+				{Requests: requests, Action: Action{Do: func(w *World) { w.editKind("widgets.gen.example.com", columns) }}},
+			}})
+		})
+	}
+}
