@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -56,12 +57,15 @@ func (p *pass) needsRecord(action plan.Action) bool {
 
 // verifyRecord reports whether the record of the owner is what it was seen to be, so that what is
 // made now is in it: the stream may be behind, and another process have gone further. It is
-// asked once in a pass, unless a write of the pass has answered it; did: the next plan has to
-// know why not.
+// asked unless a write of the pass has answered it in the last recordTrust, and not again once
+// it is not so; did: the next plan has to know why not.
 func (p *pass) verifyRecord(ctx context.Context) (is, did bool, err error) {
 	const id = "verify"
-	if p.verified || p.tried[id] {
-		return p.verified, false, nil
+	if p.isVerified() {
+		return true, false, nil
+	}
+	if p.tried[id] {
+		return false, false, nil
 	}
 	p.tried[id] = true
 	found, ok, err := p.engine.kinds.lookup(p.program.Owner.GVK)
@@ -75,7 +79,17 @@ func (p *pass) verifyRecord(ctx context.Context) (is, did bool, err error) {
 		return false, true, nil
 	}
 	err = p.writeOwner(ctx, write)
-	return p.verified, true, err
+	is = p.isVerified()
+	p.tried[id] = !is
+	return is, true, err
+}
+
+// recordTrust is how long the record is taken to be what a write was answered: a request of the
+// pass may take long, and another process go further meanwhile.
+const recordTrust = time.Second
+
+func (p *pass) isVerified() bool {
+	return !p.verified.IsZero() && p.engine.now().Sub(p.verified) < recordTrust
 }
 
 // ownerWrite is a write of the owner's metadata.
@@ -136,7 +150,7 @@ func (p *pass) marked(ctx context.Context, found kind, outcome apply.Outcome) {
 		p.stale = true
 		log.V(1).Info("the cache is behind; will try again")
 	case outcome.Object != nil:
-		p.owner, p.verified = outcome.Object, true
+		p.owner, p.verified = outcome.Object, p.engine.now()
 		p.state.sources.resourceVersion = p.owner.GetResourceVersion()
 		p.engine.options.Streams.Observe(p.ownerKey(found), outcome.Object, p.operator)
 		log.V(1).Info("owner is marked")
