@@ -36,7 +36,7 @@ func (j *judge) compare(want, have map[string]string, w *World) {
 		is, there := have[key]
 		should, wanted := want[key]
 		switch {
-		case w.isFrozen(key), w.mayTellMore(key), w.isGoing(key):
+		case w.isFrozen(key), w.mayTellMore(key), w.isGoing(key), j.isOvertaken(key):
 		case !wanted && (j.scenario.Remembers || j.mayRemain(key, w) || w.mayBeForgotten(key) || w.isUnlabelled(key)):
 		case !wanted:
 			j.violated("what should not be is not there", "%s", key)
@@ -77,7 +77,7 @@ func (j *judge) checkStreams(w *World) {
 // atCleanup: of owners that are deleted nothing is left over, where Ambit may act.
 func (j *judge) atCleanup(w *World) {
 	for _, obj := range w.server.Objects() {
-		if j.isMade(obj.GetUID()) && w.mayAct(obj.GetNamespace()) && !j.stays(obj) {
+		if j.isMade(obj.GetUID()) && w.mayAct(obj.GetNamespace()) && !j.stays(obj) && !j.isOvertaken(keyOf(obj)) {
 			j.violated("nothing is left over", "%s", keyOf(obj))
 		}
 		if isOwner(obj, j.scenario) && obj.GetDeletionTimestamp() != nil && w.mayAct(obj.GetNamespace()) && !j.isMade(obj.GetUID()) {

@@ -109,10 +109,14 @@ func (w *World) Before(ctx context.Context, r sim.Request) error {
 		return nil
 	}
 	if a.delay > 0 {
+		writes := w.judge.writesBeside(r.Process)
 		select {
 		case <-time.After(a.delay):
 		case <-ctx.Done(): // it is not handled: after a good end nothing comes late
 			return ctx.Err()
+		}
+		if isWrite(r) && w.judge.writesBeside(r.Process) != writes {
+			w.judge.overtake(r)
 		}
 	}
 	if a.before == nil {
@@ -142,6 +146,7 @@ func (w *World) After(_ context.Context, r sim.Request, own error) (err error) {
 	if r.User != User {
 		return own
 	}
+	w.judge.answered(r)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	defer func() { w.trace.printRequest(r, err) }()

@@ -41,6 +41,7 @@ type judge struct {
 	every      []*unstructured.Unstructured             // what Ambit ever made, as it was then
 	children   map[types.UID]madeChild                  // of what Ambit ever made
 	pace       pace                                     // of requests
+	overtaken  overtaken
 }
 
 func newJudge(s *Scenario) *judge {
@@ -110,6 +111,7 @@ func (j *judge) observe(c sim.Change) {
 	}
 	j.noteLocked(c, obj)
 	if c.Request.User == User {
+		j.overtaken.note(c, keyOf(obj))
 		j.judgeTurnsLocked(c, keyOf(obj), time.Now())
 		j.judgeLocked(c, obj)
 		j.judgeMoreLocked(c, obj)
@@ -172,7 +174,7 @@ func (j *judge) judgeCreate(c sim.Change, obj *unstructured.Unstructured) {
 	if owner != nil {
 		j.madeFor[keyOf(obj)], j.children[obj.GetUID()] = owner.GetNamespace(), childOf(obj, owner)
 	}
-	if owner == nil || metav1.GetControllerOf(obj) != nil || records(owner, obj) {
+	if owner == nil || metav1.GetControllerOf(obj) != nil || records(owner, obj) || j.overtaken.objects[keyOf(obj)] {
 		return
 	}
 	j.violatedLocked("the record comes before the object", "%s was made, and is not in the record of owner %s", keyOf(obj), keyOf(owner))
