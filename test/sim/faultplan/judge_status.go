@@ -3,6 +3,7 @@ package faultplan
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -27,24 +28,31 @@ func (j *judge) judgeStatus(c sim.Change) {
 		return
 	}
 	for uid, child := range j.children {
-		if child.owner == c.New.GetUID() && j.alive[uid] && strings.Contains(message, child.name+" exists and is not ours") {
+		if child.owner == c.New.GetUID() && j.alive[uid] && strings.Contains(message, child.name+" exists and is not ours") && !j.mayNotKnow(c.Request.Process, uid, child) {
 			j.violatedLocked("an owner knows its children", "%s says, by %s: %s", keyOf(c.New), c.Request.Process, message)
 		}
 	}
 }
 
-// madeChild is a child that Ambit made: for whom, and how messages name it.
-type madeChild struct {
-	owner types.UID
-	name  string
+// mayNotKnow says whether another process has made a child while this one was running, so
+// lately that this one may tell what was there before.
+func (j *judge) mayNotKnow(process string, uid types.UID, child madeChild) bool {
+	made := j.times[uid].began
+	return child.by != process && !j.started[process].After(made) && time.Since(made) < staleness
 }
 
-func childOf(obj, owner *unstructured.Unstructured) madeChild {
+// madeChild is a child that Ambit made: for whom, by which process, and how messages name it.
+type madeChild struct {
+	owner    types.UID
+	by, name string
+}
+
+func childOf(obj, owner *unstructured.Unstructured, by string) madeChild {
 	name := fmt.Sprintf("%s %q", obj.GetKind(), obj.GetName())
 	if obj.GetNamespace() != "" && obj.GetNamespace() != owner.GetNamespace() {
 		name += fmt.Sprintf(" in namespace %q", obj.GetNamespace())
 	}
-	return madeChild{owner: owner.GetUID(), name: name}
+	return madeChild{owner: owner.GetUID(), by: by, name: name}
 }
 
 // conflictOf is what an owner says of a child whose name somebody else has; empty if it says

@@ -214,6 +214,7 @@ func (w *World) start() {
 	name, programs, seed := fmt.Sprintf("process-%d", w.started), w.programs, w.plan.Seed+uint64(w.started)<<32
 	off := w.clockOff
 	w.mu.Unlock()
+	w.judge.starts(name)
 	p, err := startProcess(w.server, name, programs, seed, off)
 	if err != nil {
 		w.problem("starting %s: %v", name, err)

@@ -42,13 +42,14 @@ type judge struct {
 	children   map[types.UID]madeChild                  // of what Ambit ever made
 	pace       pace                                     // of requests
 	overtaken  overtaken
+	started    map[string]time.Time // processes, when
 }
 
 func newJudge(s *Scenario) *judge {
 	return &judge{
 		scenario: s, made: map[types.UID]bool{}, alive: map[types.UID]bool{}, madeAt: map[string]string{}, madeFor: map[string]string{},
 		children: map[types.UID]madeChild{}, adopted: map[types.UID]bool{}, terminated: map[string]bool{}, times: map[types.UID]lifetime{},
-		owners: map[types.UID]*unstructured.Unstructured{},
+		owners: map[types.UID]*unstructured.Unstructured{}, started: map[string]time.Time{},
 	}
 }
 
@@ -65,6 +66,13 @@ func (j *judge) violatedLocked(invariant, format string, args ...any) {
 	if len(j.violations) < maxViolations {
 		j.violations = append(j.violations, Violation{Invariant: invariant, Text: fmt.Sprintf(format, args...)})
 	}
+}
+
+// starts notes that a process starts.
+func (j *judge) starts(process string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.started[process] = time.Now()
 }
 
 func (j *judge) found() []Violation {
@@ -172,7 +180,7 @@ func (j *judge) judgeCreate(c sim.Change, obj *unstructured.Unstructured) {
 		owner = j.recordedOwnerOf(obj)
 	}
 	if owner != nil {
-		j.madeFor[keyOf(obj)], j.children[obj.GetUID()] = owner.GetNamespace(), childOf(obj, owner)
+		j.madeFor[keyOf(obj)], j.children[obj.GetUID()] = owner.GetNamespace(), childOf(obj, owner, c.Request.Process)
 	}
 	if owner == nil || metav1.GetControllerOf(obj) != nil || records(owner, obj) || j.overtaken.objects[keyOf(obj)] {
 		return
