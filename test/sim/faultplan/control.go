@@ -35,7 +35,7 @@ func (s *Scenario) control(ctx context.Context, server *sim.Server) {
 			continue
 		}
 		for _, obj := range server.Objects() {
-			if isNewer(obj, seen) {
+			if obj.GetKind() == s.Controls && isNewer(obj, seen) {
 				s.controlOne(ctx, server.As(sim.Admin), obj)
 			}
 		}

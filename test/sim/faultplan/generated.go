@@ -326,7 +326,7 @@ func (made *recipe) scenario() (*Scenario, error) {
 		}
 		return owner
 	}
-	s.Control = readyWidget
+	s.Controls, s.Control = "Widget", readyWidget
 	if made.watch {
 		s.Protected = isSeen
 		s.Unprotect = unsee
@@ -337,7 +337,7 @@ func (made *recipe) scenario() (*Scenario, error) {
 
 // readyWidget is the controller of Widgets.
 func readyWidget(obj *unstructured.Unstructured) {
-	if obj.GetKind() == "Widget" && obj.GetDeletionTimestamp() == nil {
+	if obj.GetDeletionTimestamp() == nil {
 		setStatus(obj, map[string]any{"ready": true})
 	}
 }

@@ -67,10 +67,11 @@ type Scenario struct {
 	// Wide is true if an owner has children in several namespaces: while Ambit may not act in
 	// one, it knows less of the others.
 	Wide bool
-	// Control is what the controllers of a cluster do, some time after each change: it is
-	// given a copy of each object, to write its spec or status, or take its finalizers off; nil: they
-	// do nothing.
-	Control func(*unstructured.Unstructured)
+	// Control is what the controller of a kind does, some time after each change: it is given a
+	// copy of each object of the kind Controls, to write its spec or status, or take its finalizers
+	// off; nil: it does nothing.
+	Control  func(*unstructured.Unstructured)
+	Controls string
 	// Protected says whether the deletion of an owner is to be held back, by what there is;
 	// nil: never.
 	Protected func(program *policy.Program, owner *unstructured.Unstructured, all []*unstructured.Unstructured) bool

@@ -37,7 +37,7 @@ func jobHistory() (*Scenario, error) {
 	}
 	s.Keeps = 1
 	s.Remembers, s.History = true, []string{"active", "succeeded", "failed"}
-	s.Control = completeJob
+	s.Controls, s.Control = "Job", completeJob
 	s.AtRest = (*judge).judgeHistory
 	s.Extra = (*chooser).failJob
 	return s, nil
@@ -45,7 +45,7 @@ func jobHistory() (*Scenario, error) {
 
 // completeJob is the Job controller: what is to run has run.
 func completeJob(obj *unstructured.Unstructured) {
-	if obj.GetKind() != "Job" || hasCondition(obj, "Complete") {
+	if hasCondition(obj, "Complete") {
 		return
 	}
 	unstructured.RemoveNestedField(obj.Object, "status", "failed")

@@ -33,7 +33,7 @@ func protectedVolume() (*Scenario, error) {
 	}
 	s.Kept = []string{"PersistentVolumeClaim"}
 	s.Holds = true
-	s.Control = bindClaim
+	s.Controls, s.Control = "PersistentVolumeClaim", bindClaim
 	s.Protected = isVolumeUsed
 	s.Unprotect = func(w *World) { w.endPods(func(*unstructured.Unstructured) bool { return true }) }
 	s.Extra = (*chooser).usePod
@@ -64,9 +64,6 @@ func orderedVolume(text string) string {
 
 // bindClaim is what the controllers do for claims.
 func bindClaim(obj *unstructured.Unstructured) {
-	if obj.GetKind() != "PersistentVolumeClaim" {
-		return
-	}
 	if obj.GetDeletionTimestamp() != nil {
 		obj.SetFinalizers(slices.DeleteFunc(obj.GetFinalizers(), func(f string) bool { return f == "kubernetes.io/pvc-protection" }))
 		return

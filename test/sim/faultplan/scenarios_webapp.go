@@ -43,7 +43,7 @@ func webApp() (*Scenario, error) {
 	}
 	s.Kept = []string{"Deployment", "Service"}
 	s.Holds = true
-	s.Control = rollOut
+	s.Controls, s.Control = "Deployment", rollOut
 	s.Extra = (*chooser).breakDeployment
 	s.Objects = append(s.Objects, object(`{apiVersion: v1, kind: Service, metadata: {name: bystander, namespace: two, labels: {bystander: "true", app.kubernetes.io/managed-by: ambit, ambit.dev/policy: web-app}}, spec: {ports: [{port: 80}]}}`))
 	return s, nil
@@ -66,7 +66,7 @@ func orderedWebApp(text string) string {
 // rollOut is the Deployment controller: all Pods are there at once. It is the autoscaler as
 // well: where Ambit does not say how many there are, there are two.
 func rollOut(obj *unstructured.Unstructured) {
-	if obj.GetKind() != "Deployment" || obj.GetDeletionTimestamp() != nil {
+	if obj.GetDeletionTimestamp() != nil {
 		return
 	}
 	applied := func(e metav1.ManagedFieldsEntry) bool {
