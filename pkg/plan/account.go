@@ -39,7 +39,7 @@ func (p *planner) enter(c *child, it *item) {
 			p.ledger.cover(old)
 		}
 	case it.tie == merged && (it.live == nil || isDeleting(it.live)):
-		if has && it.live != nil {
+		if has { // what is not seen may be younger than the view
 			p.ledger.cover(old)
 		}
 	default:
@@ -146,8 +146,8 @@ func (p *planner) stays(e Entry) bool {
 		undecided = nil
 	}
 	switch {
-	case obj == nil && undecided != nil && !e.isReadFirst(p.program):
-		return true // another process may just have made it
+	case undecided != nil && !e.isReadFirst(p.program) && p.isOwnSite(e.site()) && (obj == nil || !p.isEntered(e, obj)):
+		return true // another process may just have made it, or merged into it
 	case obj == nil || !p.isEntered(e, obj):
 		return false
 	case undecided != nil:
