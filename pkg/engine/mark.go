@@ -57,8 +57,8 @@ func (p *pass) needsRecord(action plan.Action) bool {
 
 // verifyRecord reports whether the record of the owner is what it was seen to be, so that what is
 // made now is in it: the stream may be behind, and another process have gone further. It is
-// asked unless a write of the pass has answered it in the last recordTrust, and not again once
-// it is not so; did: the next plan has to know why not.
+// asked again where the last answer is older than recordTrust, but not after a refusal; did: the
+// next plan has to know why not.
 func (p *pass) verifyRecord(ctx context.Context) (is, did bool, err error) {
 	const id = "verify"
 	if p.isVerified() {
@@ -78,8 +78,9 @@ func (p *pass) verifyRecord(ctx context.Context) (is, did bool, err error) {
 	if p.holdsOwner(write) {
 		return false, true, nil
 	}
+	before := p.verified
 	err = p.writeOwner(ctx, write)
-	is = p.isVerified()
+	is = p.verified != before // an answer that came late counts for this one action
 	p.tried[id] = !is
 	return is, true, err
 }
@@ -112,6 +113,7 @@ func (p *pass) writeOwner(ctx context.Context, w ownerWrite) error {
 		return err
 	}
 	applier := apply.Applier{Client: client, Manager: p.manager, Identity: p.user()}
+	sent := p.engine.now()
 	writing, end := p.traceWrite(ctx, "patch", w.kind.resource.GroupResource().String(), p.owner.GetNamespace())
 	outcome := w.do(writing, &applier, client.Resource(w.kind.resource).Namespace(p.owner.GetNamespace()))
 	end(marking(outcome))
@@ -119,7 +121,7 @@ func (p *pass) writeOwner(ctx context.Context, w ownerWrite) error {
 		p.ownerRefused(ctx, w, *outcome.Problem)
 		return nil
 	}
-	p.marked(ctx, w.kind, outcome)
+	p.marked(ctx, w.kind, outcome, sent)
 	return nil
 }
 
@@ -140,9 +142,9 @@ func (p *pass) ownerRefused(ctx context.Context, w ownerWrite, problem plan.Prob
 	ctrllog.FromContext(ctx).V(level).Info("the owner cannot be marked", "reason", problem.Reason, "message", problem.Message)
 }
 
-// marked takes over the owner as the API server has answered it: the streams that it
-// needs do not depend on its marks.
-func (p *pass) marked(ctx context.Context, found kind, outcome apply.Outcome) {
+// marked takes over the owner as the API server has answered it to what was sent then: the
+// streams that it needs do not depend on its marks.
+func (p *pass) marked(ctx context.Context, found kind, outcome apply.Outcome, sent time.Time) {
 	log := ctrllog.FromContext(ctx)
 	delete(p.state.refused, plan.KeyOwner)
 	switch {
@@ -150,7 +152,7 @@ func (p *pass) marked(ctx context.Context, found kind, outcome apply.Outcome) {
 		p.stale = true
 		log.V(1).Info("the cache is behind; will try again")
 	case outcome.Object != nil:
-		p.owner, p.verified = outcome.Object, p.engine.now()
+		p.owner, p.verified = outcome.Object, sent
 		p.state.sources.resourceVersion = p.owner.GetResourceVersion()
 		p.engine.options.Streams.Observe(p.ownerKey(found), outcome.Object, p.operator)
 		log.V(1).Info("owner is marked")

@@ -32,7 +32,7 @@ type pass struct {
 	met     []met
 	// confirmed says of objects of the record whether they are there, as of this pass.
 	confirmed map[plan.ObjectKey]bool
-	verified  time.Time // when a write in this pass was answered with the owner as it is; zero: never
+	verified  time.Time // when a write was sent whose answer was the owner as it is; zero: none was
 	stale     bool      // an answer showed that the cache is behind
 	again     time.Time // when to look at what was held back, or is not over; zero: there is nothing
 	// event is when the first event came that led to the pass, until a write has answered
