@@ -175,7 +175,7 @@ func TestEditOwnerMeanwhile(t *testing.T) {
 	var other sync.WaitGroup
 	other.Go(func() {
 		for i := range times {
-			w.patch(s.Owners, "one", "a", fmt.Sprintf(`{"status":{"times":%d}}`, i), "status")
+			w.patch(s.Owners, "one", "a", fmt.Sprintf(`{"status":{"state":{"message":"%d"}}}`, i), "status")
 		}
 	})
 	for i := range times {

@@ -239,15 +239,20 @@ func makes(program *policy.Program, kind string) bool {
 // an Ambit that knows what the policy had before says that this may be left over; or it says
 // what it does not remove as long as it cannot see what is wanted.
 func (w *World) mayTellMore(key string) bool {
-	w.mu.Lock()
-	edited := w.edited
-	w.mu.Unlock()
+	edited := w.isEdited()
 	if w.plan.Scenario.Wide && strings.HasPrefix(key, w.plan.Scenario.Versions[0].Owner.GVK.Kind+" ") && !w.mayActEverywhere() {
 		return true
 	}
 	kind, place, _ := strings.Cut(key, " ")
 	namespace, _, _ := strings.Cut(place, "/")
 	return (edited || w.plan.Scenario.Suspends) && kind == w.plan.Scenario.Versions[0].Owner.GVK.Kind && !w.mayAct(namespace)
+}
+
+// isEdited says whether the policy was another one before.
+func (w *World) isEdited() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.edited
 }
 
 // mayBeOpen says whether a stream may be open while there are no owners: those of owners,

@@ -34,7 +34,7 @@ func (j *judge) noteLocked(c sim.Change, obj *unstructured.Unstructured) {
 		life.ready = now
 	}
 	if c.New == nil {
-		life.ended = now
+		life.ended, j.endedAt[keyOf(obj)] = now, now
 	}
 	j.times[obj.GetUID()] = life
 	if obj.GetKind() == "Namespace" && obj.GetDeletionTimestamp() != nil {

@@ -35,16 +35,16 @@ func (j *judge) judgeStatus(c sim.Change) {
 }
 
 // mayNotKnow says whether another process has made a child while this one was running, so
-// lately that this one may tell what was there before.
+// lately that this one may tell what had the name before.
 func (j *judge) mayNotKnow(process string, uid types.UID, child madeChild) bool {
 	made := j.times[uid].began
-	return child.by != process && !j.started[process].After(made) && time.Since(made) < staleness
+	return child.by != process && !j.started[process].After(made) && time.Since(made) < staleness && time.Since(j.endedAt[child.key]) < staleness
 }
 
 // madeChild is a child that Ambit made: for whom, by which process, and how messages name it.
 type madeChild struct {
-	owner    types.UID
-	by, name string
+	owner         types.UID
+	by, name, key string
 }
 
 func childOf(obj, owner *unstructured.Unstructured, by string) madeChild {
@@ -52,7 +52,7 @@ func childOf(obj, owner *unstructured.Unstructured, by string) madeChild {
 	if obj.GetNamespace() != "" && obj.GetNamespace() != owner.GetNamespace() {
 		name += fmt.Sprintf(" in namespace %q", obj.GetNamespace())
 	}
-	return madeChild{owner: owner.GetUID(), by: by, name: name}
+	return madeChild{owner: owner.GetUID(), by: by, name: name, key: keyOf(obj)}
 }
 
 // conflictOf is what an owner says of a child whose name somebody else has; empty if it says

@@ -69,7 +69,7 @@ func (j *judge) judgeForeignFields(before, after *unstructured.Unstructured) {
 // checkMerged: when no owner is left nothing that Ambit merged is there.
 func (j *judge) checkMerged(w *World) {
 	for _, obj := range w.server.Objects() {
-		if j.isMade(obj.GetUID()) || !w.mayAct(obj.GetNamespace()) || j.isOvertaken(keyOf(obj)) {
+		if j.isMade(obj.GetUID()) || !w.mayAct(obj.GetNamespace()) || j.isOvertaken(obj.GetUID()) {
 			continue
 		}
 		if ours := fieldsOf(obj, isAmbits); !ours.Empty() {

@@ -1,6 +1,13 @@
 package faultplan
 
-import "github.com/ambit-dev/ambit/test/sim"
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/ambit-dev/ambit/test/sim"
+)
 
 // Of two processes one may take back what the other one's write, which is still on its way, is
 // to make. Nothing leads to that any more when it comes: the record does not name it, and
@@ -11,17 +18,20 @@ import "github.com/ambit-dev/ambit/test/sim"
 type overtaken struct {
 	writes   map[string]int       // by process
 	requests map[sim.Request]bool // being handled
-	objects  map[string]bool      // by key
+	objects  map[types.UID]bool   // made, or merged into
 }
 
-// note notes a change by Ambit.
-func (o *overtaken) note(c sim.Change, key string) {
+// note notes a change by Ambit of an object that is no owner; made: Ambit has made the object.
+func (o *overtaken) note(c sim.Change, uid types.UID, made bool) {
 	if o.writes == nil {
-		o.writes, o.requests, o.objects = map[string]int{}, map[sim.Request]bool{}, map[string]bool{}
+		o.writes, o.requests, o.objects = map[string]int{}, map[sim.Request]bool{}, map[types.UID]bool{}
 	}
 	o.writes[c.Request.Process]++
-	if c.New != nil && o.requests[c.Request] {
-		o.objects[key] = true
+	switch {
+	case c.New == nil, !o.requests[c.Request]: // it is gone, or Ambit has seen to it since
+		delete(o.objects, uid)
+	case c.Old == nil, !made:
+		o.objects[uid] = true
 	}
 }
 
@@ -51,9 +61,16 @@ func (j *judge) answered(r sim.Request) {
 	delete(j.overtaken.requests, r)
 }
 
-// isOvertaken says whether an object is what a write made of it that came too late.
-func (j *judge) isOvertaken(key string) bool {
+// isOvertaken says whether a write that came too late has made an object, or merged into it.
+func (j *judge) isOvertaken(uid types.UID) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.overtaken.objects[key]
+	return j.overtaken.objects[uid]
+}
+
+// isOvertakenAt is isOvertaken for what is there of a key.
+func (j *judge) isOvertakenAt(key string, w *World) bool {
+	return slices.ContainsFunc(w.server.Objects(), func(obj *unstructured.Unstructured) bool {
+		return keyOf(obj) == key && j.isOvertaken(obj.GetUID())
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // What is checked when a plan is over and everything is at rest.
@@ -36,13 +37,13 @@ func (j *judge) compare(want, have map[string]string, w *World) {
 		is, there := have[key]
 		should, wanted := want[key]
 		switch {
-		case w.isFrozen(key), w.mayTellMore(key), w.isGoing(key), j.isOvertaken(key):
-		case !wanted && (j.scenario.Remembers || j.mayRemain(key, w) || w.mayBeForgotten(key) || w.isUnlabelled(key)):
+		case w.isFrozen(key), w.mayTellMore(key), w.isGoing(key):
+		case !wanted && (j.scenario.Remembers || j.mayRemain(key, w) || w.mayBeForgotten(key) || w.isUnlabelled(key) || j.isOvertakenAt(key, w)):
 		case !wanted:
 			j.violated("what should not be is not there", "%s", key)
 		case !there:
 			j.violated("what should be is there", "%s is missing", key)
-		case is != should && j.comparable(is) != j.comparable(should):
+		case is != should && j.comparable(is) != j.comparable(should) && !j.isOvertakenAt(key, w):
 			j.violated("what is there is as it should be", "%s (-reference +plan):\n%s", key, cmp.Diff(inLines(should), inLines(is)))
 		}
 	}
@@ -77,7 +78,7 @@ func (j *judge) checkStreams(w *World) {
 // atCleanup: of owners that are deleted nothing is left over, where Ambit may act.
 func (j *judge) atCleanup(w *World) {
 	for _, obj := range w.server.Objects() {
-		if j.isMade(obj.GetUID()) && w.mayAct(obj.GetNamespace()) && !j.stays(obj) && !j.isOvertaken(keyOf(obj)) {
+		if j.isMade(obj.GetUID()) && w.mayAct(obj.GetNamespace()) && !j.stays(obj) && (metav1.GetControllerOfNoCopy(obj) != nil || !j.isOvertaken(obj.GetUID())) {
 			j.violated("nothing is left over", "%s", keyOf(obj))
 		}
 		if isOwner(obj, j.scenario) && obj.GetDeletionTimestamp() != nil && w.mayAct(obj.GetNamespace()) && !j.isMade(obj.GetUID()) {

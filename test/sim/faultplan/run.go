@@ -224,8 +224,10 @@ func (in *inputs) play(w *World) (map[string]string, error) {
 	}
 	p.finish()
 	found := texts(server, w.known)
-	for _, key := range in.scenario.heldBack(server.Objects()) { // in the plan they may never have been wanted
-		delete(found, key)
+	if w.isEdited() {
+		for _, key := range in.scenario.heldBack(server.Objects()) { // in the plan they may never have been wanted
+			delete(found, key)
+		}
 	}
 	return found, nil
 }

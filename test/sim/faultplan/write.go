@@ -43,13 +43,14 @@ type judge struct {
 	pace       pace                                     // of requests
 	overtaken  overtaken
 	started    map[string]time.Time // processes, when
+	endedAt    map[string]time.Time // when the last object of a key went
 }
 
 func newJudge(s *Scenario) *judge {
 	return &judge{
 		scenario: s, made: map[types.UID]bool{}, alive: map[types.UID]bool{}, madeAt: map[string]string{}, madeFor: map[string]string{},
 		children: map[types.UID]madeChild{}, adopted: map[types.UID]bool{}, terminated: map[string]bool{}, times: map[types.UID]lifetime{},
-		owners: map[types.UID]*unstructured.Unstructured{}, started: map[string]time.Time{},
+		owners: map[types.UID]*unstructured.Unstructured{}, started: map[string]time.Time{}, endedAt: map[string]time.Time{},
 	}
 }
 
@@ -119,7 +120,9 @@ func (j *judge) observe(c sim.Change) {
 	}
 	j.noteLocked(c, obj)
 	if c.Request.User == User {
-		j.overtaken.note(c, keyOf(obj))
+		if !isOwner(obj, j.scenario) {
+			j.overtaken.note(c, obj.GetUID(), j.made[obj.GetUID()])
+		}
 		j.judgeTurnsLocked(c, keyOf(obj), time.Now())
 		j.judgeLocked(c, obj)
 		j.judgeMoreLocked(c, obj)
@@ -182,7 +185,7 @@ func (j *judge) judgeCreate(c sim.Change, obj *unstructured.Unstructured) {
 	if owner != nil {
 		j.madeFor[keyOf(obj)], j.children[obj.GetUID()] = owner.GetNamespace(), childOf(obj, owner, c.Request.Process)
 	}
-	if owner == nil || metav1.GetControllerOf(obj) != nil || records(owner, obj) || j.overtaken.objects[keyOf(obj)] {
+	if owner == nil || metav1.GetControllerOf(obj) != nil || records(owner, obj) || j.overtaken.requests[c.Request] {
 		return
 	}
 	j.violatedLocked("the record comes before the object", "%s was made, and is not in the record of owner %s", keyOf(obj), keyOf(owner))
