@@ -14,8 +14,8 @@ type Access struct {
 	Name string
 }
 
-// Place is where somebody acts.
-type Place struct {
+// Key is where somebody acts.
+type Key struct {
 	// Identity is empty for Ambit's own account; otherwise a user name that Ambit
 	// impersonates, such as "system:serviceaccount:ns:name".
 	Identity string
@@ -56,13 +56,13 @@ func decided(allowed bool) Decision {
 	return Denied
 }
 
-// Subscriber is told that State of a place has something new. Its dynamic type
+// ChangeHandler is told that State of a place has something new. Its dynamic type
 // must be comparable.
-type Subscriber interface {
+type ChangeHandler interface {
 	// Changed is called with no lock held, one call at a time, from the goroutine
 	// that paces all probes: it must not block. It may call the Reviewer. A call
 	// may come late, even after the place was released.
-	Changed(Place)
+	Changed(Key)
 }
 
 // State is what is known of a place.

@@ -19,11 +19,11 @@
 // # What it refuses to know
 //
 // Policies, owners and streams. It does not watch RBAC objects: whoever does calls
-// Reviewer.Suspect when one changes.
+// Reviewer.Invalidate when one changes.
 //
 // # Protocol
 //
-//  1. Reviewer.Keep declares which accesses a subscriber wants to know in a Place. The
+//  1. Reviewer.Require declares which accesses a subscriber wants to know in a Place. The
 //     first that is not answered by what is known queues a review at once.
 //  2. One SelfSubjectRulesReview answers everything. Where it says that it is
 //     incomplete, SelfSubjectAccessReviews follow for what it does not allow. For all
@@ -35,11 +35,11 @@
 //  4. While something is denied, routine probes follow. One is one request: the rules,
 //     or, in turn, one denied access of those that the rules do not tell of. When its
 //     answer is news, all is reviewed.
-//  5. Reviewer.Suspect asks for a review 20 ms later and, until one shows a change, 300
+//  5. Reviewer.Invalidate asks for a review 20 ms later and, until one shows a change, 300
 //     ms and 1.5 s after the hint, for the authorizer lags behind the watch. Hints that
 //     come before that are one, but all of its probes are sent: of several changes the
 //     authorizer may know only some.
-//  6. Reviewer.Refused asks for a review at once. If the rules deny the access, that
+//  6. Reviewer.ReportDenied asks for a review at once. If the rules deny the access, that
 //     is it. Otherwise an access review follows for exactly this access, and its answer
 //     counts against the rules until they agree.
 //  7. A review that is itself refused, by 401 or 403, is State.Refusal: nothing is

@@ -13,7 +13,7 @@ const hostilePlaces = 5000
 func (b *bench) keepHostile(payer Payer) {
 	b.Helper()
 	for i := range hostilePlaces {
-		b.reviewer.Keep(newListener(), Place{Namespace: fmt.Sprintf("n%d", i)}, all, payer)
+		b.reviewer.Require(newListener(), Key{Namespace: fmt.Sprintf("n%d", i)}, all, payer)
 	}
 }
 
@@ -42,7 +42,7 @@ func TestFairReviews(t *testing.T) {
 					b.keepHostile(hostile)
 					b.pass(after)
 					sub := newListener()
-					b.reviewer.Keep(sub, team, all, victim)
+					b.reviewer.Require(sub, team, all, victim)
 					first := b.until(time.Hour, func() bool { return b.reviewer.State(team).Reviewed })
 					if first > time.Second {
 						b.Errorf("the first review: after %s", first)
@@ -54,7 +54,7 @@ func TestFairReviews(t *testing.T) {
 						b.Errorf("a grant: after %s", granted)
 					}
 					b.server.revoke(team, all...)
-					b.reviewer.Suspect("team")
+					b.reviewer.Invalidate("team")
 					hinted := b.until(time.Hour, func() bool { return b.reviewer.Decide(team, create) == Denied })
 					if hinted > time.Second {
 						b.Errorf("a hint: after %s", hinted)
@@ -76,10 +76,10 @@ func TestFairToTenants(t *testing.T) {
 			inBubble(t, Options{}, func(b *bench) {
 				for i := range hostilePlaces {
 					payer := Payer{Group: "p", Tenant: "evil", Name: fmt.Sprint(i)}
-					b.reviewer.Keep(newListener(), Place{Namespace: fmt.Sprintf("n%d", i)}, all, payer)
+					b.reviewer.Require(newListener(), Key{Namespace: fmt.Sprintf("n%d", i)}, all, payer)
 				}
 				b.pass(after)
-				b.reviewer.Keep(newListener(), team, all, Payer{Group: "p", Tenant: "good", Name: "victim"})
+				b.reviewer.Require(newListener(), team, all, Payer{Group: "p", Tenant: "good", Name: "victim"})
 				if first := b.until(time.Minute, func() bool { return b.reviewer.State(team).Reviewed }); first > time.Second {
 					b.Errorf("the first review: after %s", first)
 				}
@@ -99,8 +99,8 @@ func TestSharedPlaceIsWithTheCheapest(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		b.keepHostile(Payer{Group: "p", Name: "hostile"})
 		b.pass(time.Second)
-		b.reviewer.Keep(newListener(), team, all, Payer{Group: "p", Name: "hostile"})
-		b.reviewer.Keep(newListener(), team, all, Payer{Group: "p", Name: "victim"})
+		b.reviewer.Require(newListener(), team, all, Payer{Group: "p", Name: "hostile"})
+		b.reviewer.Require(newListener(), team, all, Payer{Group: "p", Name: "victim"})
 		if took := b.until(time.Hour, func() bool { return b.reviewer.State(team).Reviewed }); took > time.Second {
 			b.Errorf("the first review: after %s", took)
 		}
@@ -112,10 +112,10 @@ func TestSharedPlaceIsWithTheCheapest(t *testing.T) {
 func TestOwnPlacesGoFirst(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		for i := range 700 {
-			b.reviewer.Keep(newListener(), Place{Namespace: fmt.Sprintf("home-%d", i)}, all, Payer{Group: "p"})
+			b.reviewer.Require(newListener(), Key{Namespace: fmt.Sprintf("home-%d", i)}, all, Payer{Group: "p"})
 		}
 		for i := range 100 {
-			b.reviewer.Keep(newListener(), Place{Namespace: fmt.Sprintf("other-%d", i)}, all, Payer{Group: "p", Name: fmt.Sprint(i % 10)})
+			b.reviewer.Require(newListener(), Key{Namespace: fmt.Sprintf("other-%d", i)}, all, Payer{Group: "p", Name: fmt.Sprint(i % 10)})
 		}
 		b.pass(time.Minute)
 		reviewed := map[string]int{}

@@ -16,7 +16,7 @@ import (
 // probe is a request that the fake API server has got.
 type probe struct {
 	at     time.Duration // since the start
-	place  Place
+	place  Key
 	access Access // zero: the rules
 }
 
@@ -25,13 +25,13 @@ type server struct {
 	start time.Time
 
 	mu         sync.Mutex // guards what is below
-	granted    map[Place]map[Access]bool
-	forbidden  map[Place]map[Access]bool // what an authorizer denies whatever the rules say
-	named      map[Place][]authorizationv1.ResourceRule
-	incomplete map[Place]bool
-	hidden     map[Place]map[Access]bool // granted, but in no rules
+	granted    map[Key]map[Access]bool
+	forbidden  map[Key]map[Access]bool // what an authorizer denies whatever the rules say
+	named      map[Key][]authorizationv1.ResourceRule
+	incomplete map[Key]bool
+	hidden     map[Key]map[Access]bool // granted, but in no rules
 	err        error
-	delay      func(Place) time.Duration
+	delay      func(Key) time.Duration
 	probes     []probe
 }
 
@@ -42,9 +42,9 @@ type fakeReviews struct {
 }
 
 func (f fakeReviews) Rules(ctx context.Context, namespace string) (Rules, error) {
-	at := Place{f.identity, namespace}
+	at := Key{f.identity, namespace}
 	if namespace == nowhere {
-		at = Place{Identity: f.identity}
+		at = Key{Identity: f.identity}
 	}
 	if err := f.server.serve(ctx, at, Access{}); err != nil {
 		return Rules{}, err
@@ -59,7 +59,7 @@ func (f fakeReviews) Rules(ctx context.Context, namespace string) (Rules, error)
 }
 
 func (f fakeReviews) Access(ctx context.Context, namespace string, a Access) (Verdict, error) {
-	at := Place{f.identity, namespace}
+	at := Key{f.identity, namespace}
 	if err := f.server.serve(ctx, at, a); err != nil {
 		return Verdict{}, err
 	}
@@ -69,12 +69,12 @@ func (f fakeReviews) Access(ctx context.Context, namespace string, a Access) (Ve
 }
 
 // truth says what an access review says; mu is held.
-func (s *server) truth(at Place, a Access) bool {
+func (s *server) truth(at Key, a Access) bool {
 	return (s.granted[at][a] || s.hidden[at][a]) && !s.forbidden[at][a]
 }
 
 // serve notes a request, and answers it with what is to go wrong.
-func (s *server) serve(ctx context.Context, at Place, a Access) error {
+func (s *server) serve(ctx context.Context, at Key, a Access) error {
 	s.mu.Lock()
 	s.probes = append(s.probes, probe{time.Since(s.start), at, a})
 	err, delay := s.err, time.Duration(0)
@@ -111,7 +111,7 @@ func (s *server) set(do func()) {
 	do()
 }
 
-func put(in map[Place]map[Access]bool, at Place, accesses []Access, yes bool) {
+func put(in map[Key]map[Access]bool, at Key, accesses []Access, yes bool) {
 	if in[at] == nil {
 		in[at] = map[Access]bool{}
 	}
@@ -122,11 +122,11 @@ func put(in map[Place]map[Access]bool, at Place, accesses []Access, yes bool) {
 	}
 }
 
-func (s *server) grant(at Place, accesses ...Access) {
+func (s *server) grant(at Key, accesses ...Access) {
 	s.set(func() { put(s.granted, at, accesses, true) })
 }
 
-func (s *server) revoke(at Place, accesses ...Access) {
+func (s *server) revoke(at Key, accesses ...Access) {
 	s.set(func() { put(s.granted, at, accesses, false) })
 }
 
@@ -151,9 +151,9 @@ func inBubble(t *testing.T, o Options, do func(*bench)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{
-			start: time.Now(), granted: map[Place]map[Access]bool{}, hidden: map[Place]map[Access]bool{},
-			forbidden: map[Place]map[Access]bool{}, incomplete: map[Place]bool{},
-			named: map[Place][]authorizationv1.ResourceRule{},
+			start: time.Now(), granted: map[Key]map[Access]bool{}, hidden: map[Key]map[Access]bool{},
+			forbidden: map[Key]map[Access]bool{}, incomplete: map[Key]bool{},
+			named: map[Key][]authorizationv1.ResourceRule{},
 		}
 		o.Reviews = func(identity string) (Reviews, error) { return fakeReviews{s, identity}, nil }
 		b := &bench{t, s, New(o)}
@@ -177,19 +177,19 @@ func (b *bench) pass(d time.Duration) {
 // listener is a Subscriber that counts.
 type listener struct {
 	mu   sync.Mutex
-	told map[Place]int
+	told map[Key]int
 }
 
-func newListener() *listener { return &listener{told: map[Place]int{}} }
+func newListener() *listener { return &listener{told: map[Key]int{}} }
 
-func (l *listener) Changed(at Place) {
+func (l *listener) Changed(at Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.told[at]++
 }
 
 // take returns how often it was told of each place since it was last asked.
-func (l *listener) take() map[Place]int {
+func (l *listener) take() map[Key]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	told := maps.Clone(l.told)
@@ -230,8 +230,8 @@ var (
 	watching   = Access{Verb: "watch", Group: "apps", Resource: "deployments"}
 	create     = Access{Verb: "create", Group: "apps", Resource: "deployments"}
 	all        = []Access{list, watching, create}
-	team       = Place{Namespace: "team"}
-	everywhere = Place{}
+	team       = Key{Namespace: "team"}
+	everywhere = Key{}
 	errBusy    = apierrors.NewInternalError(context.DeadlineExceeded)
 	errNobody  = apierrors.NewUnauthorized("Unauthorized")
 )

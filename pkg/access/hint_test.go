@@ -9,25 +9,25 @@ import (
 func TestHintsAreStaged(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		b.server.grant(team, all...)
-		b.reviewer.Keep(newListener(), team, all, Payer{})
-		other := Place{Identity: "other", Namespace: "team"}
+		b.reviewer.Require(newListener(), team, all, Payer{})
+		other := Key{Identity: "other", Namespace: "team"}
 		b.server.grant(other, all...)
-		b.reviewer.Keep(newListener(), other, all, Payer{})
-		elsewhere := Place{Namespace: "elsewhere"}
-		b.reviewer.Keep(newListener(), everywhere, all, Payer{})
+		b.reviewer.Require(newListener(), other, all, Payer{})
+		elsewhere := Key{Namespace: "elsewhere"}
+		b.reviewer.Require(newListener(), everywhere, all, Payer{})
 		b.server.grant(everywhere, all...)
 		b.server.grant(elsewhere, all...)
-		b.reviewer.Keep(newListener(), elsewhere, all, Payer{})
+		b.reviewer.Require(newListener(), elsewhere, all, Payer{})
 		b.pass(10 * time.Second)
 		n := b.server.count()
-		b.reviewer.Suspect("team")
+		b.reviewer.Invalidate("team")
 		b.pass(time.Hour)
-		at := map[Place][]float64{}
+		at := map[Key][]float64{}
 		for _, p := range b.server.since(n) {
 			at[p.place] = append(at[p.place], p.at.Seconds())
 		}
 		want := []float64{10.02, 10.3, 11.5}
-		expect(b, "no change, so three probes, of all identities", map[Place][]float64{team: want, other: want}, at)
+		expect(b, "no change, so three probes, of all identities", map[Key][]float64{team: want, other: want}, at)
 	})
 }
 
@@ -35,16 +35,16 @@ func TestHintEndsWithAChange(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		sub := newListener()
 		b.server.grant(team, all...)
-		b.reviewer.Keep(sub, team, all, Payer{})
+		b.reviewer.Require(sub, team, all, Payer{})
 		b.pass(10 * time.Second)
 		n := b.server.count()
 		sub.take()
-		b.reviewer.Suspect("team")
+		b.reviewer.Invalidate("team")
 		b.pass(100 * time.Millisecond)
 		b.server.revoke(team, list) // the authorizer lags
 		b.pass(250 * time.Millisecond)
 		expect(b, "seen by the second probe", Denied, b.reviewer.Decide(team, list))
-		expect(b, "told", map[Place]int{team: 1}, sub.take())
+		expect(b, "told", map[Key]int{team: 1}, sub.take())
 		b.server.grant(team, list)
 		b.pass(time.Hour)
 		expect(b, "then as any denial", []float64{10.02, 10.3, 11.3}, times(b.server.since(n)))
@@ -56,10 +56,10 @@ func TestHintEndsWithAChange(t *testing.T) {
 func TestHintOfSeveralChanges(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		b.server.grant(team, list, watching)
-		b.reviewer.Keep(newListener(), team, all, Payer{})
+		b.reviewer.Require(newListener(), team, all, Payer{})
 		b.pass(10 * time.Second)
-		b.reviewer.Suspect("team")
-		b.reviewer.Suspect("team")
+		b.reviewer.Invalidate("team")
+		b.reviewer.Invalidate("team")
 		b.server.grant(team, create)
 		b.pass(100 * time.Millisecond)
 		expect(b, "the first change", Allowed, b.reviewer.Decide(team, create))
@@ -74,11 +74,11 @@ func TestHintOfSeveralChanges(t *testing.T) {
 func TestHintAfterAnother(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		b.server.grant(team, list, watching)
-		b.reviewer.Keep(newListener(), team, all, Payer{})
+		b.reviewer.Require(newListener(), team, all, Payer{})
 		b.pass(10 * time.Second)
-		b.reviewer.Suspect("team")
+		b.reviewer.Invalidate("team")
 		b.pass(50 * time.Millisecond)
-		b.reviewer.Suspect("team")
+		b.reviewer.Invalidate("team")
 		b.pass(10 * time.Millisecond)
 		b.server.grant(team, all...)
 		b.pass(150 * time.Millisecond)
@@ -95,12 +95,12 @@ func TestHintAndFirstAnswer(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		b.server.grant(team, all...)
 		sub := newListener()
-		b.reviewer.Keep(sub, team, []Access{list, watching}, Payer{})
+		b.reviewer.Require(sub, team, []Access{list, watching}, Payer{})
 		b.pass(10 * time.Second)
-		b.server.set(func() { b.server.delay = func(Place) time.Duration { return 50 * time.Millisecond } })
-		b.reviewer.Suspect("team")
+		b.server.set(func() { b.server.delay = func(Key) time.Duration { return 50 * time.Millisecond } })
+		b.reviewer.Invalidate("team")
 		b.pass(40 * time.Millisecond)
-		b.reviewer.Keep(sub, team, all, Payer{}) // while the probe is on its way
+		b.reviewer.Require(sub, team, all, Payer{}) // while the probe is on its way
 		b.pass(60 * time.Millisecond)
 		expect(b, "known for the first time", Allowed, b.reviewer.Decide(team, create))
 		b.server.revoke(team, list)
@@ -116,11 +116,11 @@ func TestHintBeforeFirstReview(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, Options{}, func(b *bench) {
 				b.server.grant(team, all...)
-				other := Place{Namespace: "other"}
+				other := Key{Namespace: "other"}
 				b.server.grant(other, all...)
-				b.reviewer.Suspect(hinted)
-				b.reviewer.Keep(newListener(), team, all, Payer{})
-				b.reviewer.Keep(newListener(), other, all, Payer{})
+				b.reviewer.Invalidate(hinted)
+				b.reviewer.Require(newListener(), team, all, Payer{})
+				b.reviewer.Require(newListener(), other, all, Payer{})
 				b.pass(10 * time.Millisecond)
 				expect(b, "the first answer", Allowed, b.reviewer.Decide(team, list))
 				b.server.revoke(team, list)
@@ -139,11 +139,11 @@ func TestHintBeforeFirstReview(t *testing.T) {
 func TestHintsAreCoalesced(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		b.server.grant(team, all...)
-		b.reviewer.Keep(newListener(), team, all, Payer{})
+		b.reviewer.Require(newListener(), team, all, Payer{})
 		b.pass(time.Second)
 		n := b.server.count()
 		for range 1000 {
-			b.reviewer.Suspect("team")
+			b.reviewer.Invalidate("team")
 			b.pass(10 * time.Millisecond)
 		}
 		if got := len(b.server.since(n)); got < 50 || got > 100 {
@@ -159,21 +159,21 @@ func TestHintsAreCoalesced(t *testing.T) {
 func TestHintsOfAllNamespaces(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		for i := range 100 {
-			b.server.grant(Place{Namespace: fmt.Sprint(i)}, all...)
-			b.reviewer.Keep(newListener(), Place{Namespace: fmt.Sprint(i)}, all, Payer{})
+			b.server.grant(Key{Namespace: fmt.Sprint(i)}, all...)
+			b.reviewer.Require(newListener(), Key{Namespace: fmt.Sprint(i)}, all, Payer{})
 		}
 		b.server.grant(everywhere, list)
-		b.reviewer.Keep(newListener(), everywhere, []Access{list}, Payer{})
+		b.reviewer.Require(newListener(), everywhere, []Access{list}, Payer{})
 		b.pass(time.Minute)
 		n := b.server.count()
-		b.reviewer.Suspect("")
+		b.reviewer.Invalidate("")
 		b.pass(500 * time.Millisecond)
-		b.server.revoke(Place{Namespace: "7"}, list)
-		b.reviewer.Suspect("7")
+		b.server.revoke(Key{Namespace: "7"}, list)
+		b.reviewer.Invalidate("7")
 		b.pass(700 * time.Millisecond) // until there is room again, and a little
-		expect(b, "a hint at one namespace goes first", Denied, b.reviewer.Decide(Place{Namespace: "7"}, list))
+		expect(b, "a hint at one namespace goes first", Denied, b.reviewer.Decide(Key{Namespace: "7"}, list))
 		b.pass(time.Minute)
-		places := map[Place]bool{}
+		places := map[Key]bool{}
 		for _, p := range b.server.since(n) {
 			places[p.place] = true
 		}
@@ -190,16 +190,16 @@ func TestHintsOfAllNamespaces(t *testing.T) {
 func TestRoutineIsNotStarved(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		for i := range 40 {
-			at := Place{Namespace: fmt.Sprint(i)}
+			at := Key{Namespace: fmt.Sprint(i)}
 			b.server.grant(at, all...)
-			b.reviewer.Keep(newListener(), at, all, Payer{})
+			b.reviewer.Require(newListener(), at, all, Payer{})
 		}
-		b.reviewer.Keep(newListener(), team, all, Payer{})
+		b.reviewer.Require(newListener(), team, all, Payer{})
 		b.pass(10 * time.Second)
 		b.server.grant(team, all...)
 		for range 300 { // hints enough to use up the ceiling
 			for i := range 40 {
-				b.reviewer.Suspect(fmt.Sprint(i))
+				b.reviewer.Invalidate(fmt.Sprint(i))
 			}
 			b.pass(20 * time.Millisecond)
 		}
@@ -209,16 +209,16 @@ func TestRoutineIsNotStarved(t *testing.T) {
 
 func TestTriggeredChanges(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
-		b.reviewer.Keep(newListener(), team, all, Payer{})
+		b.reviewer.Require(newListener(), team, all, Payer{})
 		b.pass(20 * time.Second)
-		b.reviewer.Triggered(true)
+		b.reviewer.SetEventDriven(true)
 		n := b.server.count()
 		b.pass(50 * time.Second)
 		expect(b, "rare", 0, len(b.server.since(n)))
 		b.pass(30 * time.Second)
 		expect(b, "but not never", 1, len(b.server.since(n)))
 		b.pass(30 * time.Second)
-		b.reviewer.Triggered(false)
+		b.reviewer.SetEventDriven(false)
 		b.pass(20 * time.Millisecond)
 		expect(b, "overdue at once", 2, len(b.server.since(n)))
 		b.server.grant(team, all...)

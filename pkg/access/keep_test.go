@@ -12,26 +12,26 @@ import (
 func TestForget(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		one, two := newListener(), newListener()
-		b.reviewer.Keep(one, team, all, Payer{})
-		b.reviewer.Keep(two, team, []Access{list}, Payer{})
+		b.reviewer.Require(one, team, all, Payer{})
+		b.reviewer.Require(two, team, []Access{list}, Payer{})
 		b.pass(10 * time.Second)
 		first := b.reviewer.State(team).Generation
-		b.reviewer.Keep(one, team, nil, Payer{})
+		b.reviewer.Require(one, team, nil, Payer{})
 		b.pass(time.Second)
 		expect(b, "the other still keeps it", Denied, b.reviewer.Decide(team, list))
-		b.reviewer.Keep(two, team, nil, Payer{})
+		b.reviewer.Require(two, team, nil, Payer{})
 		expect(b, "places", 0, len(b.reviewer.places))
 		expect(b, "state", State{}, b.reviewer.State(team))
 		expect(b, "decision", Unknown, b.reviewer.Decide(team, list))
 		one.take()
 		two.take()
 		n := b.server.count()
-		b.reviewer.Suspect("")
-		b.reviewer.Refused(team, list)
+		b.reviewer.Invalidate("")
+		b.reviewer.ReportDenied(team, list)
 		b.pass(time.Hour)
 		expect(b, "requests", n, b.server.count())
-		expect(b, "told", map[Place]int{}, one.take())
-		b.reviewer.Keep(one, team, all, Payer{})
+		expect(b, "told", map[Key]int{}, one.take())
+		b.reviewer.Require(one, team, all, Payer{})
 		b.pass(time.Millisecond)
 		if again := b.reviewer.State(team).Generation; again <= first {
 			b.Errorf("generation %d after %d", again, first)
@@ -41,14 +41,14 @@ func TestForget(t *testing.T) {
 
 func TestForgetUnderWay(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
-		b.server.delay = func(Place) time.Duration { return time.Second }
+		b.server.delay = func(Key) time.Duration { return time.Second }
 		sub := newListener()
-		b.reviewer.Keep(sub, team, all, Payer{})
+		b.reviewer.Require(sub, team, all, Payer{})
 		b.pass(500 * time.Millisecond)
-		b.reviewer.Keep(sub, team, nil, Payer{})
+		b.reviewer.Require(sub, team, nil, Payer{})
 		b.pass(time.Minute)
 		expect(b, "requests", 1, b.server.count())
-		expect(b, "told", map[Place]int{}, sub.take())
+		expect(b, "told", map[Key]int{}, sub.take())
 		expect(b, "places", 0, len(b.reviewer.places))
 	})
 }
@@ -57,7 +57,7 @@ func TestKeepMore(t *testing.T) {
 	patch := Access{Verb: "patch", Resource: "pods"}
 	cases := map[string]struct {
 		reason   string
-		place    Place
+		place    Key
 		after    time.Duration
 		grant    []Access
 		more     Access
@@ -74,10 +74,10 @@ func TestKeepMore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, Options{}, func(b *bench) {
 				b.server.grant(c.place, c.grant...)
-				b.reviewer.Keep(newListener(), c.place, all, Payer{})
+				b.reviewer.Require(newListener(), c.place, all, Payer{})
 				b.pass(c.after)
 				n := b.server.count()
-				b.reviewer.Keep(newListener(), c.place, []Access{c.more}, Payer{})
+				b.reviewer.Require(newListener(), c.place, []Access{c.more}, Payer{})
 				expect(b, c.reason, c.known, b.reviewer.State(c.place).Reviewed)
 				b.pass(time.Millisecond)
 				expect(b, c.reason, c.requests, len(b.server.since(n)))
@@ -90,17 +90,17 @@ func TestKeepMore(t *testing.T) {
 func TestKeepManyWhileUnderWay(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		b.server.grant(team, all...)
-		b.server.delay = func(Place) time.Duration { return 100 * time.Millisecond }
+		b.server.delay = func(Key) time.Duration { return 100 * time.Millisecond }
 		subs := []*listener{}
 		for _, a := range all {
 			subs = append(subs, newListener())
-			b.reviewer.Keep(subs[len(subs)-1], team, []Access{a}, Payer{})
+			b.reviewer.Require(subs[len(subs)-1], team, []Access{a}, Payer{})
 			b.pass(time.Millisecond)
 		}
 		b.pass(time.Second)
 		expect(b, "one request answers all", 1, b.server.count())
 		for _, sub := range subs {
-			expect(b, "told", map[Place]int{team: 1}, sub.take())
+			expect(b, "told", map[Key]int{team: 1}, sub.take())
 		}
 	})
 }
@@ -111,35 +111,35 @@ func TestReleaseEndsTheWait(t *testing.T) {
 	inBubble(t, Options{Ceiling: 1}, func(b *bench) {
 		b.server.incomplete[everywhere] = true
 		one, two := newListener(), newListener()
-		b.reviewer.Keep(one, everywhere, []Access{list}, Payer{})
-		b.reviewer.Keep(two, everywhere, []Access{watching}, Payer{})
+		b.reviewer.Require(one, everywhere, []Access{list}, Payer{})
+		b.reviewer.Require(two, everywhere, []Access{watching}, Payer{})
 		b.pass(1050 * time.Millisecond)
 		expect(b, "reviewed", false, b.reviewer.State(everywhere).Reviewed)
-		b.reviewer.Keep(two, everywhere, nil, Payer{})
+		b.reviewer.Require(two, everywhere, nil, Payer{})
 		b.pass(time.Millisecond)
 		expect(b, "reviewed", true, b.reviewer.State(everywhere).Reviewed)
-		expect(b, "told", map[Place]int{everywhere: 1}, one.take())
+		expect(b, "told", map[Key]int{everywhere: 1}, one.take())
 	})
 }
 
 func TestSlowPlacesHoldUpNobody(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
-		b.server.delay = func(at Place) time.Duration {
+		b.server.delay = func(at Key) time.Duration {
 			if at.Identity == "slow" {
 				return time.Hour // until the request is given up
 			}
 			return 0
 		}
 		for i := range together - 1 {
-			b.reviewer.Keep(newListener(), Place{"slow", fmt.Sprint(i)}, all, Payer{})
+			b.reviewer.Require(newListener(), Key{"slow", fmt.Sprint(i)}, all, Payer{})
 		}
 		b.pass(time.Second)
-		b.reviewer.Keep(newListener(), team, all, Payer{})
+		b.reviewer.Require(newListener(), team, all, Payer{})
 		b.pass(time.Second)
 		expect(b, "reviewed", true, b.reviewer.State(team).Reviewed)
 		b.pass(9 * time.Second)
-		expect(b, "given up after ten seconds", 0, len(b.reviewer.places[Place{"slow", "0"}].subs)-1)
-		if b.reviewer.places[Place{"slow", "0"}].failures != 1 {
+		expect(b, "given up after ten seconds", 0, len(b.reviewer.places[Key{"slow", "0"}].subs)-1)
+		if b.reviewer.places[Key{"slow", "0"}].failures != 1 {
 			b.Error("a request without an answer is not given up after 10 s")
 		}
 	})
@@ -150,9 +150,9 @@ func TestManyPlacesAreIdle(t *testing.T) {
 		before := runtime.NumGoroutine()
 		sub := newListener()
 		for i := range 500 {
-			at := Place{Namespace: fmt.Sprint(i)}
+			at := Key{Namespace: fmt.Sprint(i)}
 			b.server.grant(at, all...)
-			b.reviewer.Keep(sub, at, all, Payer{})
+			b.reviewer.Require(sub, at, all, Payer{})
 		}
 		b.pass(time.Minute)
 		expect(b, "requests", 500, b.server.count())
@@ -173,7 +173,7 @@ func TestNoClient(t *testing.T) {
 		r := New(Options{Reviews: func(string) (Reviews, error) { return nil, errors.New("no such identity") }})
 		ended := make(chan error)
 		go func() { ended <- r.Start(t.Context()) }()
-		r.Keep(newListener(), team, all, Payer{})
+		r.Require(newListener(), team, all, Payer{})
 		time.Sleep(time.Minute)
 		expect(t, "state", State{}, r.State(team))
 		expect(t, "requests", uint64(0), r.Probes())
@@ -194,7 +194,7 @@ func TestNames(t *testing.T) {
 		a := list
 		a.Name = "a"
 		b.server.grant(team, a)
-		b.reviewer.Keep(newListener(), team, []Access{list, a}, Payer{})
+		b.reviewer.Require(newListener(), team, []Access{list, a}, Payer{})
 		b.pass(time.Millisecond)
 		expect(b, "without a name", Unknown, b.reviewer.Decide(team, list))
 		expect(b, "with it", Allowed, b.reviewer.Decide(team, a))
@@ -202,7 +202,7 @@ func TestNames(t *testing.T) {
 		n := b.server.count()
 		b.pass(time.Minute)
 		expect(b, "that is no denial", n, b.server.count())
-		b.reviewer.Refused(team, list)
+		b.reviewer.ReportDenied(team, list)
 		b.pass(time.Millisecond)
 		expect(b, "until a request is refused", Denied, b.reviewer.Decide(team, list))
 	})

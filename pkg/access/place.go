@@ -25,9 +25,9 @@ type fact struct {
 // place is one Place that somebody keeps. The Reviewer's mutex guards it, but for
 // what never changes: owner, Place, and the access of a fact.
 type place struct {
-	Place
+	Key
 	owner *Reviewer
-	subs  map[Subscriber]kept
+	subs  map[ChangeHandler]kept
 	index map[Access]*fact
 	facts []*fact // those of index, in the order they came
 
@@ -76,15 +76,15 @@ type kept struct {
 	payer    Payer
 }
 
-func newPlace(owner *Reviewer, at Place) *place {
+func newPlace(owner *Reviewer, at Key) *place {
 	return &place{
-		Place: at, owner: owner, slot: -1,
-		subs: map[Subscriber]kept{}, index: map[Access]*fact{},
+		Key: at, owner: owner, slot: -1,
+		subs: map[ChangeHandler]kept{}, index: map[Access]*fact{},
 	}
 }
 
 // keep replaces what a subscriber keeps.
-func (p *place) keep(sub Subscriber, accesses []Access, payer Payer, now time.Time) {
+func (p *place) keep(sub ChangeHandler, accesses []Access, payer Payer, now time.Time) {
 	before := p.subs[sub].accesses
 	for _, a := range accesses {
 		p.fact(a, now).keeps++

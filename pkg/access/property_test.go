@@ -14,17 +14,17 @@ var seed = flag.Uint64("seed", 0, "run the property test with this seed only")
 // viewer is a Subscriber that knows only what it has looked up when it was told.
 type viewer struct {
 	reviewer *Reviewer
-	kept     map[Place][]Access
+	kept     map[Key][]Access
 
 	mu         sync.Mutex // guards what is below
-	seen       map[Place]map[Access]Decision
-	generation map[Place]uint64
+	seen       map[Key]map[Access]Decision
+	generation map[Key]uint64
 	problem    string
 }
 
-func (v *viewer) Changed(at Place) { v.look(at) }
+func (v *viewer) Changed(at Key) { v.look(at) }
 
-func (v *viewer) look(at Place) {
+func (v *viewer) look(at Key) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	state := v.reviewer.State(at)
@@ -42,8 +42,8 @@ func universe() []Access {
 	return append([]Access{{Verb: "get", Resource: "pods", Subresource: "log"}, {Verb: "patch", Resource: "pods", Name: "a"}}, all...)
 }
 
-func universePlaces() []Place {
-	return []Place{team, everywhere, {Identity: "x", Namespace: "team"}, {Identity: "x"}, {Namespace: "other"}}
+func universePlaces() []Key {
+	return []Key{team, everywhere, {Identity: "x", Namespace: "team"}, {Identity: "x"}, {Namespace: "other"}}
 }
 
 // TestDecisionsEndEqualToTheTruth: whatever is granted, revoked, kept and failing in
@@ -71,11 +71,11 @@ type flapping struct {
 func newFlapping(b *bench, seed uint64) *flapping {
 	f := &flapping{bench: b, rand: rand.New(rand.NewPCG(seed, 0))}
 	delays := rand.New(rand.NewPCG(seed, 1)) // under the server's lock
-	b.server.delay = func(Place) time.Duration { return time.Duration(delays.IntN(30)) * time.Millisecond }
+	b.server.delay = func(Key) time.Duration { return time.Duration(delays.IntN(30)) * time.Millisecond }
 	for range 3 {
 		f.subs = append(f.subs, &viewer{
-			reviewer: b.reviewer, kept: map[Place][]Access{},
-			seen: map[Place]map[Access]Decision{}, generation: map[Place]uint64{},
+			reviewer: b.reviewer, kept: map[Key][]Access{},
+			seen: map[Key]map[Access]Decision{}, generation: map[Key]uint64{},
 		})
 	}
 	return f
@@ -105,7 +105,7 @@ func (f *flapping) work() {
 				forbidden := f.server.forbidden[at][a]
 				f.server.mu.Unlock()
 				if forbidden && f.reviewer.Decide(at, a) != Denied {
-					f.reviewer.Refused(at, a)
+					f.reviewer.ReportDenied(at, a)
 				}
 			}
 		}
@@ -131,31 +131,31 @@ func (f *flapping) step() {
 		f.hintAt(at, a)
 	case 7:
 		f.server.set(func() { put(f.server.forbidden, at, []Access{a}, f.rand.IntN(2) == 0) })
-		f.reviewer.Refused(at, a) // no rules tell of that
+		f.reviewer.ReportDenied(at, a) // no rules tell of that
 	case 8, 9:
 		f.keep(pick(f.rand, f.subs), at)
 	case 10:
 		f.server.set(func() { f.server.err = pick(f.rand, []error{nil, nil, errBusy, errNobody}) })
 	case 11:
-		f.reviewer.Triggered(f.rand.IntN(2) == 0)
+		f.reviewer.SetEventDriven(f.rand.IntN(2) == 0)
 	}
 }
 
 // hintAt tells the Reviewer of a change, in one of the ways.
-func (f *flapping) hintAt(at Place, a Access) {
+func (f *flapping) hintAt(at Key, a Access) {
 	f.pass(time.Duration(f.rand.IntN(10)) * time.Millisecond)
 	switch f.rand.IntN(3) {
 	case 0:
-		f.reviewer.Suspect("")
+		f.reviewer.Invalidate("")
 	case 1:
-		f.reviewer.Suspect(at.Namespace)
+		f.reviewer.Invalidate(at.Namespace)
 	case 2:
-		f.reviewer.Suspect(at.Namespace)
-		f.reviewer.Refused(at, a)
+		f.reviewer.Invalidate(at.Namespace)
+		f.reviewer.ReportDenied(at, a)
 	}
 }
 
-func (f *flapping) keep(v *viewer, at Place) {
+func (f *flapping) keep(v *viewer, at Key) {
 	var accesses []Access
 	for _, a := range universe() {
 		if f.rand.IntN(3) > 0 {
@@ -168,7 +168,7 @@ func (f *flapping) keep(v *viewer, at Place) {
 	if v.kept[at] = accesses; len(accesses) == 0 {
 		delete(v.kept, at)
 	}
-	f.reviewer.Keep(v, at, accesses, Payer{})
+	f.reviewer.Require(v, at, accesses, Payer{})
 	v.look(at)
 }
 
@@ -200,7 +200,7 @@ func (f *flapping) check() {
 	}
 	for _, at := range universePlaces() {
 		for _, v := range f.subs {
-			f.reviewer.Keep(v, at, nil, Payer{})
+			f.reviewer.Require(v, at, nil, Payer{})
 		}
 	}
 	expect(f, "places", 0, len(f.reviewer.places))

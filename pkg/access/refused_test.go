@@ -15,7 +15,7 @@ func TestRefused(t *testing.T) {
 	name.Name = "a"
 	cases := map[string]struct {
 		reason   string
-		place    Place
+		place    Key
 		kept     []Access
 		refused  Access
 		change   func(*server)
@@ -60,14 +60,14 @@ func TestRefused(t *testing.T) {
 			inBubble(t, Options{}, func(b *bench) {
 				b.server.grant(c.place, all...)
 				sub := newListener()
-				b.reviewer.Keep(sub, c.place, c.kept, Payer{})
+				b.reviewer.Require(sub, c.place, c.kept, Payer{})
 				b.pass(time.Minute)
 				sub.take()
 				if c.change != nil {
 					c.change(b.server)
 				}
 				n := b.server.count()
-				b.reviewer.Refused(c.place, c.refused)
+				b.reviewer.ReportDenied(c.place, c.refused)
 				b.pass(time.Millisecond)
 				var got []Access
 				for _, p := range b.server.since(n) {
@@ -86,12 +86,12 @@ func TestRefused(t *testing.T) {
 func TestRefusedThatAgrees(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		sub := newListener()
-		b.reviewer.Keep(sub, team, all, Payer{})
+		b.reviewer.Require(sub, team, all, Payer{})
 		b.pass(30 * time.Second)
 		sub.take()
 		n := b.server.count()
 		for range 100 {
-			b.reviewer.Refused(team, list)
+			b.reviewer.ReportDenied(team, list)
 			b.pass(time.Second)
 		}
 		if len(sub.take()) == 0 {
@@ -109,11 +109,11 @@ func TestRefusedWithANameIsForgotten(t *testing.T) {
 		name.Name = "a"
 		b.server.grant(team, all...)
 		b.server.set(func() { put(b.server.forbidden, team, []Access{name}, true) })
-		b.reviewer.Keep(newListener(), team, all, Payer{})
+		b.reviewer.Require(newListener(), team, all, Payer{})
 		b.pass(time.Second)
 		n := b.server.count()
 		for range 60 {
-			b.reviewer.Refused(team, name)
+			b.reviewer.ReportDenied(team, name)
 			b.pass(time.Second)
 		}
 		expect(b, "denied", Denied, b.reviewer.Decide(team, name))
@@ -131,18 +131,18 @@ func TestRefusedWithANameIsForgotten(t *testing.T) {
 func TestRefusedForAnotherReason(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		b.server.grant(team, all...)
-		b.reviewer.Keep(newListener(), team, all, Payer{})
+		b.reviewer.Require(newListener(), team, all, Payer{})
 		b.pass(time.Second)
 		n := b.server.count()
 		for range 1000 { // a quota, and many owners
-			b.reviewer.Refused(team, create)
+			b.reviewer.ReportDenied(team, create)
 			b.pass(10 * time.Millisecond)
 		}
 		if got := len(b.server.since(n)); got > 45 {
 			b.Errorf("%d requests in 10 s", got)
 		}
 		b.server.revoke(team, create)
-		b.reviewer.Refused(team, create)
+		b.reviewer.ReportDenied(team, create)
 		b.pass(600 * time.Millisecond)
 		expect(b, "a real refusal is not missed", Denied, b.reviewer.Decide(team, create))
 	})
@@ -151,10 +151,10 @@ func TestRefusedForAnotherReason(t *testing.T) {
 func TestContradictionIsFollowed(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		b.server.grant(team, all...)
-		b.reviewer.Keep(newListener(), team, all, Payer{})
+		b.reviewer.Require(newListener(), team, all, Payer{})
 		b.server.set(func() { put(b.server.forbidden, team, all[:1], true) })
 		b.pass(time.Second)
-		b.reviewer.Refused(team, list)
+		b.reviewer.ReportDenied(team, list)
 		b.pass(time.Minute)
 		expect(b, "denied against the rules", Denied, b.reviewer.Decide(team, list))
 		expect(b, "the others", Allowed, b.reviewer.Decide(team, create))
@@ -176,7 +176,7 @@ func TestRulesThatDoNotShowAll(t *testing.T) {
 		b.server.incomplete[team] = true
 		b.server.grant(team, list)
 		b.server.set(func() { put(b.server.hidden, team, []Access{watching}, true) })
-		b.reviewer.Keep(newListener(), team, all, Payer{})
+		b.reviewer.Require(newListener(), team, all, Payer{})
 		b.pass(time.Millisecond)
 		expect(b, "rules, and what they do not allow", 3, b.server.count())
 		expect(b, "hidden", Allowed, b.reviewer.Decide(team, watching))
@@ -191,7 +191,7 @@ func TestRulesThatDoNotShowAll(t *testing.T) {
 		b.pass(time.Hour)
 		expect(b, "quiet", n, b.server.count())
 		b.server.set(func() { put(b.server.hidden, team, all, false) })
-		b.reviewer.Suspect("team")
+		b.reviewer.Invalidate("team")
 		b.pass(100 * time.Millisecond)
 		expect(b, "revoked where rules do not show it", Denied, b.reviewer.Decide(team, create))
 		expect(b, "still in the rules", Allowed, b.reviewer.Decide(team, list))
@@ -200,35 +200,35 @@ func TestRulesThatDoNotShowAll(t *testing.T) {
 
 func TestIdentityRefused(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "users"}, "x", errors.New("cannot impersonate"))
-	for _, at := range []Place{team, everywhere} {
+	for _, at := range []Key{team, everywhere} {
 		for title, err := range map[string]error{"401": errNobody, "403": forbidden} {
 			t.Run(fmt.Sprintf("%s in %q", title, at.Namespace), func(t *testing.T) {
 				inBubble(t, Options{}, func(b *bench) {
 					b.server.grant(at, all...)
 					sub := newListener()
-					b.reviewer.Keep(sub, at, all, Payer{})
+					b.reviewer.Require(sub, at, all, Payer{})
 					b.pass(time.Second)
 					sub.take()
 					b.server.set(func() { b.server.err = err })
-					b.reviewer.Refused(at, list)
+					b.reviewer.ReportDenied(at, list)
 					b.pass(time.Millisecond)
 					state := b.reviewer.State(at)
 					if !errors.Is(state.Refusal, err) || !state.Reviewed {
 						b.Errorf("state is %+v", state)
 					}
-					expect(b, "told", map[Place]int{at: 1}, sub.take())
+					expect(b, "told", map[Key]int{at: 1}, sub.take())
 					expect(b, "nothing is known", Unknown, b.reviewer.Decide(at, list))
 					b.pass(5 * time.Minute)
 					if got := most(b.server.since(4), time.Minute); got > 16 {
 						b.Errorf("%d requests in a minute", got)
 					}
 					expect(b, "same generation", state.Generation, b.reviewer.State(at).Generation)
-					expect(b, "told of what is not new", map[Place]int{}, sub.take())
+					expect(b, "told of what is not new", map[Key]int{}, sub.take())
 					b.server.set(func() { b.server.err = nil })
 					b.pass(4600 * time.Millisecond)
 					expect(b, "back", Allowed, b.reviewer.Decide(at, create))
 					expect(b, "no refusal", nil, b.reviewer.State(at).Refusal)
-					expect(b, "told", map[Place]int{at: 1}, sub.take())
+					expect(b, "told", map[Key]int{at: 1}, sub.take())
 				})
 			})
 		}
@@ -239,7 +239,7 @@ func TestFailedReviews(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		b.server.grant(team, list)
 		sub := newListener()
-		b.reviewer.Keep(sub, team, all, Payer{})
+		b.reviewer.Require(sub, team, all, Payer{})
 		b.pass(500 * time.Millisecond)
 		before := b.reviewer.State(team)
 		sub.take()
@@ -248,13 +248,13 @@ func TestFailedReviews(t *testing.T) {
 		b.pass(90 * time.Second)
 		expect(b, "what was known stays", Allowed, b.reviewer.Decide(team, list))
 		expect(b, "state", before, b.reviewer.State(team))
-		expect(b, "told", map[Place]int{}, sub.take())
+		expect(b, "told", map[Key]int{}, sub.take())
 		if got := len(b.server.since(n)); got < 7 || got > 10 {
 			b.Errorf("%d requests: %v", got, times(b.server.since(n)))
 		}
 		b.server.set(func() { b.server.err = nil })
 		b.server.grant(team, all...)
-		b.reviewer.Suspect("team")
+		b.reviewer.Invalidate("team")
 		b.pass(100 * time.Millisecond)
 		expect(b, "a hint does not wait for the backoff", Allowed, b.reviewer.Decide(team, create))
 	})
@@ -263,9 +263,9 @@ func TestFailedReviews(t *testing.T) {
 func TestFirstReviewFails(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		b.server.set(func() { b.server.err = errBusy })
-		for _, at := range []Place{team, everywhere} {
+		for _, at := range []Key{team, everywhere} {
 			b.server.grant(at, all...)
-			b.reviewer.Keep(newListener(), at, all, Payer{})
+			b.reviewer.Require(newListener(), at, all, Payer{})
 		}
 		b.pass(10 * time.Second)
 		expect(b, "no answer", State{}, b.reviewer.State(team))

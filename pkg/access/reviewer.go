@@ -38,7 +38,7 @@ type Reviewer struct {
 	probes  atomic.Uint64
 
 	mu          sync.Mutex // guards what is below, and all places; never held over a call to others
-	places      map[Place]*place
+	places      map[Key]*place
 	schedule    schedule
 	ceiling     ceiling
 	running     int // requests under way
@@ -61,17 +61,17 @@ func New(o Options) *Reviewer {
 		options: o, clock: o.Clock,
 		random:  func(n time.Duration) time.Duration { return rand.N(n + 1) },
 		wake:    make(chan struct{}, 1),
-		places:  map[Place]*place{},
+		places:  map[Key]*place{},
 		ceiling: newCeiling(o.Ceiling),
 	}
 }
 
-// Keep declares what a subscriber wants to know of one place, instead of what it
+// Require declares what a subscriber wants to know of one place, instead of what it
 // declared for that place before; no accesses releases it. A place that nobody keeps
 // is forgotten wholly. What is not answered by what is known is asked at once. payer is
 // on whose account; a place that several subscribers keep is on that of the payer who has
 // least to ask. accesses is kept: nobody may change it afterwards.
-func (r *Reviewer) Keep(sub Subscriber, at Place, accesses []Access, payer Payer) {
+func (r *Reviewer) Require(sub ChangeHandler, at Key, accesses []Access, payer Payer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.places[at]
@@ -93,7 +93,7 @@ func (r *Reviewer) Keep(sub Subscriber, at Place, accesses []Access, payer Payer
 
 // newPlace enters a place that nobody kept before; mu is held. A change that was hinted at
 // a moment ago may not be in its first review.
-func (r *Reviewer) newPlace(at Place) *place {
+func (r *Reviewer) newPlace(at Key) *place {
 	p := newPlace(r, at)
 	r.places[at] = p
 	if hinted, c, recent := r.hints.last(at.Namespace, r.clock.Now()); recent {
@@ -105,7 +105,7 @@ func (r *Reviewer) newPlace(at Place) *place {
 // Decide returns what is known of an access, without asking. In a place that is not
 // kept it is Unknown. Of an access that is not kept, in a place that is, it is what
 // the last answer says, which may be old.
-func (r *Reviewer) Decide(at Place, a Access) Decision {
+func (r *Reviewer) Decide(at Key, a Access) Decision {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.places[at]
@@ -122,7 +122,7 @@ func (r *Reviewer) Decide(at Place, a Access) Decision {
 }
 
 // State returns what is known of a place; of one that is not kept, the zero State.
-func (r *Reviewer) State(at Place) State {
+func (r *Reviewer) State(at Key) State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.places[at]
@@ -132,9 +132,9 @@ func (r *Reviewer) State(at Place) State {
 	return State{Reviewed: p.reviewed(), At: p.at, Generation: p.generation, Refusal: p.refusal}
 }
 
-// Suspect says that an RBAC object of a namespace changed: its places, of all
+// Invalidate says that an RBAC object of a namespace changed: its places, of all
 // identities, are probed soon. "" is all places of all namespaces.
-func (r *Reviewer) Suspect(namespace string) {
+func (r *Reviewer) Invalidate(namespace string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now, c := r.clock.Now(), urgent
@@ -151,11 +151,11 @@ func (r *Reviewer) Suspect(namespace string) {
 	}
 }
 
-// Refused says that an own request was refused with 401 or 403. It is confirmed soon
+// ReportDenied says that an own request was refused with 401 or 403. It is confirmed soon
 // by a review that is sent after this call; if that says Allowed, by an access review
 // for exactly this access, whose answer counts. Subscribers of the place are told
 // afterwards, even if nothing changed.
-func (r *Reviewer) Refused(at Place, a Access) {
+func (r *Reviewer) ReportDenied(at Key, a Access) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if p := r.places[at]; p != nil {
@@ -164,10 +164,10 @@ func (r *Reviewer) Refused(at Place, a Access) {
 	}
 }
 
-// Triggered says whether RBAC objects are watched, and Suspect is called when they
-// change: routine probes are rare then. Whoever turns it on or off calls Suspect if
+// SetEventDriven says whether RBAC objects are watched, and Invalidate is called when they
+// change: routine probes are rare then. Whoever turns it on or off calls Invalidate if
 // something may have been missed.
-func (r *Reviewer) Triggered(on bool) {
+func (r *Reviewer) SetEventDriven(on bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.triggered == on {

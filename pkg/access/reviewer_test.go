@@ -10,14 +10,14 @@ func TestReviewOfNamespace(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		b.server.grant(team, list)
 		sub := newListener()
-		b.reviewer.Keep(sub, team, all, Payer{})
+		b.reviewer.Require(sub, team, all, Payer{})
 		expect(b, "before", Unknown, b.reviewer.Decide(team, list))
 		expect(b, "before", State{}, b.reviewer.State(team))
 		b.pass(time.Millisecond)
 		expect(b, "one request", 1, b.server.count())
 		expect(b, "granted", Allowed, b.reviewer.Decide(team, list))
 		expect(b, "not granted", Denied, b.reviewer.Decide(team, create))
-		expect(b, "told once", map[Place]int{team: 1}, sub.take())
+		expect(b, "told once", map[Key]int{team: 1}, sub.take())
 		state := b.reviewer.State(team)
 		expect(b, "reviewed", true, state.Reviewed)
 		expect(b, "probes", uint64(1), b.reviewer.Probes())
@@ -30,16 +30,16 @@ func TestReviewEverywhere(t *testing.T) {
 		one := named
 		one.Name = "one"
 		b.server.grant(everywhere, list, watching, one)
-		b.server.grant(Place{Namespace: "x"}, create)
+		b.server.grant(Key{Namespace: "x"}, create)
 		sub := newListener()
-		b.reviewer.Keep(sub, everywhere, append([]Access{named, one}, all...), Payer{})
+		b.reviewer.Require(sub, everywhere, append([]Access{named, one}, all...), Payer{})
 		b.pass(time.Millisecond)
 		expect(b, "the rules, and what depends on a name", 2, b.server.count())
 		expect(b, "granted", Allowed, b.reviewer.Decide(everywhere, watching))
 		expect(b, "not granted everywhere", Denied, b.reviewer.Decide(everywhere, create))
 		expect(b, "granted for one name", Allowed, b.reviewer.Decide(everywhere, one))
 		expect(b, "not granted for all", Denied, b.reviewer.Decide(everywhere, named))
-		expect(b, "told once", map[Place]int{everywhere: 1}, sub.take())
+		expect(b, "told once", map[Key]int{everywhere: 1}, sub.take())
 		b.pass(10 * time.Second)
 		b.server.grant(everywhere, create)
 		b.server.revoke(everywhere, list)
@@ -52,7 +52,7 @@ func TestReviewEverywhere(t *testing.T) {
 func TestQuietWhileAllowed(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		b.server.grant(team, all...)
-		b.reviewer.Keep(newListener(), team, all, Payer{})
+		b.reviewer.Require(newListener(), team, all, Payer{})
 		b.pass(time.Hour)
 		expect(b, "requests", 1, b.server.count())
 	})
@@ -64,7 +64,7 @@ func TestPaceWhileDenied(t *testing.T) {
 		random     func(time.Duration) time.Duration
 		triggered  bool
 		incomplete bool
-		place      Place
+		place      Key
 		atMost     int
 		atLeast    int
 	}{
@@ -82,8 +82,8 @@ func TestPaceWhileDenied(t *testing.T) {
 					b.reviewer.random = c.random
 				}
 				b.server.incomplete[c.place] = c.incomplete
-				b.reviewer.Triggered(c.triggered)
-				b.reviewer.Keep(newListener(), c.place, all, Payer{})
+				b.reviewer.SetEventDriven(c.triggered)
+				b.reviewer.Require(newListener(), c.place, all, Payer{})
 				b.pass(5*time.Minute + 500*time.Millisecond)
 				probes := b.server.since(0)
 				if c.incomplete {
@@ -106,11 +106,11 @@ func none(time.Duration) time.Duration    { return 0 }
 func whole(n time.Duration) time.Duration { return n }
 
 func TestGrantIsNoticed(t *testing.T) {
-	for _, at := range []Place{team, everywhere} {
+	for _, at := range []Key{team, everywhere} {
 		t.Run(fmt.Sprintf("%q", at.Namespace), func(t *testing.T) {
 			inBubble(t, Options{}, func(b *bench) {
 				sub := newListener()
-				b.reviewer.Keep(sub, at, all, Payer{})
+				b.reviewer.Require(sub, at, all, Payer{})
 				b.pass(20 * time.Second)
 				sub.take()
 				before := b.reviewer.State(at)
@@ -138,10 +138,10 @@ func TestCeiling(t *testing.T) {
 		sub := newListener()
 		const places = 300
 		for i := range places {
-			b.reviewer.Keep(sub, Place{Namespace: fmt.Sprint(i)}, all, Payer{})
+			b.reviewer.Require(sub, Key{Namespace: fmt.Sprint(i)}, all, Payer{})
 		}
 		b.pass(time.Minute)
-		last := map[Place]time.Duration{}
+		last := map[Key]time.Duration{}
 		for _, p := range b.server.since(0) {
 			if gap := p.at - last[p.place]; gap > 25*time.Second {
 				b.Errorf("place %v waited %v", p.place, gap)
@@ -156,13 +156,13 @@ func TestCeiling(t *testing.T) {
 			b.Errorf("only %d requests in a minute", got)
 		}
 		// A hint goes first.
-		at := Place{Namespace: "7"}
+		at := Key{Namespace: "7"}
 		b.server.grant(at, all...)
-		b.reviewer.Suspect("7")
+		b.reviewer.Invalidate("7")
 		b.pass(150 * time.Millisecond)
 		expect(b, "after a hint", Allowed, b.reviewer.Decide(at, list))
 		// So does a new place.
-		b.reviewer.Keep(sub, team, all, Payer{})
+		b.reviewer.Require(sub, team, all, Payer{})
 		b.pass(100 * time.Millisecond)
 		expect(b, "new place", true, b.reviewer.State(team).Reviewed)
 	})

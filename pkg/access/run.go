@@ -61,14 +61,14 @@ func (r *Reviewer) tell() {
 		}
 		p := r.owed[0]
 		r.owed = r.owed[1:]
-		subs := make([]Subscriber, 0, len(p.subs))
+		subs := make([]ChangeHandler, 0, len(p.subs))
 		for sub := range p.subs {
 			subs = append(subs, sub)
 		}
 		p.owed, p.untold, p.notify = false, false, p.notify && !p.resting()
 		r.mu.Unlock()
 		for _, sub := range subs {
-			sub.Changed(p.Place)
+			sub.Changed(p.Key)
 		}
 	}
 }
@@ -100,11 +100,11 @@ func (r *Reviewer) send(ctx context.Context, running *sync.WaitGroup) time.Durat
 
 // review sends a request and takes the answer in.
 func (r *Reviewer) review(ctx context.Context, p *place, req request) {
-	a := r.ask(ctx, p.Place, req)
+	a := r.ask(ctx, p.Key, req)
 	if ctx.Err() != nil {
 		return // the end, not an answer
 	}
-	r.log(p.Place, req, a)
+	r.log(p.Key, req, a)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.running--
@@ -117,7 +117,7 @@ func (r *Reviewer) review(ctx context.Context, p *place, req request) {
 }
 
 // ask sends a request.
-func (r *Reviewer) ask(ctx context.Context, at Place, req request) answer {
+func (r *Reviewer) ask(ctx context.Context, at Key, req request) answer {
 	reviews, err := r.options.Reviews(at.Identity)
 	if err != nil {
 		return answer{err: fmt.Errorf("making the client of %q: %w", at.Identity, err)}
@@ -141,7 +141,7 @@ func (r *Reviewer) ask(ctx context.Context, at Place, req request) answer {
 const complaints = time.Minute
 
 // log is for people: that reviews fail, now and then, and on V(1) each review.
-func (r *Reviewer) log(at Place, req request, a answer) {
+func (r *Reviewer) log(at Key, req request, a answer) {
 	logger := r.options.Logger.WithValues("identity", at.Identity, "namespace", at.Namespace)
 	if a.err != nil && !a.refusal && r.complain() {
 		logger.Info("access reviews fail", "error", a.err.Error())

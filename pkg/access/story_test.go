@@ -122,7 +122,7 @@ func (w *world) hinted(what, namespace string, of authorizationv1.ResourceAttrib
 	of.Namespace = namespace
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: "asker", ResourceAttributes: &of}}
 	knows, within, start := false, time.Second+stages()[2]-stages()[1], time.Now()
-	w.reviewer.Suspect(namespace)
+	w.reviewer.Invalidate(namespace)
 	took := w.eventually(what, within, func() bool {
 		if !knows && !ok() {
 			answer, err := w.admin.AuthorizationV1().SubjectAccessReviews().Create(w.Context(), review, metav1.CreateOptions{})
@@ -229,10 +229,10 @@ func TestRealRules(t *testing.T) {
 func TestRealGrantAndRevoke(t *testing.T) {
 	w := newWorld(t, nil)
 	namespace := w.namespace()
-	at := Place{Namespace: namespace}
+	at := Key{Namespace: namespace}
 	w.role(namespace, fullRule())
 	sub := newListener()
-	w.reviewer.Keep(sub, at, all, Payer{})
+	w.reviewer.Require(sub, at, all, Payer{})
 	is := func(d Decision) func() bool { return func() bool { return w.reviewer.Decide(at, create) == d } }
 	w.eventually("denied", time.Second, is(Denied))
 	w.bind(namespace)
@@ -244,7 +244,7 @@ func TestRealGrantAndRevoke(t *testing.T) {
 		t.Logf("revoked in %v, granted in %v", took, w.hinted("and a grant", namespace, ofCreate(), true, is(Allowed)))
 	}
 	w.unbind(namespace)
-	w.reviewer.Refused(at, list)
+	w.reviewer.ReportDenied(at, list)
 	w.eventually("a refusal is confirmed", 2*time.Second, is(Denied))
 }
 
@@ -252,12 +252,12 @@ func TestRealGrantAndRevoke(t *testing.T) {
 func TestRealDangling(t *testing.T) {
 	w := newWorld(t, nil)
 	namespace := w.namespace()
-	at := Place{Namespace: namespace}
+	at := Key{Namespace: namespace}
 	w.bind(namespace)
 	rules, err := w.reviews.Rules(t.Context(), namespace)
 	w.must(err)
 	t.Logf("a dangling binding: incomplete %v", rules.Incomplete)
-	w.reviewer.Keep(newListener(), at, all, Payer{})
+	w.reviewer.Require(newListener(), at, all, Payer{})
 	w.eventually("denied", time.Second, func() bool { return w.reviewer.Decide(at, list) == Denied })
 	w.role(namespace, fullRule())
 	w.eventually("granted", 6*time.Second, func() bool {
@@ -270,8 +270,8 @@ func TestRealEverywhere(t *testing.T) {
 	other := w.namespace()
 	w.role(other, fullRule())
 	w.bind(other) // is not for all namespaces
-	w.reviewer.Keep(newListener(), Place{}, all, Payer{})
-	w.eventually("denied", time.Second, func() bool { return w.reviewer.Decide(Place{}, create) == Denied })
+	w.reviewer.Require(newListener(), Key{}, all, Payer{})
+	w.eventually("denied", time.Second, func() bool { return w.reviewer.Decide(Key{}, create) == Denied })
 	roles, bindings := w.admin.RbacV1().ClusterRoles(), w.admin.RbacV1().ClusterRoleBindings()
 	name := w.namespace() // unique
 	_, err := roles.Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{fullRule()}}, metav1.CreateOptions{})
@@ -282,18 +282,18 @@ func TestRealEverywhere(t *testing.T) {
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "asker"}},
 	}, metav1.CreateOptions{})
 	w.must(err)
-	w.hinted("granted", "", ofCreate(), true, func() bool { return w.reviewer.Decide(Place{}, create) == Allowed })
+	w.hinted("granted", "", ofCreate(), true, func() bool { return w.reviewer.Decide(Key{}, create) == Allowed })
 	w.must(bindings.Delete(t.Context(), name, metav1.DeleteOptions{}))
 	w.must(roles.Delete(t.Context(), name, metav1.DeleteOptions{}))
-	w.hinted("revoked", "", ofCreate(), false, func() bool { return w.reviewer.Decide(Place{}, list) == Denied })
+	w.hinted("revoked", "", ofCreate(), false, func() bool { return w.reviewer.Decide(Key{}, list) == Denied })
 }
 
 // TestRealIdentities: an impersonation that is not allowed, and an account that is gone.
 func TestRealIdentities(t *testing.T) {
 	w := newWorld(t, nil)
 	namespace := w.namespace()
-	at := Place{Identity: "system:serviceaccount:" + namespace + ":worker", Namespace: namespace}
-	w.reviewer.Keep(newListener(), at, all, Payer{})
+	at := Key{Identity: "system:serviceaccount:" + namespace + ":worker", Namespace: namespace}
+	w.reviewer.Require(newListener(), at, all, Payer{})
 	w.eventually("refused", time.Second, func() bool { return w.reviewer.State(at).Refusal != nil })
 	refusal := w.reviewer.State(at).Refusal
 	if !apierrors.IsForbidden(refusal) || !strings.Contains(refusal.Error(), "impersonate") {
@@ -311,11 +311,11 @@ func TestRealIdentities(t *testing.T) {
 	config, err := w.cluster.ServiceAccount(t.Context(), namespace, "gone")
 	w.must(err)
 	gone := newWorld(t, config)
-	gone.reviewer.Keep(newListener(), Place{Namespace: namespace}, all, Payer{})
-	gone.eventually("reviewed", time.Second, func() bool { return gone.reviewer.State(Place{Namespace: namespace}).Reviewed })
+	gone.reviewer.Require(newListener(), Key{Namespace: namespace}, all, Payer{})
+	gone.eventually("reviewed", time.Second, func() bool { return gone.reviewer.State(Key{Namespace: namespace}).Reviewed })
 	w.must(w.admin.CoreV1().ServiceAccounts(namespace).Delete(t.Context(), "gone", metav1.DeleteOptions{}))
 	gone.eventually("a deleted account", 20*time.Second, func() bool {
-		return apierrors.IsUnauthorized(gone.reviewer.State(Place{Namespace: namespace}).Refusal)
+		return apierrors.IsUnauthorized(gone.reviewer.State(Key{Namespace: namespace}).Refusal)
 	})
 }
 
@@ -324,10 +324,10 @@ func TestRealPace(t *testing.T) {
 	w := newWorld(t, nil)
 	mark := w.cluster.Audit().Mark()
 	for i := range 200 {
-		w.reviewer.Keep(newListener(), Place{Namespace: fmt.Sprint("denied-", i)}, all, Payer{})
+		w.reviewer.Require(newListener(), Key{Namespace: fmt.Sprint("denied-", i)}, all, Payer{})
 	}
 	w.eventually("all are reviewed", 20*time.Second, func() bool {
-		return w.reviewer.State(Place{Namespace: "denied-199"}).Reviewed && w.reviewer.Probes() > 200
+		return w.reviewer.State(Key{Namespace: "denied-199"}).Reviewed && w.reviewer.Probes() > 200
 	})
 	requests, err := w.cluster.Audit().Since(mark, "asker")
 	w.must(err)

@@ -13,7 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
 
-	"github.com/ambit-dev/ambit/pkg/engine"
+	"github.com/ambit-dev/ambit/pkg/controller"
 	"github.com/ambit-dev/ambit/pkg/manager"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
@@ -148,7 +148,7 @@ func (o *cleanupOptions) load() ([]*policy.Program, error) {
 		return nil, l.mistakes()
 	}
 	programs = o.actors(programs)
-	if err := policy.Together(programs); err != nil {
+	if err := policy.CheckConflicts(programs); err != nil {
 		return nil, &exitError{code: exitFindings, err: err}
 	}
 	return programs, nil
@@ -169,7 +169,7 @@ func (o *cleanupOptions) retire(ctx context.Context, c *cluster, programs []*pol
 	defer stop()
 	err = manager.Run(ctx, manager.Options{
 		Config: c.withoutTimeout(), Retire: programs, Namespaces: o.Namespaces,
-		While: func(ctx context.Context, e *engine.Engine) {
+		While: func(ctx context.Context, e *controller.Controller) {
 			done = o.awaitRetired(ctx, e, programs, &state)
 			problems = engineProblems(e, programs)
 		},

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
-	"github.com/ambit-dev/ambit/pkg/engine"
+	"github.com/ambit-dev/ambit/pkg/controller"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -67,7 +67,7 @@ func (s *cleanupState) next() string {
 
 // awaitRetired returns true when nothing is left, false when ctx ends before, or when
 // nobody may act for what is left and o.Timeout is some time.
-func (o *cleanupOptions) awaitRetired(ctx context.Context, e *engine.Engine, programs []*policy.Program, state *cleanupState) bool {
+func (o *cleanupOptions) awaitRetired(ctx context.Context, e *controller.Controller, programs []*policy.Program, state *cleanupState) bool {
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
 	var since time.Time
@@ -96,15 +96,15 @@ func (o *cleanupOptions) awaitRetired(ctx context.Context, e *engine.Engine, pro
 
 // seesNothing says whether the owners of a policy may be watched nowhere: that none is
 // left says nothing then.
-func seesNothing(e *engine.Engine) bool {
-	return slices.ContainsFunc(e.Reports(), func(r engine.Report) bool { return r.Nowhere })
+func seesNothing(e *controller.Controller) bool {
+	return slices.ContainsFunc(e.Reports(), func(r controller.Report) bool { return r.Nowhere })
 }
 
 // isHopeless says whether each policy that has something left acts as an account that is
 // not there, or that the caller may not act as: nothing comes of waiting.
-func isHopeless(e *engine.Engine, programs []*policy.Program) bool {
+func isHopeless(e *controller.Controller, programs []*policy.Program) bool {
 	without := map[string]bool{}
-	for _, h := range e.Halted() {
+	for _, h := range e.PolicyErrors() {
 		without[nameIn(h.Policy)] = isAboutAccount(h.Reason)
 	}
 	unfinished := 0
@@ -125,9 +125,9 @@ func isAboutAccount(reason string) bool {
 }
 
 // halts are what is in the way of policies as a whole, and what to do about it.
-func halts(e *engine.Engine) []leftover {
+func halts(e *controller.Controller) []leftover {
 	var found []leftover
-	for _, h := range e.Halted() {
+	for _, h := range e.PolicyErrors() {
 		why := h.Reason + ": " + h.Message
 		switch h.Reason {
 		case v1alpha1.ReasonServiceAccountMissing:

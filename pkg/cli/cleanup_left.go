@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/tools/pager"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
-	"github.com/ambit-dev/ambit/pkg/engine"
+	"github.com/ambit-dev/ambit/pkg/controller"
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
@@ -83,13 +83,13 @@ func (o *cleanupOptions) printLeft(found []leftover) error {
 
 // engineProblems are what keeps policies and owners from being cleaned up. Nothing is
 // created, so the right to is nothing to ask for.
-func engineProblems(e *engine.Engine, programs []*policy.Program) []leftover {
+func engineProblems(e *controller.Controller, programs []*policy.Program) []leftover {
 	kinds := map[string]string{}
 	for _, program := range programs {
 		kinds[program.Name] = program.Owner.GVK.Kind
 	}
 	found := halts(e)
-	for _, stuck := range e.Stuck() {
+	for _, stuck := range e.CleanupBlockers() {
 		found = append(found, leftover{
 			Policy: nameIn(stuck.Policy), Kind: kinds[nameIn(stuck.Policy)], Namespace: stuck.Namespace, Name: stuck.Name, Why: stuck.Reason + ": " + stuck.Message,
 		})

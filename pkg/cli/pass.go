@@ -31,7 +31,7 @@ type rendering struct {
 	plan     *plan.Plan
 	// mark is what was written to the owner's metadata before; nil for nothing. bare is
 	// the owner without.
-	mark *plan.Mark
+	mark *plan.OwnerMetadata
 	bare *unstructured.Unstructured
 	// ensured is the plan for the objects of the policy itself; nil if it has none.
 	ensured *plan.Plan
@@ -57,7 +57,7 @@ func (p pass) run(ctx context.Context) rendering {
 		return r
 	}
 	r.snapshot = plan.Snapshot{
-		Owner: s.owner, Namespaced: s.namespaced(), Children: map[plan.At]plan.Input{}, Watches: s.watches(ctx),
+		Owner: s.owner, Namespaced: s.namespaced(), Children: map[plan.Location]plan.Input{}, Watches: s.watches(ctx),
 		Retire: retire, Claim: placeholderClaim, Unmanaged: true,
 	}
 	for range maxRounds {
@@ -77,22 +77,22 @@ func (p pass) run(ctx context.Context) rendering {
 // goOn brings to the snapshot what the plan asks for; false if it has all of it.
 func (r *rendering) goOn(s *scene) bool {
 	news := false
-	for _, want := range r.plan.Wants {
-		if _, known := r.snapshot.Children[want.At]; !known || want.Names != nil {
+	for _, want := range r.plan.Queries {
+		if _, known := r.snapshot.Children[want.Location]; !known || want.Names != nil {
 			next := s.at(want)
-			news = news || !known || len(next.Objects) != len(r.snapshot.Children[want.At].Objects)
-			r.snapshot.Children[want.At] = next
+			news = news || !known || len(next.Objects) != len(r.snapshot.Children[want.Location].Objects)
+			r.snapshot.Children[want.Location] = next
 		}
 	}
-	if r.plan.Mark != nil && (r.mark == nil || *r.mark != *r.plan.Mark) {
-		r.mark, news = r.plan.Mark, true
+	if r.plan.OwnerMetadata != nil && (r.mark == nil || *r.mark != *r.plan.OwnerMetadata) {
+		r.mark, news = r.plan.OwnerMetadata, true
 		r.snapshot.Owner = marked(r.snapshot.Owner, *r.mark)
 	}
 	return news
 }
 
 // marked returns the owner with what the mark says.
-func marked(owner *unstructured.Unstructured, mark plan.Mark) *unstructured.Unstructured {
+func marked(owner *unstructured.Unstructured, mark plan.OwnerMetadata) *unstructured.Unstructured {
 	owner = owner.DeepCopy()
 	finalizers := slices.DeleteFunc(owner.GetFinalizers(), func(f string) bool { return f == v1alpha1.FinalizerCleanup })
 	if mark.Finalizer {

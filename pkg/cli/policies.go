@@ -164,7 +164,7 @@ func (l loaded) runnable(errOut io.Writer) ([]*policy.Program, error) {
 	programs := l.programs
 	for _, broken := range l.broken {
 		with := append(slices.Clone(programs), broken)
-		if err := policy.Together(with); policy.Together(programs) == nil && err != nil {
+		if err := policy.CheckConflicts(with); policy.CheckConflicts(programs) == nil && err != nil {
 			fmt.Fprintf(errOut, "policy %q has mistakes, and nothing is cleaned up for it: %v\n", broken.Name, err)
 			continue
 		}

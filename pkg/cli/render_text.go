@@ -63,7 +63,7 @@ func (r rendering) ensuredText() string {
 }
 
 // writeMark writes what the metadata of the owner before is made to say.
-func writeMark(b *strings.Builder, mark plan.Mark, before *unstructured.Unstructured) {
+func writeMark(b *strings.Builder, mark plan.OwnerMetadata, before *unstructured.Unstructured) {
 	switch {
 	case mark.Finalizer:
 		fmt.Fprintf(b, "  finalizer %s\n", v1alpha1.FinalizerCleanup)

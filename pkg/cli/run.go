@@ -216,7 +216,7 @@ func (o *runOptions) choose(l loaded) error {
 	if err != nil {
 		return err
 	}
-	if err := policy.Together(programs); err != nil {
+	if err := policy.CheckConflicts(programs); err != nil {
 		return &exitError{code: exitFindings, err: err}
 	}
 	return nil
@@ -225,7 +225,7 @@ func (o *runOptions) choose(l loaded) error {
 // isRefusedTogether says whether there are no mistakes, and the policies are refused all
 // the same: then no schema changes that.
 func (l loaded) isRefusedTogether() bool {
-	return len(l.findings) == 0 && policy.Together(l.programs) != nil
+	return len(l.findings) == 0 && policy.CheckConflicts(l.programs) != nil
 }
 
 // useLogger makes the logger that of the libraries too.

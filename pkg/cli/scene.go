@@ -149,7 +149,7 @@ func unserved(ctx context.Context, program *policy.Program, owner *unstructured.
 
 // at returns what is observed in a place: the named objects, or all of the kind. The
 // planner finds those that are the owner's.
-func (s *scene) at(want plan.Want) plan.Input {
+func (s *scene) at(want plan.Query) plan.Input {
 	var in plan.Input
 	for _, object := range s.byKind[want.GVK] {
 		named := slices.Contains(want.Names, object.GetName())
@@ -165,14 +165,14 @@ func (s *scene) ensure(ctx context.Context) *plan.Plan {
 	if len(s.program.Ensured) == 0 {
 		return nil
 	}
-	snapshot := plan.Snapshot{Namespaced: s.namespaced(), Children: map[plan.At]plan.Input{}, Claim: placeholderClaim, Unmanaged: true}
+	snapshot := plan.Snapshot{Namespaced: s.namespaced(), Children: map[plan.Location]plan.Input{}, Claim: placeholderClaim, Unmanaged: true}
 	var planned *plan.Plan
 	for range maxRounds {
 		planned = plan.Ensure(ctx, s.program, snapshot)
 		news := false
-		for _, want := range planned.Wants {
-			if _, known := snapshot.Children[want.At]; !known {
-				snapshot.Children[want.At], news = s.at(want), true
+		for _, want := range planned.Queries {
+			if _, known := snapshot.Children[want.Location]; !known {
+				snapshot.Children[want.Location], news = s.at(want), true
 			}
 		}
 		if !news {

@@ -65,7 +65,7 @@ func (t *ties) complete(object *unstructured.Unstructured, number int) {
 	if known := t.known(object); known != "" {
 		object.SetUID(known)
 	}
-	annotate(object, v1alpha1.AnnotationClaim, t.inventory.ClaimOf(entry))
+	annotate(object, v1alpha1.AnnotationClaim, t.inventory.TokenOf(entry))
 	t.add(entry)
 }
 
@@ -119,6 +119,6 @@ func (t *ties) record() {
 	}
 	left := func(e plan.Entry) bool { return !e.Orphan }
 	finalizer := held || slices.ContainsFunc(t.inventory.Entries, left)
-	t.owner = marked(t.owner, plan.Mark{Finalizer: finalizer, Children: t.inventory.String()})
+	t.owner = marked(t.owner, plan.OwnerMetadata{Finalizer: finalizer, Children: t.inventory.String()})
 	t.scene.owner = t.owner
 }

@@ -1,6 +1,6 @@
 package manager
 
-import "github.com/ambit-dev/ambit/pkg/engine"
+import "github.com/ambit-dev/ambit/pkg/controller"
 
 // deniedNamespaces is how many namespaces of a policy have metrics of their own.
 const deniedNamespaces = 100
@@ -13,7 +13,7 @@ type denial struct{ policy, verb, resource, namespace string }
 
 // denials counts denied accesses by labels: 1 each, but for the namespaces that
 // are counted together.
-func denials(list []engine.Denial) map[denial]int {
+func denials(list []controller.Denial) map[denial]int {
 	type place struct{ policy, namespace string }
 	named, spaces := map[place]bool{}, map[string]int{}
 	counts := map[denial]int{}

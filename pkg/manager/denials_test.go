@@ -7,18 +7,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
-	"github.com/ambit-dev/ambit/pkg/engine"
+	"github.com/ambit-dev/ambit/pkg/controller"
 )
 
 // TestDenials: each access is one metric, without the names of objects, and the
 // number of metrics is bounded.
 func TestDenials(t *testing.T) {
-	of := func(policy, namespace, name string) engine.Denial {
-		return engine.Denial{Policy: policy, DeniedAccess: v1alpha1.DeniedAccess{
+	of := func(policy, namespace, name string) controller.Denial {
+		return controller.Denial{Policy: policy, DeniedAccess: v1alpha1.DeniedAccess{
 			Verb: "patch", Group: "apps", Resource: "deployments", Namespace: namespace, Name: name,
 		}}
 	}
-	few := denials([]engine.Denial{of("p", "a", "x"), of("p", "a", "y"), of("q", "", "")})
+	few := denials([]controller.Denial{of("p", "a", "x"), of("p", "a", "y"), of("q", "", "")})
 	want := map[denial]int{
 		{"p", "patch", "deployments.apps", "a"}: 1,
 		{"q", "patch", "deployments.apps", ""}:  1,
@@ -26,7 +26,7 @@ func TestDenials(t *testing.T) {
 	if diff := cmp.Diff(want, few, cmp.AllowUnexported(denial{})); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	var many []engine.Denial
+	var many []controller.Denial
 	for i := range deniedNamespaces + 7 {
 		many = append(many, of("p", fmt.Sprintf("ns-%d", i), ""))
 	}

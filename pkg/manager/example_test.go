@@ -81,5 +81,5 @@ func compile(file, text string) ([]*policy.Program, error) {
 		}
 		programs = append(programs, program)
 	}
-	return programs, policy.Together(programs)
+	return programs, policy.CheckConflicts(programs)
 }

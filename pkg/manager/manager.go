@@ -9,7 +9,7 @@
 //
 //  1. Probes, metrics and profiles are served, and the API server is asked who we are.
 //  2. Leadership is waited for, if it is elected.
-//  3. Streams, reviews and the engine start.
+//  3. Informers, reviews and the controller start.
 //  4. At a stop the engine ends first, then what it uses, then the servers; leadership is
 //     given up last, when nothing is written any more. When leadership is lost, all of that is cut off
 //     at once.

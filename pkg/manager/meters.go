@@ -5,7 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/ambit-dev/ambit/pkg/engine"
+	"github.com/ambit-dev/ambit/pkg/controller"
 )
 
 // meters count what the engine does, as it does it. Safe for concurrent use.
@@ -18,7 +18,7 @@ type meters struct {
 }
 
 var (
-	_ engine.Meter         = (*meters)(nil)
+	_ controller.Metrics   = (*meters)(nil)
 	_ prometheus.Collector = (*meters)(nil)
 )
 
@@ -51,24 +51,24 @@ func newMeters() *meters {
 	}
 }
 
-// Passed implements engine.Meter.
-func (m *meters) Passed(p engine.Pass) {
+// ObserveReconcile implements controller.Meter.
+func (m *meters) ObserveReconcile(p controller.ReconcileSample) {
 	defer m.know(p.Policy)()
 	m.passes.WithLabelValues(p.Policy, p.Result).Inc()
 	m.took.WithLabelValues(p.Policy).Observe(p.Took.Seconds())
 	m.steps.WithLabelValues(p.Policy).Add(float64(p.Steps))
 }
 
-// Wrote implements engine.Meter.
-func (m *meters) Wrote(w engine.Write) {
+// ObserveWrite implements controller.Meter.
+func (m *meters) ObserveWrite(w controller.WriteSample) {
 	defer m.know(w.Policy)()
 	m.writes.WithLabelValues(w.Policy, w.Resource.String(), w.Outcome).Inc()
 }
 
-// Waited implements engine.Meter.
-func (m *meters) Waited(w engine.Wait) {
+// ObserveLatency implements controller.Meter.
+func (m *meters) ObserveLatency(w controller.LatencySample) {
 	defer m.know(w.Policy)()
-	if w.For == engine.ForRights {
+	if w.For == controller.ForRights {
 		m.restore.WithLabelValues(w.Policy).Observe(w.Took.Seconds())
 		return
 	}

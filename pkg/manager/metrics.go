@@ -6,10 +6,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/ambit-dev/ambit/pkg/engine"
+	"github.com/ambit-dev/ambit/pkg/controller"
+	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/policy"
-	"github.com/ambit-dev/ambit/pkg/source"
-	"github.com/ambit-dev/ambit/pkg/watch"
+	"github.com/ambit-dev/ambit/pkg/policysource"
 )
 
 // collector makes metrics of what the parts say of themselves, when it is asked, and
@@ -17,7 +17,7 @@ import (
 type collector struct {
 	meters    *meters
 	readiness *readiness
-	kinds     []source.Kind // where policies come from
+	kinds     []policysource.Kind // where policies come from
 	programs  []*policy.Program
 	parts     atomic.Pointer[parts] // nil while this process does not lead
 	desc      descriptions
@@ -98,11 +98,11 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	c.meters.Collect(out)
 }
 
-func (c *collector) collectEngine(out gauges, e *engine.Engine) {
+func (c *collector) collectEngine(out gauges, e *controller.Controller) {
 	for d, n := range denials(e.Denied()) {
 		out.set(c.desc.denied, n, d.policy, d.verb, d.resource, d.namespace)
 	}
-	for _, h := range e.Halted() {
+	for _, h := range e.PolicyErrors() {
 		out.set(c.desc.halted, 1, h.Policy, h.Reason)
 	}
 	for _, o := range e.Owners() {
@@ -112,7 +112,7 @@ func (c *collector) collectEngine(out gauges, e *engine.Engine) {
 	}
 }
 
-func (c *collector) collectStreams(out gauges, streams *watch.Streams) {
+func (c *collector) collectStreams(out gauges, streams *informer.Set) {
 	type group struct{ resource, state string }
 	watches, objects, bytes := map[group]int{}, map[string]int{}, map[string]int{}
 	for _, s := range streams.States() {
@@ -143,15 +143,15 @@ func (c *collector) collectPolicies(out gauges, made *parts) {
 
 // documents is a number of policies, by where they come from and how they are.
 type documents struct {
-	kind  source.Kind
-	state source.State
+	kind  policysource.Kind
+	state policysource.State
 }
 
 // documents counts the policies that there are.
 func (c *collector) documents(made *parts) map[documents]int {
 	counts := map[documents]int{}
 	for _, kind := range c.kinds {
-		for _, state := range []source.State{source.Valid, source.Invalid, source.Superseded, source.Stopped} {
+		for _, state := range []policysource.State{policysource.Valid, policysource.Invalid, policysource.Superseded, policysource.Stopped} {
 			counts[documents{kind, state}] = 0
 		}
 	}
@@ -162,11 +162,11 @@ func (c *collector) documents(made *parts) map[documents]int {
 		return counts
 	}
 	for _, program := range c.programs {
-		state := source.Valid
-		if program.Broken != nil {
-			state = source.Invalid
+		state := policysource.Valid
+		if program.CleanupOnly != nil {
+			state = policysource.Invalid
 		}
-		counts[documents{source.File, state}]++
+		counts[documents{policysource.File, state}]++
 	}
 	return counts
 }

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/ambit-dev/ambit/pkg/engine"
+	"github.com/ambit-dev/ambit/pkg/controller"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -20,17 +20,17 @@ type Options struct {
 	// Config says how to reach the API server, and as whom. Its QPS and Burst are
 	// used as they are: set QPS to -1 for no limit on this side. Required.
 	Config *rest.Config
-	// Programs are the policies to run; policy.Together says which can. Those with Retire are
+	// Programs are the policies to run; policy.CheckConflicts says which can. Those with Retire are
 	// cleaned up after.
 	Programs []*policy.Program
 	// Sources are where policies come from that may change; nil: there are only Programs.
 	// Not together with Programs and Retire.
 	Sources *Sources
-	// Retire are policies to clean up after, as engine.Options has them.
+	// Retire are policies to clean up after, as controller.Options has them.
 	Retire []*policy.Program
 	// While runs beside the engine, if not nil; when it returns, Run stops. Its context
 	// ends when Run stops for another reason.
-	While func(context.Context, *engine.Engine)
+	While func(context.Context, *controller.Controller)
 	// Namespaces limits all policies to these namespaces. Empty: no limit.
 	Namespaces []string
 	// Concurrency is how many owners are worked on at once. 0 means 10.

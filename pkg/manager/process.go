@@ -13,10 +13,10 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/ambit-dev/ambit/pkg/access"
-	"github.com/ambit-dev/ambit/pkg/engine"
+	"github.com/ambit-dev/ambit/pkg/controller"
+	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/policy"
-	"github.com/ambit-dev/ambit/pkg/source"
-	"github.com/ambit-dev/ambit/pkg/watch"
+	"github.com/ambit-dev/ambit/pkg/policysource"
 )
 
 // discoveryTimeout bounds a discovery request, which knows no context: it is how
@@ -39,7 +39,7 @@ type process struct {
 	readiness *readiness
 	meters    *meters
 	collector *collector
-	recorder  source.Recorder
+	recorder  policysource.Recorder
 	lease     *lease // nil where there is no Lease
 	pace      pace
 	greeted   chan struct{} // closed when user is known
@@ -74,10 +74,10 @@ func (p *process) greet(ctx context.Context) error {
 
 // parts are what works while this process leads.
 type parts struct {
-	streams  *watch.Streams
+	streams  *informer.Set
 	reviewer *access.Reviewer
-	engine   *engine.Engine
-	source   *source.Source // nil: there is none
+	engine   *controller.Controller
+	source   *policysource.Source // nil: there is none
 }
 
 // work is done while this process leads.
@@ -120,8 +120,8 @@ func (p *process) sayRunning() {
 func (p *process) assemble() (*parts, error) {
 	o := p.options
 	made := &parts{
-		streams: watch.New(watch.Options{
-			Clients: p.clients.streams, Retry: watch.Exponential(retryMin, retryMax), Logger: p.log.WithName("watch"),
+		streams: informer.New(informer.Options{
+			Clients: p.clients.streams, Retry: informer.Exponential(retryMin, retryMax), Logger: p.log.WithName("watch"),
 		}),
 		reviewer: access.New(access.Options{Reviews: p.clients.reviews, Logger: p.log.WithName("access")}),
 	}
@@ -130,9 +130,9 @@ func (p *process) assemble() (*parts, error) {
 		return nil, fmt.Errorf("preparing discovery: %w", err)
 	}
 	running, retired := divide(o.Programs)
-	made.engine, err = engine.New(engine.Options{
-		Programs: running, Retire: slices.Concat(o.Retire, retired), Streams: made.streams, Access: made.reviewer, Clients: p.writer, Served: kinds.find, Identity: p.user,
-		Namespaces: o.Namespaces, Concurrency: o.Concurrency, Meter: p.meters, Tracer: o.Tracer, Recorder: p.recorder, Logger: p.log.WithName("engine"),
+	made.engine, err = controller.New(controller.Options{
+		Programs: running, Retire: slices.Concat(o.Retire, retired), Informers: made.streams, Access: made.reviewer, Clients: p.writer, Served: kinds.find, Identity: p.user,
+		Namespaces: o.Namespaces, Concurrency: o.Concurrency, Metrics: p.meters, Tracer: o.Tracer, Recorder: p.recorder, Logger: p.log.WithName("engine"),
 	})
 	if err != nil {
 		return nil, err

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/ambit-dev/ambit/pkg/engine"
-	"github.com/ambit-dev/ambit/pkg/source"
+	"github.com/ambit-dev/ambit/pkg/controller"
+	"github.com/ambit-dev/ambit/pkg/policysource"
 )
 
 // readiness answers /readyz, and /policies beside the metrics: 200 when this replica does
@@ -124,7 +124,7 @@ const mostShort = 50
 func (made *parts) report() report {
 	r := report{ready: true, summary: []string{fmt.Sprintf("ready: policies: %d", len(made.engine.Owners()))}}
 	if made.source == nil {
-		halted := haltedLines(made.engine.Halted())
+		halted := haltedLines(made.engine.PolicyErrors())
 		r.count(len(halted), "cannot do all of its work", "cannot do all of their work")
 		r.names = bounded(halted)
 		return r
@@ -141,7 +141,7 @@ func (made *parts) report() report {
 }
 
 // addShortfalls counts the policies that do not do all of their work, and names them.
-func (r *report) addShortfalls(short []source.Shortfall) {
+func (r *report) addShortfalls(short []policysource.NotReady) {
 	unready := 0
 	for _, s := range short {
 		if !s.Ready {
@@ -163,7 +163,7 @@ func (r *report) count(policies int, one, several string) {
 	}
 }
 
-func haltedLines(halts []engine.Halt) []string {
+func haltedLines(halts []controller.PolicyError) []string {
 	var lines []string
 	for _, h := range halts {
 		lines = append(lines, fmt.Sprintf("policy %s cannot do all of its work: %s", h.Policy, h.Reason))
@@ -171,7 +171,7 @@ func haltedLines(halts []engine.Halt) []string {
 	return lines
 }
 
-func shortLines(short []source.Shortfall) []string {
+func shortLines(short []policysource.NotReady) []string {
 	var lines []string
 	for _, s := range short {
 		what := "is not ready"
@@ -184,12 +184,12 @@ func shortLines(short []source.Shortfall) []string {
 }
 
 // whichPolicy names a policy, without the paths of files.
-func whichPolicy(s source.Shortfall) string {
+func whichPolicy(s policysource.NotReady) string {
 	name := "policy " + s.Name
 	if s.Name == "" {
 		name = "a policy without a name"
 	}
-	if s.Origin.Kind == source.File {
+	if s.Origin.Kind == policysource.File {
 		return name + " in a file"
 	}
 	return name + " (" + s.Origin.String() + ")"

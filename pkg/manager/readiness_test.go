@@ -13,7 +13,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/ambit-dev/ambit/pkg/source"
+	"github.com/ambit-dev/ambit/pkg/policysource"
 )
 
 // TestReadyWithoutAPIServer: an API server that takes connections and says nothing makes
@@ -92,10 +92,10 @@ func TestNobodyThere(t *testing.T) {
 func TestReportWithoutNames(t *testing.T) {
 	const secret = "payroll"
 	r := report{}
-	r.addShortfalls([]source.Shortfall{
-		{Origin: source.Origin{Kind: source.CustomResource, Namespace: secret, Name: secret}, Name: secret, Reason: "KindMissing"},
-		{Origin: source.Origin{Kind: source.ConfigMap, Namespace: secret, Name: secret, Key: secret}, Name: secret, Reason: "Invalid"},
-		{Origin: source.Origin{Kind: source.File, File: secret + ".yaml"}, Name: secret, Ready: true, Reason: "Forbidden"},
+	r.addShortfalls([]policysource.NotReady{
+		{Origin: policysource.Origin{Kind: policysource.CustomResource, Namespace: secret, Name: secret}, Name: secret, Reason: "KindMissing"},
+		{Origin: policysource.Origin{Kind: policysource.ConfigMap, Namespace: secret, Name: secret, Key: secret}, Name: secret, Reason: "Invalid"},
+		{Origin: policysource.Origin{Kind: policysource.File, File: secret + ".yaml"}, Name: secret, Ready: true, Reason: "Forbidden"},
 	})
 	if want := []string{"2 policies are not ready", "1 policy cannot do all of its work"}; !slices.Equal(r.summary, want) {
 		t.Errorf("the summary is %q, want %q", r.summary, want)
@@ -107,9 +107,9 @@ func TestReportWithoutNames(t *testing.T) {
 
 // TestShortLines: each policy has a line, as many as there is room for.
 func TestShortLines(t *testing.T) {
-	list := []source.Shortfall{
-		{Origin: source.Origin{Kind: source.CustomResource, Namespace: "a", Name: "p"}, Name: "p", Reason: "Syncing"},
-		{Origin: source.Origin{Kind: source.File, File: "dir/p.yaml"}, Name: "q", Ready: true, Reason: "Forbidden"},
+	list := []policysource.NotReady{
+		{Origin: policysource.Origin{Kind: policysource.CustomResource, Namespace: "a", Name: "p"}, Name: "p", Reason: "Syncing"},
+		{Origin: policysource.Origin{Kind: policysource.File, File: "dir/p.yaml"}, Name: "q", Ready: true, Reason: "Forbidden"},
 	}
 	for len(list) < mostShort+3 {
 		list = append(list, list[1])

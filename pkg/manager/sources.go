@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
-	"github.com/ambit-dev/ambit/pkg/engine"
+	"github.com/ambit-dev/ambit/pkg/controller"
 	"github.com/ambit-dev/ambit/pkg/policy"
-	"github.com/ambit-dev/ambit/pkg/source"
+	"github.com/ambit-dev/ambit/pkg/policysource"
 )
 
 // Sources say where policies come from that may change while Ambit runs.
@@ -19,24 +19,24 @@ type Sources struct {
 	// when they change.
 	Files []string
 	In    io.Reader
-	// RetireRemovedFiles is as in source.Options: a policy that is removed from Files is
+	// RetireRemovedFiles is as in policysource.Options: a policy that is removed from Files is
 	// cleaned up after. Else it is stopped, and what it made stays.
 	RetireRemovedFiles bool
 	// CustomResources and ConfigMaps say whether those are read.
 	CustomResources, ConfigMaps bool
 	// Namespace is Ambit's own. Required for CustomResources and ConfigMaps.
 	Namespace string
-	// Schemas is as in source.Options; nil: fields are not checked.
+	// Schemas is as in policysource.Options; nil: fields are not checked.
 	Schemas func(context.Context, []schema.GroupVersionKind) policy.Schemas
 }
 
 // kinds are the kinds of sources that are read. Programs that are given come from files.
-func (s *Sources) kinds() []source.Kind {
+func (s *Sources) kinds() []policysource.Kind {
 	if s == nil {
-		return []source.Kind{source.File}
+		return []policysource.Kind{policysource.File}
 	}
-	var kinds []source.Kind
-	for kind, read := range map[source.Kind]bool{source.File: len(s.Files) > 0, source.CustomResource: s.CustomResources, source.ConfigMap: s.ConfigMaps} {
+	var kinds []policysource.Kind
+	for kind, read := range map[policysource.Kind]bool{policysource.File: len(s.Files) > 0, policysource.CustomResource: s.CustomResources, policysource.ConfigMap: s.ConfigMaps} {
 		if read {
 			kinds = append(kinds, kind)
 		}
@@ -45,7 +45,7 @@ func (s *Sources) kinds() []source.Kind {
 }
 
 // newSource makes the sources of policies; nil if there are none.
-func (p *process) newSource(made *parts) (*source.Source, error) {
+func (p *process) newSource(made *parts) (*policysource.Source, error) {
 	from := p.options.Sources
 	if from == nil {
 		return nil, nil
@@ -54,11 +54,11 @@ func (p *process) newSource(made *parts) (*source.Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing the sources of policies: %w", err)
 	}
-	s, err := source.New(source.Options{
+	s, err := policysource.New(policysource.Options{
 		Files: from.Files, In: from.In, RetireRemovedFiles: from.RetireRemovedFiles, CustomResources: from.CustomResources, ConfigMaps: from.ConfigMaps,
 		Namespace: from.Namespace, Namespaces: p.options.Namespaces,
-		Streams: made.streams, Access: made.reviewer, Client: client,
-		Schemas: from.Schemas, Engine: runner{made.engine}, Recorder: p.recorder, Logger: p.log.WithName("source"),
+		Informers: made.streams, Access: made.reviewer, Client: client,
+		Schemas: from.Schemas, Controller: runner{made.engine}, Recorder: p.recorder, Logger: p.log.WithName("source"),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("preparing the sources of policies: %w", err)
@@ -67,16 +67,16 @@ func (p *process) newSource(made *parts) (*source.Source, error) {
 }
 
 // runner is the engine as the sources see it.
-type runner struct{ *engine.Engine }
+type runner struct{ *controller.Controller }
 
-var _ source.Engine = runner{}
+var _ policysource.Controller = runner{}
 
-// Reports implements source.Engine.
-func (r runner) Reports() []source.Report {
-	reports := r.Engine.Reports()
-	list := make([]source.Report, len(reports))
+// Reports implements policysource.Controller.
+func (r runner) Reports() []policysource.Report {
+	reports := r.Controller.Reports()
+	list := make([]policysource.Report, len(reports))
 	for i, report := range reports {
-		list[i] = source.Report{
+		list[i] = policysource.Report{
 			Policy: report.Policy, Serving: report.Serving, Nowhere: report.Nowhere,
 			Ready: report.Owners.Ready, Progressing: report.Owners.Progressing, Stalled: report.Owners.Stalled,
 			Denied: accesses(report.Denied), Halt: haltOf(report.Halt),
@@ -85,7 +85,7 @@ func (r runner) Reports() []source.Report {
 	return list
 }
 
-func accesses(denied []engine.Denial) []v1alpha1.DeniedAccess {
+func accesses(denied []controller.Denial) []v1alpha1.DeniedAccess {
 	var list []v1alpha1.DeniedAccess
 	for _, d := range denied {
 		list = append(list, d.DeniedAccess)
@@ -93,9 +93,9 @@ func accesses(denied []engine.Denial) []v1alpha1.DeniedAccess {
 	return list
 }
 
-func haltOf(h *engine.Halt) *source.Halt {
+func haltOf(h *controller.PolicyError) *policysource.PolicyError {
 	if h == nil {
 		return nil
 	}
-	return &source.Halt{Reason: h.Reason, Message: h.Message}
+	return &policysource.PolicyError{Reason: h.Reason, Message: h.Message}
 }

@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/ambit-dev/ambit/pkg/engine"
+	"github.com/ambit-dev/ambit/pkg/controller"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -37,11 +37,11 @@ func (w *world) actingAs(account string, more ...string) *policy.Program {
 
 // process runs Ambit until the test ends, with its own account, and no policies at first. It
 // tidies up all the time.
-func (w *world) process(o Options) (*process, *engine.Engine) {
+func (w *world) process(o Options) (*process, *controller.Controller) {
 	w.Helper()
-	engines := make(chan *engine.Engine, 1)
+	engines := make(chan *controller.Controller, 1)
 	o.Config, o.Namespaces = control.User(ambit), []string{w.namespace}
-	o.While = func(ctx context.Context, e *engine.Engine) {
+	o.While = func(ctx context.Context, e *controller.Controller) {
 		engines <- e
 		<-ctx.Done()
 	}

@@ -72,7 +72,7 @@ func (p *planner) keepClaim(e *Entry, old Entry, c *child, it *item) {
 // enterControlled notes where an object with an ownerReference is, if that need not
 // be the owner's namespace, and keeps the entry of one that has none yet.
 func (p *planner) enterControlled(c *child, it *item, old Entry, has bool) {
-	if c.Elsewhere && it.at.Namespace != "" {
+	if c.CrossNamespace && it.at.Namespace != "" {
 		p.ledger.coverPlace(Entry{Child: c.ID, GVK: c.GVK, Namespace: it.at.Namespace, Rank: p.rank(c)})
 	}
 	if !has || old.Merged {
@@ -215,7 +215,7 @@ func (p *planner) setMark(finalizer bool, children string) {
 	if refused || finalizer == p.ledger.finalizer && children == p.ledger.text {
 		return
 	}
-	p.mark = &Mark{Finalizer: finalizer, Children: children}
+	p.mark = &OwnerMetadata{Finalizer: finalizer, Children: children}
 }
 
 // collect gathers the actions that may be carried out now: those that need the
@@ -240,7 +240,7 @@ func (p *planner) held(c *child, it *item) bool {
 		return true
 	}
 	if it.tie == controlled {
-		return c.Elsewhere && it.at.Namespace != "" && !p.ledger.hasPlace(place{child: c.ID, namespace: it.at.Namespace, kind: c.GVK.GroupKind()})
+		return c.CrossNamespace && it.at.Namespace != "" && !p.ledger.hasPlace(place{child: c.ID, namespace: it.at.Namespace, kind: c.GVK.GroupKind()})
 	}
 	e, has := p.ledger.entry(keyOfItem(c, it))
 	switch {

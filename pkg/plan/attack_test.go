@@ -75,7 +75,7 @@ func (a *attack) stays(obj *unstructured.Unstructured) {
 func (a *attack) forgedRecord(child, kind, namespace, name string) (Inventory, string) {
 	e := entryOf(child, "example.com/v1", kind, namespace+"/"+name+"/")
 	inv := Inventory{Policy: "test", Claim: "the attacker's own secret", Owner: a.owner.GetUID(), Entries: []Entry{e}}
-	return inv, inv.ClaimOf(e)
+	return inv, inv.TokenOf(e)
 }
 
 // TestSmuggledClaim has a policy merge a claim into an object of somebody else, and then

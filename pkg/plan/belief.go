@@ -65,7 +65,7 @@ func (p *planner) isOwnSite(s site) bool {
 		case s.namespace == "" || s.namespace == p.namespace:
 			return true
 		}
-		return c.Elsewhere && p.isNamedInScope(s.namespace)
+		return c.CrossNamespace && p.isNamedInScope(s.namespace)
 	})
 }
 

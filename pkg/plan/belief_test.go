@@ -93,11 +93,11 @@ func TestHostileRecord(t *testing.T) {
 				}
 				p := a.plan(t)
 				kinds := map[schema.GroupVersionKind]bool{}
-				for _, w := range p.Wants {
+				for _, w := range p.Queries {
 					kinds[w.GVK] = true
 				}
-				if len(p.Wants) > tc.wants || len(kinds) > tc.kinds {
-					t.Errorf("%s: %d places of %d kinds are wanted, want at most %d of %d", tc.reason, len(p.Wants), len(kinds), tc.wants, tc.kinds)
+				if len(p.Queries) > tc.wants || len(kinds) > tc.kinds {
+					t.Errorf("%s: %d places of %d kinds are wanted, want at most %d of %d", tc.reason, len(p.Queries), len(kinds), tc.wants, tc.kinds)
 				}
 				said := slices.ContainsFunc(p.Blockers, func(b Problem) bool {
 					return b.Terminal && b.Reason == v1alpha1.ReasonInvalid && strings.Contains(b.Message, tc.why) && strings.Contains(b.Message, v1alpha1.AnnotationChildren)
@@ -105,7 +105,7 @@ func TestHostileRecord(t *testing.T) {
 				if said != (tc.why != "") {
 					t.Errorf("%s: blockers are %v, want one that says %q", tc.reason, p.Blockers, tc.why)
 				}
-				if tc.why != "" && (p.Mark != nil || p.Done || slices.ContainsFunc(p.Actions, func(a Action) bool { return a.Verb == Delete })) {
+				if tc.why != "" && (p.OwnerMetadata != nil || p.Done || slices.ContainsFunc(p.Actions, func(a Action) bool { return a.Verb == Delete })) {
 					t.Errorf("%s: it is not believed, and yet:\n%s", tc.reason, p)
 				}
 			})

@@ -159,7 +159,7 @@ func BenchmarkTenant(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%d", name, namespaces), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if p := Make(b.Context(), o.program, s); len(p.Actions) != 0 || p.Mark != nil {
+					if p := Make(b.Context(), o.program, s); len(p.Actions) != 0 || p.OwnerMetadata != nil {
 						b.Fatalf("there is to do:\n%s", p)
 					}
 				}
@@ -174,7 +174,7 @@ func BenchmarkTenant(b *testing.B) {
 			byKind[at.Child].Objects = append(byKind[at.Child].Objects, in.Objects...)
 		}
 		shared := s
-		shared.Children = map[At]Input{}
+		shared.Children = map[Location]Input{}
 		for at := range s.Children {
 			shared.Children[at] = *byKind[at.Child]
 		}
@@ -184,7 +184,7 @@ func BenchmarkTenant(b *testing.B) {
 
 // makeAll is converge without the cost of a world that keeps managedFields.
 func (o *operator) makeAll(t testing.TB) {
-	o.mark(o.plan(t).Mark)
+	o.mark(o.plan(t).OwnerMetadata)
 	for i, a := range o.plan(t).Actions {
 		obj := a.Object.DeepCopy()
 		obj.SetUID(types.UID(fmt.Sprintf("uid-%d", i)))

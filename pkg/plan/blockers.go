@@ -122,7 +122,7 @@ func (p Problem) isDenied() bool {
 // gather collects what keeps the owner from being ready, beside what prune found.
 func (p *planner) gather() {
 	for _, w := range p.wants {
-		if in := p.inputAt(w.At, w.GVK); in.Blocked != nil {
+		if in := p.inputAt(w.Location, w.GVK); in.Blocked != nil {
 			p.blockers.add(*in.Blocked)
 		}
 	}
@@ -190,7 +190,7 @@ func (p *planner) eachWritten(yield func(Problem)) {
 
 // eachPlace yields the problems of the places that were observed, in a stable order.
 func (p *planner) eachPlace(yield func(Problem)) {
-	var blocked []At
+	var blocked []Location
 	for at, in := range p.snapshot.Children {
 		if in.Blocked != nil {
 			blocked = append(blocked, at)
@@ -202,7 +202,7 @@ func (p *planner) eachPlace(yield func(Problem)) {
 	}
 }
 
-func compareAt(a, b At) int {
+func compareAt(a, b Location) int {
 	return cmp.Or(cmp.Compare(a.Child, b.Child), cmp.Compare(a.Namespace, b.Namespace))
 }
 

@@ -65,7 +65,7 @@ func (p *planner) findEntries() bool {
 		case e.isPlace(): // what is in it has an ownerReference
 			stays = in.Blocked != nil && !in.Blocked.Gone || p.holdsUnwanted(e, in)
 		case in.Blocked != nil:
-			gone := p.hides(Want{At: p.atOf(e), GVK: e.GVK}, in.Blocked, e.Rank)
+			gone := p.hides(Query{Location: p.atOf(e), GVK: e.GVK}, in.Blocked, e.Rank)
 			all, stays = gone && all, !gone
 		default:
 			stays = p.findEntry(e, in)
@@ -95,7 +95,7 @@ func (p *planner) findObjects() bool {
 		if w.Names != nil {
 			continue
 		}
-		if in := p.inputAt(w.At, w.GVK); in.Blocked != nil {
+		if in := p.inputAt(w.Location, w.GVK); in.Blocked != nil {
 			rank := 0
 			if c := p.child(w.Child); c != nil {
 				rank = p.rank(c)
@@ -110,7 +110,7 @@ func (p *planner) findObjects() bool {
 
 // hides notes that a place cannot be seen, and returns whether that does not
 // matter: of a kind that is served in no version there is no object.
-func (p *planner) hides(w Want, problem *Problem, rank int) bool {
+func (p *planner) hides(w Query, problem *Problem, rank int) bool {
 	if problem.Gone {
 		p.blockers.add(Problem{Reason: problem.Reason, Message: problem.Message + ": its objects are taken for gone"})
 		return true
@@ -122,7 +122,7 @@ func (p *planner) hides(w Want, problem *Problem, rank int) bool {
 
 // cleanupPlan makes the plan; gone says that nothing is left.
 func (p *planner) cleanupPlan(ctx context.Context, gone bool) *Plan {
-	plan := &Plan{Actions: p.actions, Partial: true, Wants: p.wants}
+	plan := &Plan{Actions: p.actions, Partial: true, Queries: p.wants}
 	switch waiting := len(p.ledger.waiting); {
 	case gone:
 		p.setMark(false, "")
@@ -133,7 +133,7 @@ func (p *planner) cleanupPlan(ctx context.Context, gone bool) *Plan {
 		p.setMark(p.ledger.finalizer, inv.String())
 		p.blockers.add(Problem{Reason: v1alpha1.ReasonDeleting, Message: fmt.Sprintf("%d more places on record are looked at when the first ones are empty", waiting)})
 	}
-	plan.Mark = p.mark
+	plan.OwnerMetadata = p.mark
 	for i := range p.leftovers {
 		plan.Children = append(plan.Children, p.leftovers[i].state())
 	}
@@ -148,7 +148,7 @@ func (p *planner) cleanupPlan(ctx context.Context, gone bool) *Plan {
 // is no longer ours.
 func (p *planner) say(ctx context.Context, plan *Plan) *Plan {
 	plan.Blockers = p.blockers.sorted()
-	if !p.snapshot.Retire && !p.program.Owner.Silent && !plan.Done {
+	if !p.snapshot.Retire && !p.program.Owner.SkipStatus && !plan.Done {
 		plan.Conditions = p.conditions(ctx, true, true)
 	}
 	return plan

@@ -96,7 +96,7 @@ func (p *planner) locate(c *child, it *item, meta map[string]any) *Problem {
 	if namespaced && namespace == "" {
 		return p.scope.fail(what, fmt.Errorf("the owner has no namespace, so %s has to say in which it is to be", c.name(it))).problem()
 	}
-	it.at = At{Child: c.ID, Namespace: namespace}
+	it.at = Location{Child: c.ID, Namespace: namespace}
 	it.state.Namespace = namespace
 	it.tie = p.tieOf(c.Child, namespace)
 	return nil
@@ -105,7 +105,7 @@ func (p *planner) locate(c *child, it *item, meta map[string]any) *Problem {
 // unknownKind says why it is not known whether objects of the child's kind have
 // namespaces.
 func (p *planner) unknownKind(c *child) *Problem {
-	if in := p.snapshot.Children[At{Child: c.ID}]; in.Blocked != nil {
+	if in := p.snapshot.Children[Location{Child: c.ID}]; in.Blocked != nil {
 		return in.Blocked
 	}
 	return &Problem{Reason: v1alpha1.ReasonSyncing, Message: fmt.Sprintf("looking up kind %s in %s", c.GVK.Kind, c.GVK.GroupVersion())}

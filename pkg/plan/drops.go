@@ -16,7 +16,7 @@ import (
 // The kinds of the entries are in the version in which their objects are observed. There
 // are no entries if the inventory cannot be read or is another policy's. It is pure; the
 // result is the caller's.
-func (m Mark) Drops(program *policy.Program, owner *unstructured.Unstructured) Inventory {
+func (m OwnerMetadata) Drops(program *policy.Program, owner *unstructured.Unstructured) Inventory {
 	l := openLedger(program, owner)
 	dropped := l.old
 	dropped.Entries = nil

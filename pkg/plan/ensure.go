@@ -12,7 +12,7 @@ import (
 // status and no conditions: what is wrong is in Blockers. What the policy no longer
 // ensures is found as long as it has other objects of the kind in that place.
 func Ensure(ctx context.Context, program *policy.Program, s Snapshot) *Plan {
-	if program.Suspend || program.Broken != nil {
+	if program.Suspend || program.CleanupOnly != nil {
 		return &Plan{}
 	}
 	ctx = cel.WithBudget(ctx, cel.NewBudget(0, 0))
@@ -29,7 +29,7 @@ func Ensure(ctx context.Context, program *policy.Program, s Snapshot) *Plan {
 	p.collect()
 	p.gather()
 	return &Plan{
-		Actions: p.actions, Children: p.states(), Wants: p.wants, Blockers: p.blockers.sorted(),
+		Actions: p.actions, Children: p.states(), Queries: p.wants, Blockers: p.blockers.sorted(),
 		Done: s.Retire && len(p.leftovers) == 0 && len(p.blockers.list) == 0,
 	}
 }

@@ -38,11 +38,11 @@ func textsOf(gvk schema.GroupVersionKind) []string { return []string{gvk.Kind, g
 
 // isHome says whether the objects of a child are beside their owner, as far as the program
 // knows.
-func isHome(c *policy.Child) bool { return c.Existing != v1alpha1.ExistingMerge && !c.Elsewhere }
+func isHome(c *policy.Child) bool { return c.Existing != v1alpha1.ExistingMerge && !c.CrossNamespace }
 
 // formerWant is where objects of a former kind are looked for.
-func (p *planner) formerWant(gvk schema.GroupVersionKind) Want {
-	return Want{At: leftoverAt(Entry{GVK: gvk, Namespace: p.namespace}), GVK: gvk}
+func (p *planner) formerWant(gvk schema.GroupVersionKind) Query {
+	return Query{Location: leftoverAt(Entry{GVK: gvk, Namespace: p.namespace}), GVK: gvk}
 }
 
 // wantFormer wants the places of former kinds in which something is left, or that cannot be
@@ -61,8 +61,8 @@ func (p *planner) wantFormer() {
 }
 
 // isFormerLeft says whether something of ours is in the place of a former kind, or may be.
-func (p *planner) isFormerLeft(w Want) bool {
-	in := p.inputAt(w.At, w.GVK)
+func (p *planner) isFormerLeft(w Query) bool {
+	in := p.inputAt(w.Location, w.GVK)
 	if in.Blocked == nil {
 		return slices.ContainsFunc(p.indexes.in(in.Objects, w.Namespace), func(obj *unstructured.Unstructured) bool { return p.isPrunable(w.GVK, obj) })
 	}

@@ -246,7 +246,7 @@ func (g *game) entry() Entry {
 func (g *game) keys() map[string]any {
 	keys := map[string]any{"note": "x"}
 	if g.pick(2) == 0 {
-		keys[v1alpha1.AnnotationClaim] = g.inventory().ClaimOf(g.entry())
+		keys[v1alpha1.AnnotationClaim] = g.inventory().TokenOf(g.entry())
 	}
 	if g.pick(2) == 0 {
 		keys[v1alpha1.AnnotationEnsuredBy] = "ambit-system/test"
@@ -285,13 +285,13 @@ func (g *game) pass(o *operator) {
 			return
 		}
 		p := g.observe(o)
-		if p.Mark != nil {
-			o.mark(p.Mark)
+		if p.OwnerMetadata != nil {
+			o.mark(p.OwnerMetadata)
 		}
 		for _, a := range p.Actions {
 			g.carryOut(o, a)
 		}
-		if p.Mark == nil && len(p.Actions) == 0 {
+		if p.OwnerMetadata == nil && len(p.Actions) == 0 {
 			return
 		}
 	}
@@ -301,10 +301,10 @@ func (g *game) pass(o *operator) {
 func (g *game) observe(o *operator) *Plan {
 	p := o.make(g.t)
 	for range 5 {
-		if reflect.DeepEqual(p.Wants, o.wants) {
+		if reflect.DeepEqual(p.Queries, o.wants) {
 			break
 		}
-		o.wants = p.Wants
+		o.wants = p.Queries
 		p = o.make(g.t)
 	}
 	return p

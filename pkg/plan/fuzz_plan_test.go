@@ -126,7 +126,7 @@ func (o *operator) fuzz(owner, objects, entry string) bool {
 func (o *operator) observeAll(t testing.TB) *Plan {
 	p := o.make(t)
 	for range 5 {
-		o.wants = p.Wants
+		o.wants = p.Queries
 		p = o.make(t)
 	}
 	return p

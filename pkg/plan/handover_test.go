@@ -63,10 +63,10 @@ func (o *operator) end(t *testing.T, r *rapid.T, from, to *operator) {
 			from.owner, to.owner = one.owner, one.owner
 		}
 	}
-	if p := from.plan(t); !p.Done || len(p.Actions) > 0 || p.Mark != nil {
+	if p := from.plan(t); !p.Done || len(p.Actions) > 0 || p.OwnerMetadata != nil {
 		r.Fatalf("the first policy has still to do:\n%s", p)
 	}
-	if p := to.plan(t); p.Foreign != "" || len(p.Actions) > 0 || p.Mark != nil {
+	if p := to.plan(t); p.Foreign != "" || len(p.Actions) > 0 || p.OwnerMetadata != nil {
 		r.Fatalf("the second policy has still to do:\n%s", p)
 	}
 	if slices.Contains(to.owner.GetFinalizers(), "ambit.dev/cleanup") != IsMarked(to.program.Name, to.owner) && len(to.owner.GetFinalizers()) > 0 {

@@ -112,9 +112,9 @@ func TestClaimOf(t *testing.T) {
 	with := func(change func(e *Entry)) string {
 		e := entry
 		change(&e)
-		return inv.ClaimOf(e)
+		return inv.TokenOf(e)
 	}
-	claim := inv.ClaimOf(entry)
+	claim := inv.TokenOf(entry)
 	if len(claim) != 32 || claim != with(func(e *Entry) { e.UID, e.Rank, e.GVK.Version = "", 3, "v2" }) ||
 		claim != with(func(e *Entry) { e.Child, e.ClaimedAs = "other", "web" }) {
 		t.Fatalf("the claim %q is not stable, or not of 32 characters", claim)
@@ -123,8 +123,8 @@ func TestClaimOf(t *testing.T) {
 		with(func(e *Entry) { e.Namespace, e.Name = "aw", "eb" }), with(func(e *Entry) { e.Name = "web2" }),
 		with(func(e *Entry) { e.GVK.Group = "" }), with(func(e *Entry) { e.GVK.Kind = "Pod" }),
 		with(func(e *Entry) { e.Child = "other" }), with(func(e *Entry) { e.Orphan = true }),
-		Inventory{Claim: "another claim of an owner", Owner: "owner-uid"}.ClaimOf(entry),
-		Inventory{Claim: testClaim, Owner: "another-uid"}.ClaimOf(entry),
+		Inventory{Claim: "another claim of an owner", Owner: "owner-uid"}.TokenOf(entry),
+		Inventory{Claim: testClaim, Owner: "another-uid"}.TokenOf(entry),
 	}
 	for _, other := range others {
 		if other == claim {

@@ -17,7 +17,7 @@ type item struct {
 	// element is that of forEach, and number its place in the list.
 	element any
 	number  int
-	at      At
+	at      Location
 	tie     tie
 	// desired is nil until it could be rendered, found is the observed object of that
 	// name, and live is that if it is ours, or merged.
@@ -189,7 +189,7 @@ func (it *item) advance(progress, detail string) {
 // name is as in `Deployment "web"`; with the namespace where that need not be the
 // owner's.
 func (c *child) name(it *item) string {
-	if it.state.Namespace != "" && c.Elsewhere {
+	if it.state.Namespace != "" && c.CrossNamespace {
 		return fmt.Sprintf("%s %q in namespace %q", c.GVK.Kind, it.state.Name, it.state.Namespace)
 	}
 	return fmt.Sprintf("%s %q", c.GVK.Kind, it.state.Name)

@@ -169,7 +169,7 @@ func (l *language) end() {
 	case 0:
 		l.deleteOwner()
 	case 1:
-		l.program = &policy.Program{Name: l.program.Name, Namespace: l.program.Namespace, Owner: l.program.Owner, Broken: errors.New("broken")}
+		l.program = &policy.Program{Name: l.program.Name, Namespace: l.program.Namespace, Owner: l.program.Owner, CleanupOnly: errors.New("broken")}
 		l.deleteOwner()
 	case 2:
 		l.retire = true
@@ -212,7 +212,7 @@ func (l *language) checkRest() {
 // program has no such kind any more, or not there. It goes with the owner.
 func (o *operator) isUnseen(obj *unstructured.Unstructured) bool {
 	return IsOurs(obj, o.world.owner) && !slices.ContainsFunc(o.program.Children, func(c *policy.Child) bool {
-		return c.GVK == obj.GroupVersionKind() && c.Existing != v1alpha1.ExistingMerge && (!c.Elsewhere || obj.GetNamespace() != o.owner.GetNamespace())
+		return c.GVK == obj.GroupVersionKind() && c.Existing != v1alpha1.ExistingMerge && (!c.CrossNamespace || obj.GetNamespace() != o.owner.GetNamespace())
 	})
 }
 
@@ -220,7 +220,7 @@ func (l *language) checkQuiet() {
 	if len(l.world.crimes) > 0 {
 		l.r.Fatalf("crimes: %v", l.world.crimes)
 	}
-	if p := l.plan(l.t); !l.gone && (len(p.Actions) > 0 || p.Mark != nil) {
+	if p := l.plan(l.t); !l.gone && (len(p.Actions) > 0 || p.OwnerMetadata != nil) {
 		l.r.Fatalf("after all was done there is to do:\n%s", p)
 	}
 }

@@ -62,7 +62,7 @@ func TestLimits(t *testing.T) {
 // what blocks is known all the same.
 func TestSilent(t *testing.T) {
 	program := *compile(t, "children:\n- id: a\n  template: {apiVersion: v1, kind: Widget, metadata: {name: a}}\n")
-	program.Owner.Silent = true
+	program.Owner.SkipStatus = true
 	o := &operator{world: &world{}, program: &program, writes: -1}
 	o.setOwner(t, "{}")
 	p := o.plan(t)
@@ -81,7 +81,7 @@ func TestRecordTooLarge(t *testing.T) {
 		names[i] = fmt.Sprintf("n%d-%s", i, strings.Repeat("x", 240))
 	}
 	o.setOwner(t, "spec: {names: ["+strings.Join(names, ",")+"]}")
-	if p := o.plan(t); p.Mark != nil || len(p.Actions) > 0 || p.Blockers[0].Reason != v1alpha1.ReasonLimitExceeded {
-		t.Errorf("mark %v, %d actions, %.200v", p.Mark, len(p.Actions), p.Blockers)
+	if p := o.plan(t); p.OwnerMetadata != nil || len(p.Actions) > 0 || p.Blockers[0].Reason != v1alpha1.ReasonLimitExceeded {
+		t.Errorf("mark %v, %d actions, %.200v", p.OwnerMetadata, len(p.Actions), p.Blockers)
 	}
 }

@@ -37,7 +37,7 @@ func (p *planner) make(ctx context.Context) *Plan {
 		return &Plan{Done: true}
 	case deleting || p.snapshot.Retire:
 		return p.cleanUp(ctx)
-	case p.program.Broken != nil:
+	case p.program.CleanupOnly != nil:
 		return &Plan{}
 	case p.ledger.foreign != "":
 		return p.yieldTo(ctx, p.ledger.foreign)
@@ -133,8 +133,8 @@ type planner struct {
 	// suspended says why pruning is; empty if it is not.
 	suspended suspension
 	blockers  blockers
-	wants     []Want
-	mark      *Mark
+	wants     []Query
+	mark      *OwnerMetadata
 	// unseen says why a child or watch, by id, or a variable that reads one, cannot be
 	// seen: its input is blocked.
 	unseen map[string]*Problem
@@ -156,11 +156,11 @@ func inputOf[K comparable](inputs map[K]Input, key K, id string) Input {
 }
 
 // inputAt returns what was observed in a place.
-func (p *planner) inputAt(at At, kind schema.GroupVersionKind) Input {
+func (p *planner) inputAt(at Location, kind schema.GroupVersionKind) Input {
 	if in, ok := p.snapshot.Children[at]; ok {
 		return in
 	}
-	if in, ok := p.snapshot.Children[At{Child: at.Child}]; ok && in.Blocked != nil {
+	if in, ok := p.snapshot.Children[Location{Child: at.Child}]; ok && in.Blocked != nil {
 		return in
 	}
 	id := at.Child

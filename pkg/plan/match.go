@@ -46,7 +46,7 @@ func (p *planner) match(c *child, it *item) bool {
 		return it.block(in.Blocked)
 	case failed:
 		return it.block(&problem)
-	case p.ledger.err != nil && (it.tie != controlled || c.Elsewhere) && !p.ensures:
+	case p.ledger.err != nil && (it.tie != controlled || c.CrossNamespace) && !p.ensures:
 		return it.block(p.ledger.problem())
 	case it.tie == merged:
 		return p.matchMerged(c, it, ours && labelsOf(found).Get(v1alpha1.LabelPolicy) == p.program.Name) // not what the owner's own controller made
@@ -188,7 +188,7 @@ func (p *planner) act(c *child, it *item, a Action) {
 	case recorded:
 		a.Claim = p.claimOf(c, it)
 		if e, ok := p.ledger.entry(keyOfItem(c, it)); ok && a.Verb == Create {
-			a.OlderClaims = p.ledger.old.Claims(e)
+			a.OlderClaims = p.ledger.old.Tokens(e)
 		}
 	case merged:
 		a.Manager = p.mergeManager()

@@ -35,7 +35,7 @@ type operator struct {
 	retire, ensuring, stays bool
 	// gone: the owner is not there any more.
 	gone  bool
-	wants []Want
+	wants []Query
 	// before is the program that was replaced; former is for snapshots.
 	before *policy.Program
 	former []schema.GroupVersionKind
@@ -64,7 +64,7 @@ func compile(t testing.TB, spec string) *policy.Program {
 // with our entries of managedFields only.
 func (o *operator) snapshot() Snapshot {
 	s := Snapshot{
-		Owner: o.owner, Namespaced: map[schema.GroupVersionKind]bool{}, Children: map[At]Input{}, Watches: map[string]Input{},
+		Owner: o.owner, Namespaced: map[schema.GroupVersionKind]bool{}, Children: map[Location]Input{}, Watches: map[string]Input{},
 		Problems: o.problems, Standing: o.standing, Settled: o.settled, Retire: o.retire, OtherStays: o.stays, Claim: fmt.Sprintf("claim-%016d", o.world.next),
 		Former: o.former,
 	}
@@ -73,13 +73,13 @@ func (o *operator) snapshot() Snapshot {
 	}
 	for _, c := range slices.Concat(o.program.Children, o.program.Ensured) {
 		if slices.Contains(o.missing, c.GVK.Kind) {
-			s.Children[At{Child: c.ID}] = Input{Blocked: notServed(c.GVK.Kind)}
+			s.Children[Location{Child: c.ID}] = Input{Blocked: notServed(c.GVK.Kind)}
 			continue
 		}
 		s.Namespaced[c.GVK] = !isClusterScoped(c.GVK.Kind)
 	}
 	for _, w := range o.wants {
-		s.Children[w.At] = o.observe(w)
+		s.Children[w.Location] = o.observe(w)
 	}
 	for _, w := range o.program.Watches {
 		var in Input
@@ -98,7 +98,7 @@ func notServed(kind string) *Problem {
 }
 
 // observe shows a wanted place.
-func (o *operator) observe(w Want) Input {
+func (o *operator) observe(w Query) Input {
 	if slices.Contains(o.missing, w.GVK.Kind) {
 		return Input{Blocked: notServed(w.GVK.Kind)}
 	}
@@ -123,7 +123,7 @@ func (o *operator) observe(w Want) Input {
 }
 
 // shows says whether an object is among those to look at in a place.
-func (o *operator) shows(w Want, obj *unstructured.Unstructured) bool {
+func (o *operator) shows(w Query, obj *unstructured.Unstructured) bool {
 	if w.Names != nil {
 		return slices.Contains(w.Names, obj.GetName())
 	}
@@ -156,10 +156,10 @@ func (o *operator) plan(t testing.TB) *Plan {
 	for range 10 {
 		p := o.make(t)
 		o.former = p.Former
-		if reflect.DeepEqual(p.Wants, o.wants) || len(p.Wants) == 0 {
+		if reflect.DeepEqual(p.Queries, o.wants) || len(p.Queries) == 0 {
 			return p
 		}
-		o.wants = p.Wants
+		o.wants = p.Queries
 	}
 	t.Fatalf("every plan wants something else: %v", o.wants)
 	return nil
@@ -181,10 +181,10 @@ func (o *operator) converge(t testing.TB) bool {
 			return true
 		}
 		p := o.plan(t)
-		if len(p.Actions) == 0 && p.Mark == nil {
+		if len(p.Actions) == 0 && p.OwnerMetadata == nil {
 			return true
 		}
-		if p.Mark != nil && !o.mark(p.Mark) {
+		if p.OwnerMetadata != nil && !o.mark(p.OwnerMetadata) {
 			return false
 		}
 		for _, a := range p.Actions {
@@ -198,7 +198,7 @@ func (o *operator) converge(t testing.TB) bool {
 }
 
 // mark changes the owner's metadata.
-func (o *operator) mark(m *Mark) bool {
+func (o *operator) mark(m *OwnerMetadata) bool {
 	if !o.write() {
 		return false
 	}

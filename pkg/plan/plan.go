@@ -32,13 +32,13 @@ type Plan struct {
 	// Children says how each child fares, in the program's order; of a child with
 	// forEach each object, in the order of the elements.
 	Children []ChildState
-	// Wants are the places where children are, were or are to be, as far as they are
+	// Queries are the places where children are, were or are to be, as far as they are
 	// known now, sorted by child and namespace. Whoever makes snapshots observes them
 	// and plans again.
-	Wants []Want
-	// Mark is what the owner's metadata has to say; nil: it says so. Actions that need
+	Queries []Query
+	// OwnerMetadata is what the owner's metadata has to say; nil: it says so. Actions that need
 	// it are in a plan only after it holds.
-	Mark *Mark
+	OwnerMetadata *OwnerMetadata
 	// Done: of an owner that is deleted or retired nothing is left to do; Mark is nil,
 	// and the finalizer is gone.
 	Done bool
@@ -54,17 +54,17 @@ type Plan struct {
 	Blockers []Problem
 }
 
-// Want is a place to observe.
-type Want struct {
-	At
+// Query is a place to observe.
+type Query struct {
+	Location
 	GVK schema.GroupVersionKind
 	// Names are the only objects to look at, by name: they carry no label of ours.
 	// Sorted, without duplicates. Nil: all with the labels of policy and owner.
 	Names []string
 }
 
-// Mark is what an owner's metadata has to say.
-type Mark struct {
+// OwnerMetadata is what an owner's metadata has to say.
+type OwnerMetadata struct {
 	// Finalizer: ambit.dev/cleanup stands on the owner.
 	Finalizer bool
 	// Children is the value of the annotation ambit.dev/children; empty for none.

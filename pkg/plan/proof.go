@@ -11,10 +11,10 @@ import (
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 )
 
-// ClaimOf returns the value of the annotation ambit.dev/claim on the object of an entry.
+// TokenOf returns the value of the annotation ambit.dev/claim on the object of an entry.
 // It binds the owner, the child, the object, and whether that is left behind: it holds for
 // nothing else. It does not change when the child gets another id.
-func (inv Inventory) ClaimOf(e Entry) string { return inv.claimOf(e, e.Orphan) }
+func (inv Inventory) TokenOf(e Entry) string { return inv.claimOf(e, e.Orphan) }
 
 func (inv Inventory) claimOf(e Entry, orphan bool) string {
 	key := e.ObjectKey()
@@ -30,9 +30,9 @@ func (inv Inventory) claimOf(e Entry, orphan bool) string {
 // claimedAs is the id of the child that the claim of the entry's object names.
 func (e Entry) claimedAs() string { return cmp.Or(e.ClaimedAs, e.Child) }
 
-// Claims are the values of the annotation ambit.dev/claim that prove the object of an
+// Tokens are the values of the annotation ambit.dev/claim that prove the object of an
 // entry to be the owner's: whether it is left behind may have been edited.
-func (inv Inventory) Claims(e Entry) []string {
+func (inv Inventory) Tokens(e Entry) []string {
 	return []string{inv.claimOf(e, e.Orphan), inv.claimOf(e, !e.Orphan)}
 }
 

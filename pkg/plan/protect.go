@@ -44,5 +44,5 @@ func (p *planner) protectMessage(ctx context.Context) string {
 func (p *planner) protectedPlan(ctx context.Context, problem *Problem) *Plan {
 	p.want()
 	p.blockers.add(*problem)
-	return p.say(ctx, &Plan{Partial: true, Wants: p.wants, Children: p.states()})
+	return p.say(ctx, &Plan{Partial: true, Queries: p.wants, Children: p.states()})
 }

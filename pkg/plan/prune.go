@@ -73,8 +73,8 @@ func (p *planner) hide() {
 }
 
 // pruneAt finds what is left over in one place.
-func (p *planner) pruneAt(w Want) {
-	in := p.inputAt(w.At, w.GVK)
+func (p *planner) pruneAt(w Query) {
+	in := p.inputAt(w.Location, w.GVK)
 	if in.Blocked != nil {
 		return
 	}

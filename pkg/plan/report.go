@@ -16,11 +16,11 @@ func (p *planner) report(ctx context.Context) *Plan {
 		plan.Status = p.status(ctx, pending)
 	}
 	plan.Conditions = p.conditions(ctx, pending, plan.Partial)
-	if p.program.Owner.Silent {
+	if p.program.Owner.SkipStatus {
 		plan.Status, plan.Conditions = nil, nil
 	}
 	plan.Children = p.states()
-	plan.Wants, plan.Mark, plan.Blockers = p.wants, p.mark, p.blockers.sorted()
+	plan.Queries, plan.OwnerMetadata, plan.Blockers = p.wants, p.mark, p.blockers.sorted()
 	return plan
 }
 

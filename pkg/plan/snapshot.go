@@ -8,8 +8,8 @@ import (
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 )
 
-// At is a place in which the objects of a child are looked for.
-type At struct {
+// Location is a place in which the objects of a child are looked for.
+type Location struct {
 	// Child is the id of a child, or of an ensured object. For objects that no child
 	// of the program has any more it is a text that is no id, and that says nothing
 	// but which place of a Want is meant.
@@ -33,7 +33,7 @@ type Snapshot struct {
 	// carry the policy's and the owner's labels, or more; for a Want with Names,
 	// those of the named objects that exist. Places of one kind may share one Input.
 	// A place that is wanted and not there counts as not observed yet.
-	Children map[At]Input
+	Children map[Location]Input
 	// Watches holds, by watch id, the candidates of that watch. The planner applies
 	// the exact selector and the filter, and sorts by namespace and name. A watch
 	// without an Input counts as not observed yet.

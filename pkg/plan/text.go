@@ -11,7 +11,7 @@ import (
 // bytes. Sections without content are left out; an empty plan is `nothing`.
 func (p *Plan) String() string {
 	var b strings.Builder
-	writeMark(&b, p.Mark)
+	writeMark(&b, p.OwnerMetadata)
 	writeActions(&b, p.Actions)
 	writeChildren(&b, p.Children)
 	if p.Status != nil {

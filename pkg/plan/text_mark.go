@@ -6,7 +6,7 @@ import (
 )
 
 // writeMark shows what the owner's metadata is to say.
-func writeMark(b *strings.Builder, m *Mark) {
+func writeMark(b *strings.Builder, m *OwnerMetadata) {
 	if m == nil {
 		return
 	}

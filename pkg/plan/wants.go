@@ -10,45 +10,45 @@ import (
 
 // home returns the place in which all objects of a child are; false if that is not
 // known before they are rendered.
-func (p *planner) home(c *policy.Child) (At, bool) {
+func (p *planner) home(c *policy.Child) (Location, bool) {
 	namespaced, known := p.snapshot.Namespaced[c.GVK]
 	switch {
 	case !known:
-		return At{Child: c.ID}, true
-	case c.Existing == v1alpha1.ExistingMerge, namespaced && (p.namespace == "" || c.Elsewhere):
-		return At{}, false
+		return Location{Child: c.ID}, true
+	case c.Existing == v1alpha1.ExistingMerge, namespaced && (p.namespace == "" || c.CrossNamespace):
+		return Location{}, false
 	case namespaced:
-		return At{Child: c.ID, Namespace: p.namespace}, true
+		return Location{Child: c.ID, Namespace: p.namespace}, true
 	}
-	return At{Child: c.ID}, true
+	return Location{Child: c.ID}, true
 }
 
 // atOf is the place of an entry: that of its child, if the child is still there and
 // of the same kind; else one for all such leftovers of the kind.
-func (p *planner) atOf(e Entry) At {
+func (p *planner) atOf(e Entry) Location {
 	c := p.spec(e.Child)
 	if c != nil && c.GVK.GroupKind() == e.GVK.GroupKind() && (c.Existing == v1alpha1.ExistingMerge) == e.Merged {
-		return At{Child: e.Child, Namespace: e.Namespace}
+		return Location{Child: e.Child, Namespace: e.Namespace}
 	}
 	return leftoverAt(e)
 }
 
 // leftoverAt is the place of entries without a child; its Child is no identifier.
-func leftoverAt(e Entry) At {
+func leftoverAt(e Entry) Location {
 	if e.Merged {
-		return At{Child: e.GVK.String() + ", merged", Namespace: e.Namespace}
+		return Location{Child: e.GVK.String() + ", merged", Namespace: e.Namespace}
 	}
-	return At{Child: e.GVK.String(), Namespace: e.Namespace}
+	return Location{Child: e.GVK.String(), Namespace: e.Namespace}
 }
 
 // want lists the places to observe.
 func (p *planner) want() {
-	p.wants = make([]Want, 0, len(p.children)+len(p.ledger.old.Entries))
+	p.wants = make([]Query, 0, len(p.children)+len(p.ledger.old.Entries))
 	for i := range p.children {
 		c := &p.children[i]
 		home, ok := p.home(c.Child)
 		if ok {
-			p.wants = append(p.wants, Want{At: home, GVK: c.GVK})
+			p.wants = append(p.wants, Query{Location: home, GVK: c.GVK})
 		}
 		for k := range c.items {
 			if it := &c.items[k]; it.at.Child != "" && (!ok || it.at != home) {
@@ -62,7 +62,7 @@ func (p *planner) want() {
 }
 
 func (p *planner) wantItem(c *child, it *item) {
-	w := Want{At: it.at, GVK: c.GVK}
+	w := Query{Location: it.at, GVK: c.GVK}
 	if it.tie == merged {
 		w.Names = []string{it.state.Name}
 	}
@@ -75,7 +75,7 @@ func (p *planner) wantEntries() {
 		if p.ledger.waits(e) || !p.matters(e) {
 			continue
 		}
-		w := Want{At: p.atOf(e), GVK: e.GVK}
+		w := Query{Location: p.atOf(e), GVK: e.GVK}
 		if c := p.spec(w.Child); c != nil {
 			w.GVK = c.GVK
 		}
@@ -88,12 +88,12 @@ func (p *planner) wantEntries() {
 
 // sortWants sorts, and joins the names of a place.
 func (p *planner) sortWants() {
-	slices.SortFunc(p.wants, func(a, b Want) int {
+	slices.SortFunc(p.wants, func(a, b Query) int {
 		return cmp.Or(cmp.Compare(a.Child, b.Child), cmp.Compare(a.Namespace, b.Namespace), slices.Compare(a.Names, b.Names))
 	})
 	joined := p.wants[:0]
 	for _, w := range p.wants {
-		if n := len(joined); n == 0 || joined[n-1].At != w.At {
+		if n := len(joined); n == 0 || joined[n-1].Location != w.Location {
 			joined = append(joined, w)
 			continue
 		}

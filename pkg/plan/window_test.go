@@ -82,14 +82,14 @@ func (s *spread) rounds(places int) int {
 			return n
 		}
 		p := s.plan(s.t)
-		if len(p.Wants) > places {
-			s.t.Fatalf("round %d: %d places are wanted, want at most %d", n, len(p.Wants), places)
+		if len(p.Queries) > places {
+			s.t.Fatalf("round %d: %d places are wanted, want at most %d", n, len(p.Queries), places)
 		}
-		if len(p.Actions) == 0 && p.Mark == nil {
+		if len(p.Actions) == 0 && p.OwnerMetadata == nil {
 			return n
 		}
-		if p.Mark != nil {
-			s.mark(p.Mark)
+		if p.OwnerMetadata != nil {
+			s.mark(p.OwnerMetadata)
 		}
 		for _, a := range p.Actions {
 			s.do(a)

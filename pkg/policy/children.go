@@ -22,18 +22,18 @@ func (c *compiler) children() {
 		of := c.elementOfObjects(objects)
 		path, template := fmt.Sprintf("spec.children[%d].template", i), f.below(what+".template", "template")
 		out := &Child{
-			ID:        spec.ID,
-			GVK:       c.gvk(template.node, path, true),
-			When:      c.expr(f.below(what+".when", "when"), before, wantBool),
-			ForEach:   forEach,
-			Template:  c.template(template, before.ofEach(spec, of)),
-			ReadyWhen: c.readyWhen(f, spec, c.everything().ofEach(spec, of)),
-			Elsewhere: isElsewhere(template.node),
-			Apply:     cmp.Or(spec.Apply, v1alpha1.ApplyApply),
-			Existing:  cmp.Or(spec.Existing, v1alpha1.ExistingRefuse),
-			OnDelete:  cmp.Or(spec.OnDelete, v1alpha1.DeleteDelete),
-			Update:    cmp.Or(spec.Update, v1alpha1.UpdateParallel),
-			Keep:      int(spec.Keep),
+			ID:             spec.ID,
+			GVK:            c.gvk(template.node, path, true),
+			When:           c.expr(f.below(what+".when", "when"), before, wantBool),
+			ForEach:        forEach,
+			Template:       c.template(template, before.ofEach(spec, of)),
+			ReadyWhen:      c.readyWhen(f, spec, c.everything().ofEach(spec, of)),
+			CrossNamespace: isElsewhere(template.node),
+			Apply:          cmp.Or(spec.Apply, v1alpha1.ApplyApply),
+			Existing:       cmp.Or(spec.Existing, v1alpha1.ExistingRefuse),
+			OnDelete:       cmp.Or(spec.OnDelete, v1alpha1.DeleteDelete),
+			Update:         cmp.Or(spec.Update, v1alpha1.UpdateParallel),
+			Keep:           int(spec.Keep),
 		}
 		c.readElements(forEach, objects, before)
 		c.checkTemplate(template.node, path)

@@ -15,12 +15,12 @@ func dump(p *policy.Program) string {
 	line := func(format string, args ...any) {
 		b.WriteString(strings.TrimRight(fmt.Sprintf(format, args...), " ") + "\n")
 	}
-	line("policy %s/%s suspend=%t informers=%s deletion=%s marks=%t", p.Namespace, p.Name, p.Suspend, p.Informers, p.Deletion, p.Marks())
+	line("policy %s/%s suspend=%t informers=%s deletion=%s marks=%t", p.Namespace, p.Name, p.Suspend, p.Informers, p.Deletion, p.NeedsFinalizer())
 	if len(p.Namespaces)+len(p.Exclude) > 0 || p.NamespaceSelector != nil {
 		line("scope %v and %v but %v", p.Namespaces, p.NamespaceSelector, p.Exclude)
 	}
 	line("owner %s labels=%q fields=%q filter=%t selector=%q silent=%t",
-		p.Owner.GVK, p.Owner.LabelSelector, p.Owner.FieldSelector, p.Owner.Filter != nil, p.Owner.Selector, p.Owner.Silent)
+		p.Owner.GVK, p.Owner.LabelSelector, p.Owner.FieldSelector, p.Owner.Filter != nil, p.Owner.Selector, p.Owner.SkipStatus)
 	line("  reads %s", p.Owner.Fields)
 	if p.Owner.StatusRead != nil || p.Owner.Versionless {
 		line("  reads of its own writes: status %s versionless=%t", p.Owner.StatusRead, p.Owner.Versionless)
@@ -60,8 +60,8 @@ func dump(p *policy.Program) string {
 		line("ensure %s %s onDelete=%s", c.ID, c.GVK, c.OnDelete)
 		line("  reads %s", c.Fields)
 	}
-	if p.Broken != nil {
-		line("broken: %v", p.Broken)
+	if p.CleanupOnly != nil {
+		line("broken: %v", p.CleanupOnly)
 	}
 	return b.String()
 }
@@ -75,7 +75,7 @@ func dumpChild(line func(string, ...any), c *policy.Child) {
 		}
 		line("  forEach %s in %v keep=%d asked=%v", as, in, c.Keep, c.Asked)
 	}
-	line("  %s %s %s %s elsewhere=%t", c.Apply, c.Existing, c.OnDelete, c.Update, c.Elsewhere)
+	line("  %s %s %s %s elsewhere=%t", c.Apply, c.Existing, c.OnDelete, c.Update, c.CrossNamespace)
 	line("  reads %s", c.Fields)
 	if c.Versionless {
 		line("  versionless")

@@ -15,11 +15,11 @@ func (c *compiler) ensured() {
 		c.place(what, f.node)
 		template := f.below(what+".template", "template")
 		c.program.Ensured = append(c.program.Ensured, &Child{
-			ID:        spec.ID,
-			GVK:       c.gvk(template.node, path, true),
-			Template:  c.template(template, scope{vars: []string{"policy"}}),
-			Elsewhere: isElsewhere(template.node),
-			OnDelete:  cmp.Or(spec.OnDelete, v1alpha1.DeleteDelete),
+			ID:             spec.ID,
+			GVK:            c.gvk(template.node, path, true),
+			Template:       c.template(template, scope{vars: []string{"policy"}}),
+			CrossNamespace: isElsewhere(template.node),
+			OnDelete:       cmp.Or(spec.OnDelete, v1alpha1.DeleteDelete),
 		})
 		c.checkTemplate(template.node, path)
 	}

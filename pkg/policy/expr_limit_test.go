@@ -29,7 +29,7 @@ func TestExpressionBytes(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), "p.yaml:78:16: the expressions of the policy have more than 262144 bytes of text up to here: make two policies of it\n") {
 		t.Errorf("the error is %.200v", err)
 	}
-	if p, err := policy.Salvage(parseOne(t, wordy(100))); err != nil || p.Broken == nil {
+	if p, err := policy.Salvage(parseOne(t, wordy(100))); err != nil || p.CleanupOnly == nil {
 		t.Errorf("it cannot be cleaned up after: %v", err)
 	}
 }

@@ -66,7 +66,7 @@ func outcomes(t *testing.T, text string) []outcomeOf {
 		salvaged, failed := policy.Salvage(d)
 		checkPlaces(t, text, failed)
 		switch {
-		case failed == nil && (salvaged.Name != d.Name() || salvaged.Namespace != d.Namespace() || salvaged.Broken == nil):
+		case failed == nil && (salvaged.Name != d.Name() || salvaged.Namespace != d.Namespace() || salvaged.CleanupOnly == nil):
 			t.Fatalf("of %s/%s is salvaged: %s", d.Namespace(), d.Name(), dump(salvaged))
 		case failed != nil && err == nil:
 			t.Fatalf("it compiles, but nothing can be salvaged: %v", failed)

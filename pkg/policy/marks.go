@@ -6,17 +6,17 @@ import (
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 )
 
-// Marks says whether the policy may have to write on the metadata of its owners:
+// NeedsFinalizer says whether the policy may have to write on the metadata of its owners:
 // the finalizer, and the record of children that no ownerReference ties to them.
 // What only a cluster knows is not counted: see MarksFor. Owners that stop matching
 // must then still be seen, so that they can be cleaned up.
-func (p *Program) Marks() bool { return p.MarksFor(nil) }
+func (p *Program) NeedsFinalizer() bool { return p.NeedsFinalizerFor(nil) }
 
-// MarksFor is Marks where it is known which kinds have namespaces: a cluster-scoped
+// NeedsFinalizerFor is Marks where it is known which kinds have namespaces: a cluster-scoped
 // child of a namespaced owner is recorded as well. Of an owner without a namespace
 // it is recorded in which namespaces its children are. namespaced may be nil.
-func (p *Program) MarksFor(namespaced func(schema.GroupVersionKind) bool) bool {
-	if p.Protect != nil || p.Deletion == v1alpha1.DeletionOrdered || p.Broken != nil {
+func (p *Program) NeedsFinalizerFor(namespaced func(schema.GroupVersionKind) bool) bool {
+	if p.Protect != nil || p.Deletion == v1alpha1.DeletionOrdered || p.CleanupOnly != nil {
 		return true
 	}
 	ownerIn := namespaced == nil || namespaced(p.Owner.GVK)
@@ -24,7 +24,7 @@ func (p *Program) MarksFor(namespaced func(schema.GroupVersionKind) bool) bool {
 		if child.OnDelete == v1alpha1.DeleteOrphan || child.Existing == v1alpha1.ExistingMerge {
 			return true
 		}
-		if child.Elsewhere || ownerIn && namespaced != nil && !namespaced(child.GVK) {
+		if child.CrossNamespace || ownerIn && namespaced != nil && !namespaced(child.GVK) {
 			return true
 		}
 	}

@@ -36,10 +36,10 @@ func TestMarks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := compiled(t, fmt.Sprintf(marked, tc.kind, tc.in, tc.more))
-			inNamespace := p.MarksFor(func(gvk schema.GroupVersionKind) bool { return gvk.Kind != "Wide" })
-			without := p.MarksFor(func(gvk schema.GroupVersionKind) bool { return gvk.Kind == "Part" })
-			if p.Marks() != tc.marks || inNamespace != tc.inNamespace || without != tc.no {
-				t.Errorf("%s: got %t, %t, %t", tc.reason, p.Marks(), inNamespace, without)
+			inNamespace := p.NeedsFinalizerFor(func(gvk schema.GroupVersionKind) bool { return gvk.Kind != "Wide" })
+			without := p.NeedsFinalizerFor(func(gvk schema.GroupVersionKind) bool { return gvk.Kind == "Part" })
+			if p.NeedsFinalizer() != tc.marks || inNamespace != tc.inNamespace || without != tc.no {
+				t.Errorf("%s: got %t, %t, %t", tc.reason, p.NeedsFinalizer(), inNamespace, without)
 			}
 			if pushed := p.Owner.LabelSelector == "a=b" && p.Owner.FieldSelector == "metadata.name=x"; pushed == tc.marks {
 				t.Errorf("%s: the server selects owners by %q and %q", tc.reason, p.Owner.LabelSelector, p.Owner.FieldSelector)

@@ -41,11 +41,11 @@ func (p *Program) Needs() []Need { return p.NeedsFor(nil) }
 func (p *Program) NeedsFor(namespaced func(schema.GroupVersionKind) bool) []Need {
 	var needs needs
 	needs.add(Need{GVK: p.Owner.GVK, Verbs: p.ownerVerbs(namespaced)}, OwnerPart)
-	if !p.Owner.Silent {
+	if !p.Owner.SkipStatus {
 		needs.add(Need{GVK: p.Owner.GVK, Subresource: "status", Verbs: []string{"patch"}}, OwnerPart)
 	}
 	for _, child := range p.Children {
-		needs.add(Need{GVK: child.GVK, Elsewhere: child.Elsewhere, Verbs: child.verbs()}, child.ID)
+		needs.add(Need{GVK: child.GVK, Elsewhere: child.CrossNamespace, Verbs: child.verbs()}, child.ID)
 	}
 	for _, w := range p.Watches {
 		needs.add(Need{GVK: w.GVK, Elsewhere: w.AllNamespaces || w.Namespace != nil, Verbs: []string{"list", "watch"}}, w.ID)
@@ -57,7 +57,7 @@ func (p *Program) NeedsFor(namespaced func(schema.GroupVersionKind) bool) []Need
 }
 
 func (p *Program) ownerVerbs(namespaced func(schema.GroupVersionKind) bool) []string {
-	if p.MarksFor(namespaced) {
+	if p.NeedsFinalizerFor(namespaced) {
 		return []string{"list", "watch", "patch"}
 	}
 	return []string{"list", "watch"}

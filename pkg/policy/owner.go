@@ -16,13 +16,13 @@ func (c *compiler) owner() {
 	pushed := pushDown(out.Filter, out.GVK)
 	out.Selector = labels.NewSelector().Add(selector.literals()...).Add(pushed.labels...)
 	out.LabelSelector, out.FieldSelector = out.Selector.String(), pushed.fields
-	out.Silent = isBuiltIn(out.GVK.Group) && c.field("", "status").node == nil && len(c.policy.Spec.Conditions) == 0
+	out.SkipStatus = isBuiltIn(out.GVK.Group) && c.field("", "status").node == nil && len(c.policy.Spec.Conditions) == 0
 }
 
 // whole takes back what the API server would select of owners, where those that it
 // no longer selects have to be seen as well.
 func (c *compiler) whole() {
-	if c.program.Marks() {
+	if c.program.NeedsFinalizer() {
 		c.program.Owner.LabelSelector, c.program.Owner.FieldSelector = "", ""
 	}
 }

@@ -60,11 +60,11 @@ type Program struct {
 	// Ensured are the objects of the policy itself, in its order; only ID, GVK,
 	// Template, Elsewhere, OnDelete and Fields are set.
 	Ensured []*Child
-	// Broken is what Salvage says of a policy that does not compile: the program can
+	// CleanupOnly is what Salvage says of a policy that does not compile: the program can
 	// do nothing but clean up after owners that are deleted. It then has no
 	// expressions, and Children is empty; Protect, if the policy has it, always holds.
 	// Nil for a program of Compile.
-	Broken error
+	CleanupOnly error
 
 	places map[string]string
 }
@@ -97,10 +97,10 @@ type Owner struct {
 	// Versionless: something reads all of the owner's metadata, and sees it as See returns it:
 	// without what changes by Ambit's own writes.
 	Versionless bool
-	// Silent: nothing is written to the owner's status. It is so for kinds of
+	// SkipStatus: nothing is written to the owner's status. It is so for kinds of
 	// Kubernetes itself, whose status belongs to others, unless the policy has a
 	// status or conditions.
-	Silent bool
+	SkipStatus bool
 }
 
 // Variable is a named value, computed for each owner.
@@ -126,10 +126,10 @@ type Child struct {
 	ReadyWhen []*cel.Expr
 	// ForEach makes one object for each element; nil: there is one.
 	ForEach *ForEach
-	// Elsewhere: the template sets metadata.namespace to other than
+	// CrossNamespace: the template sets metadata.namespace to other than
 	// `${owner.metadata.namespace}`, so that the object may be outside of the owner's
 	// namespace.
-	Elsewhere bool
+	CrossNamespace bool
 	// MayOwn: it is not certain that the child's objects are no owners of the policy: they
 	// are of the owner's kind, and its selector may select them.
 	MayOwn bool

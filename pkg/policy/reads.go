@@ -28,7 +28,7 @@ func (c *compiler) fields() {
 	if slices.ContainsFunc(p.Children, func(child *Child) bool { return child.MayOwn }) {
 		p.Owner.Fields.Add("metadata", "annotations", v1alpha1.AnnotationGeneration)
 	}
-	if !p.Owner.Silent {
+	if !p.Owner.SkipStatus {
 		p.Owner.Fields.Add("status")
 	}
 	for _, w := range p.Watches {

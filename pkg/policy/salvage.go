@@ -29,13 +29,13 @@ func SalvageFrom(d *Document, broken error) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Broken = broken
+	p.CleanupOnly = broken
 	if broken == nil {
-		p.Broken = fmt.Errorf("policy %q is only there to clean up", p.Name)
+		p.CleanupOnly = fmt.Errorf("policy %q is only there to clean up", p.Name)
 	}
 	p.Owner.LabelSelector, p.Owner.FieldSelector = "", ""
 	if lookup(d.root, "spec", "status") != nil || lookup(d.root, "spec", "conditions") != nil {
-		p.Owner.Silent = false
+		p.Owner.SkipStatus = false
 		p.Owner.Fields.Add("status")
 	}
 	if lookup(d.root, "spec", "protect") != nil {

@@ -38,10 +38,10 @@ func TestSalvage(t *testing.T) {
 		t.Fatal(err)
 	}
 	var all policy.Errors
-	if !errors.As(p.Broken, &all) || len(all) < 4 {
-		t.Errorf("it is broken by %v, want all mistakes", p.Broken)
+	if !errors.As(p.CleanupOnly, &all) || len(all) < 4 {
+		t.Errorf("it is broken by %v, want all mistakes", p.CleanupOnly)
 	}
-	got := []any{p.Name, p.Namespace, p.Identity(), p.Namespaces, p.Exclude, p.NamespaceSelector.String(), p.Owner.GVK.String(), p.Owner.LabelSelector, len(p.Children), p.Owner.Silent, p.Protect == nil, p.Marks()}
+	got := []any{p.Name, p.Namespace, p.Identity(), p.Namespaces, p.Exclude, p.NamespaceSelector.String(), p.Owner.GVK.String(), p.Owner.LabelSelector, len(p.Children), p.Owner.SkipStatus, p.Protect == nil, p.NeedsFinalizer()}
 	want := []any{"p", "ns", "system:serviceaccount:ns:bot", []string{"a"}, []string{"b"}, "c=d", "/v1, Kind=ConfigMap", "", 0, true, true, true}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -57,7 +57,7 @@ func TestSalvageProtects(t *testing.T) {
 	if err != nil || !held {
 		t.Errorf("what protects cannot be told, and gives %t, %v", held, err)
 	}
-	if p.Owner.Silent {
+	if p.Owner.SkipStatus {
 		t.Error("the policy writes a status, but is silent")
 	}
 }

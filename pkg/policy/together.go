@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Together says whether the programs can run beside each other; the error names
+// CheckConflicts says whether the programs can run beside each other; the error names
 // every pair that cannot.
 //
 // Names must differ, whatever the namespace: children are found, and fields are
@@ -16,7 +16,7 @@ import (
 // differ. An owner may go from one to the other: its record names the policy that has to
 // clean up first. Policies that write nothing on their owners can share them. Those with
 // Retire are not run, and share owners with everybody.
-func Together(programs []*Program) error {
+func CheckConflicts(programs []*Program) error {
 	var errs []error
 	for i, p := range programs {
 		for _, q := range programs[:i] {
@@ -24,7 +24,7 @@ func Together(programs []*Program) error {
 			case p.Name == q.Name:
 				errs = append(errs, fmt.Errorf("policy %q of %s has the name of a policy of %s", p.Name, p.File, q.File))
 			case p.Retire || q.Retire:
-			case p.Meets(q):
+			case p.Overlaps(q):
 				errs = append(errs, fmt.Errorf("policies %q of %s and %q of %s both serve %s in the same namespaces: an owner has one status; give them different namespaces or owner selectors",
 					q.Name, q.File, p.Name, p.File, p.Owner.GVK.GroupKind()))
 			}
@@ -33,14 +33,14 @@ func Together(programs []*Program) error {
 	return errors.Join(errs...)
 }
 
-// Leaving says whether policies can be cleaned up after while others run. They may have
+// CheckRemoval says whether policies can be cleaned up after while others run. They may have
 // owners in common: what each has made has its name. Two of one name can not, unless they
 // have no owners in common.
-func Leaving(programs, leaving []*Program) error {
+func CheckRemoval(programs, leaving []*Program) error {
 	var errs []error
 	for i, p := range leaving {
 		for _, q := range slices.Concat(programs, leaving[:i]) {
-			if p.Name == q.Name && (p.Namespace == q.Namespace || p.awake().Meets(q.awake())) {
+			if p.Name == q.Name && (p.Namespace == q.Namespace || p.awake().Overlaps(q.awake())) {
 				errs = append(errs, fmt.Errorf("policy %q of %s cannot be cleaned up after beside the one of that name of %s", p.Name, p.File, q.File))
 			}
 		}
@@ -55,9 +55,9 @@ func (p *Program) awake() *Program {
 	return &awake
 }
 
-// Meets says whether two policies may serve the same owner. Selectors that differ
+// Overlaps says whether two policies may serve the same owner. Selectors that differ
 // are taken to select different owners.
-func (p *Program) Meets(q *Program) bool {
+func (p *Program) Overlaps(q *Program) bool {
 	if p.Owner.GVK.GroupKind() != q.Owner.GVK.GroupKind() || p.Suspend || q.Suspend || p.isQuiet() && q.isQuiet() {
 		return false
 	}
@@ -66,7 +66,7 @@ func (p *Program) Meets(q *Program) bool {
 }
 
 // isQuiet says whether the policy writes nothing on its owners.
-func (p *Program) isQuiet() bool { return p.Owner.Silent && !p.Marks() }
+func (p *Program) isQuiet() bool { return p.Owner.SkipStatus && !p.NeedsFinalizer() }
 
 func (o Owner) selector() string {
 	if o.Selector == nil {

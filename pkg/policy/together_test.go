@@ -33,7 +33,7 @@ func TestTogether(t *testing.T) {
 	}
 	quiet := func(name string, silent bool, protect *Protect) *Program {
 		p := program(name, thing, "")
-		p.Owner.Silent, p.Protect = silent, protect
+		p.Owner.SkipStatus, p.Protect = silent, protect
 		return p
 	}
 	marking := func(selector string, namespaces ...string) *Program {
@@ -80,7 +80,7 @@ func TestTogether(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			for _, programs := range [][]*Program{{tc.a, tc.b}, {tc.b, tc.a}} {
-				err := Together(programs)
+				err := CheckConflicts(programs)
 				if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 					t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
 				}
@@ -108,9 +108,9 @@ func TestLeaving(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for list, err := range map[string]error{
-				"one runs":   Leaving([]*Program{tc.runs}, []*Program{tc.leave}),
-				"none runs":  Leaving(nil, []*Program{tc.runs, tc.leave}),
-				"all others": Leaving([]*Program{program("z", "x", "", false), tc.runs}, []*Program{program("y", "x", "", false), tc.leave}),
+				"one runs":   CheckRemoval([]*Program{tc.runs}, []*Program{tc.leave}),
+				"none runs":  CheckRemoval(nil, []*Program{tc.runs, tc.leave}),
+				"all others": CheckRemoval([]*Program{program("z", "x", "", false), tc.runs}, []*Program{program("y", "x", "", false), tc.leave}),
 			} {
 				if (err != nil) != tc.refused {
 					t.Errorf("%s, %s: the error is %v", tc.reason, list, err)

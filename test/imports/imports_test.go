@@ -61,8 +61,8 @@ func TestCheckImports(t *testing.T) {
 	}{
 		"Down": {
 			reason:  "Any layer below may be imported, not only the next one.",
-			own:     "pkg/engine",
-			imports: []string{module + "/pkg/watch", module + "/pkg/internal/fields", "net/http"},
+			own:     "pkg/controller",
+			imports: []string{module + "/pkg/informer", module + "/pkg/internal/fields", "net/http"},
 		},
 		"Up": {
 			reason:  "An import of a higher layer is what this test is for.",
@@ -72,9 +72,9 @@ func TestCheckImports(t *testing.T) {
 		},
 		"Sideways": {
 			reason:  "Packages of one layer do not know each other.",
-			own:     "pkg/watch",
+			own:     "pkg/informer",
 			imports: []string{module + "/pkg/internal/apply"},
-			want:    []string{"pkg/watch imports " + module + "/pkg/internal/apply: imports point down the layers only"},
+			want:    []string{"pkg/informer imports " + module + "/pkg/internal/apply: imports point down the layers only"},
 		},
 		"Unknown": {
 			reason: "A new package gets its place in the list before it is used.",
@@ -101,13 +101,13 @@ func TestCheckImports(t *testing.T) {
 		"Simulation": {
 			reason:  "The simulated cluster stands behind interfaces of clients, and knows nobody who uses them.",
 			own:     "test/sim",
-			imports: []string{module + "/pkg/access", module + "/pkg/watch", "k8s.io/client-go/dynamic"},
-			want:    []string{"test/sim imports " + module + "/pkg/watch: of Ambit the simulated cluster knows only " + module + "/pkg/access"},
+			imports: []string{module + "/pkg/access", module + "/pkg/informer", "k8s.io/client-go/dynamic"},
+			want:    []string{"test/sim imports " + module + "/pkg/informer: of Ambit the simulated cluster knows only " + module + "/pkg/access"},
 		},
 		"TestPackage": {
 			reason:  "Tests, benchmarks and the demo import what they need.",
 			own:     "test/demo",
-			imports: []string{module + "/pkg/watch", "os"},
+			imports: []string{module + "/pkg/informer", "os"},
 		},
 	}
 	for name, tc := range cases {

@@ -24,9 +24,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/ambit-dev/ambit/pkg/access"
-	"github.com/ambit-dev/ambit/pkg/engine"
+	"github.com/ambit-dev/ambit/pkg/controller"
+	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/policy"
-	"github.com/ambit-dev/ambit/pkg/watch"
 	"github.com/ambit-dev/ambit/test/sim"
 )
 
@@ -222,7 +222,7 @@ func (s *stage) runWith(programs []*policy.Program) {
 	ctx, cancel := context.WithCancel(s.Context())
 	var controllers sync.WaitGroup
 	controllers.Go(func() { s.server.Run(ctx) })
-	end := startAmbit(s.T, s.server, ambitUser, engine.Options{Programs: programs})
+	end := startAmbit(s.T, s.server, ambitUser, controller.Options{Programs: programs})
 	s.stop = func() {
 		end()
 		cancel()
@@ -252,7 +252,7 @@ func programs(t *testing.T, text string) []*policy.Program {
 
 // startAmbit starts Ambit as package manager puts it together, with the rest of the
 // options as they are; stop ends it and waits.
-func startAmbit(t *testing.T, server *sim.Server, user string, o engine.Options) (stop func()) {
+func startAmbit(t *testing.T, server *sim.Server, user string, o controller.Options) (stop func()) {
 	t.Helper()
 	as := func(identity string) *sim.Client {
 		c := server.As(user)
@@ -261,16 +261,16 @@ func startAmbit(t *testing.T, server *sim.Server, user string, o engine.Options)
 		}
 		return c
 	}
-	o.Streams = watch.New(watch.Options{
+	o.Informers = informer.New(informer.Options{
 		Clients: func(id string) (dynamic.Interface, metadata.Interface, error) {
 			return as(id).Dynamic(), as(id).Metadata(), nil
 		},
-		Retry: watch.Exponential(4*time.Second, 30*time.Second),
+		Retry: informer.Exponential(4*time.Second, 30*time.Second),
 	})
 	o.Access = access.New(access.Options{Reviews: func(id string) (access.Reviews, error) { return as(id).Reviews(), nil }})
 	o.Clients = func(id string) (dynamic.Interface, error) { return as(id).Dynamic(), nil }
 	o.Identity, o.Served = user, served(as("").Served)
-	e, err := engine.New(o)
+	e, err := controller.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +282,7 @@ func startAmbit(t *testing.T, server *sim.Server, user string, o engine.Options)
 			t.Error(err)
 		}
 	}
-	used.Go(func() { check(o.Streams.Start(usedCtx)) })
+	used.Go(func() { check(o.Informers.Start(usedCtx)) })
 	used.Go(func() { check(o.Access.Start(usedCtx)) })
 	working.Go(func() { check(e.Start(ctx)) })
 	return func() {
@@ -459,12 +459,12 @@ func (s *stage) until(what string, ok func() bool) {
 }
 
 // served asks about one kind after the other.
-func served(find func(context.Context, schema.GroupKind) ([]*meta.RESTMapping, error)) func(context.Context, []schema.GroupKind) (map[schema.GroupKind]engine.ServedKind, error) {
-	return func(ctx context.Context, kinds []schema.GroupKind) (map[schema.GroupKind]engine.ServedKind, error) {
-		answer := make(map[schema.GroupKind]engine.ServedKind, len(kinds))
+func served(find func(context.Context, schema.GroupKind) ([]*meta.RESTMapping, error)) func(context.Context, []schema.GroupKind) (map[schema.GroupKind]controller.ServedKind, error) {
+	return func(ctx context.Context, kinds []schema.GroupKind) (map[schema.GroupKind]controller.ServedKind, error) {
+		answer := make(map[schema.GroupKind]controller.ServedKind, len(kinds))
 		for _, kind := range kinds {
 			mappings, err := find(ctx, kind)
-			answer[kind] = engine.ServedKind{Mappings: mappings, Err: err}
+			answer[kind] = controller.ServedKind{Mappings: mappings, Err: err}
 		}
 		return answer, nil
 	}

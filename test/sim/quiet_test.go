@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/ambit-dev/ambit/pkg/engine"
+	"github.com/ambit-dev/ambit/pkg/controller"
 	"github.com/ambit-dev/ambit/test/sim"
 )
 
@@ -179,7 +179,7 @@ func (row deniedRow) play(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var controllers sync.WaitGroup
 	controllers.Go(func() { s.server.Run(ctx) })
-	stop := startAmbit(t, s.server, row.user, engine.Options{Programs: memcachedOnly(t), Namespaces: namespaces})
+	stop := startAmbit(t, s.server, row.user, controller.Options{Programs: memcachedOnly(t), Namespaces: namespaces})
 	time.Sleep(2 * time.Minute)
 	rest := time.Now()
 	time.Sleep(row.window)

@@ -141,5 +141,5 @@ func (w *world) leaveOver(namespace, owner, name string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.foreignDeployment(w.t, namespace, name, foreignCase{labels: ambitLabels(string(object.GetUID())), owners: controller(owner, object.GetUID())})
+	w.foreignDeployment(w.t, namespace, name, foreignCase{labels: ambitLabels(string(object.GetUID())), owners: controllerRef(owner, object.GetUID())})
 }

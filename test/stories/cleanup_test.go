@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
-	"github.com/ambit-dev/ambit/pkg/engine"
+	"github.com/ambit-dev/ambit/pkg/controller"
 	"github.com/ambit-dev/ambit/pkg/manager"
 	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/test/cluster"
@@ -258,7 +258,7 @@ func TestCleanupRetired(t *testing.T) {
 	ended := make(chan error, 1)
 	p.run(func(o *manager.Options) {
 		o.Programs, o.Retire = nil, []*policy.Program{p.program}
-		o.While = func(ctx context.Context, e *engine.Engine) {
+		o.While = func(ctx context.Context, e *controller.Controller) {
 			ended <- wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, patience, true, func(context.Context) (bool, error) {
 				_, done := e.Retired()
 				return done, nil

@@ -69,12 +69,12 @@ func ours(name string) bool {
 func foreignCases(other types.UID) map[string]foreignCase {
 	return map[string]foreignCase{
 		"no-owner":      {reason: "an object without any owner is somebody's"},
-		"other-owner":   {reason: "an object of another controller is that controller's", owners: controller("zz-other", other)},
-		"other-uid":     {reason: "an owner of the same name and another uid is another owner", owners: controller("other-uid", "3b1e1b3e-0000-4000-8000-000000000000")},
+		"other-owner":   {reason: "an object of another controller is that controller's", owners: controllerRef("zz-other", other)},
+		"other-uid":     {reason: "an owner of the same name and another uid is another owner", owners: controllerRef("other-uid", "3b1e1b3e-0000-4000-8000-000000000000")},
 		"forged-labels": {reason: "labels prove nothing", labels: ambitLabels("forged")},
 		"both-forged": {
 			reason: "labels and an ownerReference of the right name with another uid prove nothing",
-			labels: ambitLabels("forged"), owners: controller("both-forged", "3b1e1b3e-0000-4000-8000-000000000001"),
+			labels: ambitLabels("forged"), owners: controllerRef("both-forged", "3b1e1b3e-0000-4000-8000-000000000001"),
 		},
 	}
 }
@@ -114,7 +114,7 @@ func ambitLabels(uid string) map[string]string {
 	return map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelPolicy: "memcached", v1alpha1.LabelOwnerUID: uid}
 }
 
-func controller(name string, uid types.UID) []metav1.OwnerReference {
+func controllerRef(name string, uid types.UID) []metav1.OwnerReference {
 	yes := true
 	return []metav1.OwnerReference{{
 		APIVersion: "cache.example.com/v1alpha1", Kind: "Memcached", Name: name, UID: uid, Controller: &yes, BlockOwnerDeletion: &yes,

@@ -94,7 +94,7 @@ func TestLiveRetire(t *testing.T) {
 // withMarks says that the program is one whose owners carry marks.
 func withMarks(t *testing.T, p *policy.Program) *policy.Program {
 	t.Helper()
-	if !p.Marks() {
+	if !p.NeedsFinalizer() {
 		t.Fatal("the policy marks no owners: the test is wrong")
 	}
 	return p
@@ -262,8 +262,8 @@ func salvaged(t *testing.T, data []byte) *policy.Program {
 		t.Fatal(err)
 	}
 	p, err := policy.Salvage(documents[0])
-	if err != nil || p.Broken == nil {
-		t.Fatalf("salvaging: %v; broken: %v", err, p.Broken)
+	if err != nil || p.CleanupOnly == nil {
+		t.Fatalf("salvaging: %v; broken: %v", err, p.CleanupOnly)
 	}
 	return p
 }

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/ambit-dev/ambit/pkg/engine"
+	"github.com/ambit-dev/ambit/pkg/controller"
 	"github.com/ambit-dev/ambit/pkg/manager"
 	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/test/cluster"
@@ -25,7 +25,7 @@ func liveUsers() []string {
 // live is Ambit with its engine at hand.
 type live struct {
 	*world
-	engine *engine.Engine
+	engine *controller.Controller
 	stop   func() // may be called more than once; the end of the test calls it
 }
 
@@ -33,12 +33,12 @@ type live struct {
 func (w *world) live(namespaces []string, programs ...*policy.Program) *live {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	engines, done := make(chan *engine.Engine, 1), make(chan error, 1)
+	engines, done := make(chan *controller.Controller, 1), make(chan error, 1)
 	go func() {
 		done <- manager.Run(ctx, manager.Options{
 			Config: w.control.User(w.user), Programs: programs, Namespaces: namespaces,
 			Logger: testr.NewWithOptions(w.t, testr.Options{Verbosity: 0}),
-			While: func(ctx context.Context, e *engine.Engine) {
+			While: func(ctx context.Context, e *controller.Controller) {
 				engines <- e
 				<-ctx.Done()
 			},

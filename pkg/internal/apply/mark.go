@@ -28,7 +28,7 @@ import (
 // The outcome has the owner as it is now in Object; Deleted if it is gone, for
 // ours was the last finalizer of a deleted owner; nothing if there was nothing to
 // do or the owner is gone already.
-func (a *Applier) Mark(ctx context.Context, objects dynamic.ResourceInterface, owner *unstructured.Unstructured, mark plan.Mark) Outcome {
+func (a *Applier) Mark(ctx context.Context, objects dynamic.ResourceInterface, owner *unstructured.Unstructured, mark plan.OwnerMetadata) Outcome {
 	changes := changesOf(owner, mark)
 	if len(changes) == 0 {
 		return Outcome{}
@@ -64,7 +64,7 @@ func (a *Applier) patchOwner(ctx context.Context, objects dynamic.ResourceInterf
 }
 
 // changesOf is the metadata of a merge patch; empty if there is nothing to change.
-func changesOf(owner *unstructured.Unstructured, mark plan.Mark) map[string]any {
+func changesOf(owner *unstructured.Unstructured, mark plan.OwnerMetadata) map[string]any {
 	changes := map[string]any{}
 	finalizers := owner.GetFinalizers()
 	if slices.Contains(finalizers, v1alpha1.FinalizerCleanup) != mark.Finalizer {

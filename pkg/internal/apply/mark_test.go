@@ -22,7 +22,7 @@ func (a *arena) owners(k kind, as dynamic.Interface) dynamic.ResourceInterface {
 	return as.Resource(k.gvr()).Namespace(a.namespace)
 }
 
-func (a *arena) markAs(t *testing.T, as dynamic.Interface, k kind, owner *unstructured.Unstructured, mark plan.Mark) apply.Outcome {
+func (a *arena) markAs(t *testing.T, as dynamic.Interface, k kind, owner *unstructured.Unstructured, mark plan.OwnerMetadata) apply.Outcome {
 	t.Helper()
 	before := owner.DeepCopy()
 	applier := apply.Applier{Manager: manager, Identity: ambit}
@@ -46,19 +46,19 @@ func TestMark(t *testing.T) {
 	cases := map[string]struct {
 		reason      string
 		owner, want metadata
-		mark        plan.Mark
+		mark        plan.OwnerMetadata
 		quiet       bool // no request
 	}{
-		"First":      {"an owner without any", metadata{}, metadata{[]string{ours}, map[string]string{v1alpha1.AnnotationChildren: "x"}}, plan.Mark{Finalizer: true, Children: "x"}, false},
-		"Beside":     {"ours comes last", metadata{[]string{b1, a1}, nil}, metadata{[]string{b1, a1, ours}, nil}, plan.Mark{Finalizer: true}, false},
-		"Between":    {"the order of others stays", metadata{[]string{b1, ours, a1}, nil}, metadata{[]string{b1, a1}, nil}, plan.Mark{}, false},
-		"Only":       {"it was the only one", metadata{[]string{ours}, nil}, metadata{}, plan.Mark{}, false},
-		"Annotation": {"annotations of others stay", metadata{nil, map[string]string{"theirs": "1"}}, metadata{nil, record("x")}, plan.Mark{Children: "x"}, false},
-		"Changed":    {"the finalizer is not sent again", metadata{[]string{ours, a1}, record("x")}, metadata{[]string{ours, a1}, record("y")}, plan.Mark{Finalizer: true, Children: "y"}, false},
-		"Removed":    {"all of ours goes", metadata{[]string{a1, ours}, record("x")}, metadata{[]string{a1}, map[string]string{"theirs": "1"}}, plan.Mark{}, false},
-		"Empty":      {"also a record without a word", metadata{nil, record("")}, metadata{nil, map[string]string{"theirs": "1"}}, plan.Mark{}, false},
-		"Nothing":    {"it says so already", metadata{[]string{ours, a1}, record("x")}, metadata{[]string{ours, a1}, record("x")}, plan.Mark{Finalizer: true, Children: "x"}, true},
-		"Neither":    {"it has neither already", metadata{[]string{a1}, nil}, metadata{[]string{a1}, nil}, plan.Mark{}, true},
+		"First":      {"an owner without any", metadata{}, metadata{[]string{ours}, map[string]string{v1alpha1.AnnotationChildren: "x"}}, plan.OwnerMetadata{Finalizer: true, Children: "x"}, false},
+		"Beside":     {"ours comes last", metadata{[]string{b1, a1}, nil}, metadata{[]string{b1, a1, ours}, nil}, plan.OwnerMetadata{Finalizer: true}, false},
+		"Between":    {"the order of others stays", metadata{[]string{b1, ours, a1}, nil}, metadata{[]string{b1, a1}, nil}, plan.OwnerMetadata{}, false},
+		"Only":       {"it was the only one", metadata{[]string{ours}, nil}, metadata{}, plan.OwnerMetadata{}, false},
+		"Annotation": {"annotations of others stay", metadata{nil, map[string]string{"theirs": "1"}}, metadata{nil, record("x")}, plan.OwnerMetadata{Children: "x"}, false},
+		"Changed":    {"the finalizer is not sent again", metadata{[]string{ours, a1}, record("x")}, metadata{[]string{ours, a1}, record("y")}, plan.OwnerMetadata{Finalizer: true, Children: "y"}, false},
+		"Removed":    {"all of ours goes", metadata{[]string{a1, ours}, record("x")}, metadata{[]string{a1}, map[string]string{"theirs": "1"}}, plan.OwnerMetadata{}, false},
+		"Empty":      {"also a record without a word", metadata{nil, record("")}, metadata{nil, map[string]string{"theirs": "1"}}, plan.OwnerMetadata{}, false},
+		"Nothing":    {"it says so already", metadata{[]string{ours, a1}, record("x")}, metadata{[]string{ours, a1}, record("x")}, plan.OwnerMetadata{Finalizer: true, Children: "x"}, true},
+		"Neither":    {"it has neither already", metadata{[]string{a1}, nil}, metadata{[]string{a1}, nil}, plan.OwnerMetadata{}, true},
 	}
 	a := newArena(t)
 	for _, k := range []kind{kinds[3], kinds[7]} {
@@ -103,7 +103,7 @@ func TestMarkRaces(t *testing.T) {
 		owner.SetFinalizers(finalizers)
 		return a.make(t, k, owner, "somebody")
 	}
-	mark := plan.Mark{Finalizer: true, Children: "x"}
+	mark := plan.OwnerMetadata{Finalizer: true, Children: "x"}
 
 	t.Run("Changed", func(t *testing.T) {
 		owner := made(t)
@@ -145,14 +145,14 @@ func TestMarkRaces(t *testing.T) {
 	t.Run("LastFinalizer", func(t *testing.T) {
 		owner := made(t, v1alpha1.FinalizerCleanup)
 		a.end(t, k, owner.GetName())
-		if out := a.markAs(t, a.client, k, a.live(t, k, owner.GetName()), plan.Mark{}); out != (apply.Outcome{Deleted: true}) || a.live(t, k, owner.GetName()) != nil {
+		if out := a.markAs(t, a.client, k, a.live(t, k, owner.GetName()), plan.OwnerMetadata{}); out != (apply.Outcome{Deleted: true}) || a.live(t, k, owner.GetName()) != nil {
 			t.Errorf("gave %+v (%+v), want it deleted", out, out.Problem)
 		}
 	})
 	t.Run("NotTheLast", func(t *testing.T) {
 		owner := made(t, v1alpha1.FinalizerCleanup, "example.com/held")
 		a.end(t, k, owner.GetName())
-		out := a.markAs(t, a.client, k, a.live(t, k, owner.GetName()), plan.Mark{})
+		out := a.markAs(t, a.client, k, a.live(t, k, owner.GetName()), plan.OwnerMetadata{})
 		if live := a.live(t, k, owner.GetName()); out.Object == nil || out.Deleted || len(live.GetFinalizers()) != 1 {
 			t.Errorf("gave %+v (%+v), want it held by the other", out, out.Problem)
 		}
@@ -161,7 +161,7 @@ func TestMarkRaces(t *testing.T) {
 	t.Run("TooLate", func(t *testing.T) {
 		owner := made(t, "example.com/held")
 		a.end(t, k, owner.GetName())
-		out := a.markAs(t, a.client, k, a.live(t, k, owner.GetName()), plan.Mark{Finalizer: true})
+		out := a.markAs(t, a.client, k, a.live(t, k, owner.GetName()), plan.OwnerMetadata{Finalizer: true})
 		if out.Problem == nil || out.Problem.Reason != v1alpha1.ReasonInvalid {
 			t.Errorf("gave %+v (%+v): an owner that is deleted gets no finalizer", out, out.Problem)
 		}
@@ -182,7 +182,7 @@ func TestMarkForbidden(t *testing.T) {
 	}
 	for k, want := range cases {
 		owner := a.make(t, k, k.object(t, a.namespace, a.name(), k.content), "somebody")
-		out := a.markAs(t, client, k, owner, plan.Mark{Finalizer: true})
+		out := a.markAs(t, client, k, owner, plan.OwnerMetadata{Finalizer: true})
 		if out.Problem == nil || out.Problem.Reason != v1alpha1.ReasonForbidden || !out.Problem.Terminal || out.Problem.Message != want {
 			t.Errorf("gave %+v (%+v), want %q", out, out.Problem, want)
 			continue

@@ -335,7 +335,7 @@ func TestNotServed(t *testing.T) {
 			t.Errorf("%s gave %+v (%+v), %v; want %s", verb, out, out.Problem, err, v1alpha1.ReasonKindMissing)
 		}
 	}
-	out := a.markAs(t, a.client, kind{GroupVersionKind: k.GroupVersionKind, resource: "gadgets", namespaced: true}, made, plan.Mark{Finalizer: true})
+	out := a.markAs(t, a.client, kind{GroupVersionKind: k.GroupVersionKind, resource: "gadgets", namespaced: true}, made, plan.OwnerMetadata{Finalizer: true})
 	if out.Problem == nil || out.Problem.Reason != v1alpha1.ReasonKindMissing {
 		t.Errorf("a mark gave %+v (%+v)", out, out.Problem)
 	}

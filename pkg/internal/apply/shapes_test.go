@@ -50,7 +50,7 @@ func bind(obj *unstructured.Unstructured, how tie) {
 }
 
 func claimOf(inv plan.Inventory, obj *unstructured.Unstructured, name string) string {
-	return inv.ClaimOf(plan.Entry{Child: "child", GVK: obj.GroupVersionKind(), Namespace: obj.GetNamespace(), Name: name})
+	return inv.TokenOf(plan.Entry{Child: "child", GVK: obj.GroupVersionKind(), Namespace: obj.GetNamespace(), Name: name})
 }
 
 func reference(uid types.UID, controller *bool) metav1.OwnerReference {

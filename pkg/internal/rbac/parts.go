@@ -19,7 +19,7 @@ func (s *search) owner() {
 // ownerNeeds are those of the owner alone.
 func (s *search) ownerNeeds() []policy.Need {
 	alone := policy.Program{Owner: s.Program.Owner}
-	if s.Program.MarksFor(s.isNamespaced) {
+	if s.Program.NeedsFinalizerFor(s.isNamespaced) {
 		alone.Protect = &policy.Protect{} // it marks owners as well
 	}
 	needs := alone.Needs()
@@ -33,7 +33,7 @@ func (s *search) ownerNeeds() []policy.Need {
 
 func (s *search) child(child *policy.Child, f fixed) {
 	places := s.Namespaces
-	if child.Elsewhere {
+	if child.CrossNamespace {
 		places = s.there(child.ID, f, "metadata", "namespace")
 	}
 	s.object(child, f, places, policy.Program{Children: []*policy.Child{child}})
@@ -99,7 +99,7 @@ func (s *search) there(id string, f fixed, path ...string) []string {
 
 // needOf is what a program with one part needs for that.
 func (s *search) needOf(alone policy.Program) Rule {
-	alone.Owner = policy.Owner{Silent: true}
+	alone.Owner = policy.Owner{SkipStatus: true}
 	return s.rule(alone.Needs()[1])
 }
 

@@ -14,9 +14,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/ambit-dev/ambit/pkg/access"
-	"github.com/ambit-dev/ambit/pkg/engine"
+	"github.com/ambit-dev/ambit/pkg/controller"
+	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/policy"
-	"github.com/ambit-dev/ambit/pkg/watch"
 	"github.com/ambit-dev/ambit/test/sim"
 )
 
@@ -27,7 +27,7 @@ const User = "system:serviceaccount:ambit-system:ambit"
 // election of a leader.
 type process struct {
 	name   string
-	engine *engine.Engine
+	engine *controller.Controller
 	finish func() // ends the engine, then what it stands on, and waits
 }
 
@@ -40,15 +40,15 @@ func startProcess(server *sim.Server, name string, programs []*policy.Program, s
 		}
 		return c
 	}
-	streams := watch.New(watch.Options{
+	streams := informer.New(informer.Options{
 		Clients: func(id string) (dynamic.Interface, metadata.Interface, error) {
 			return as(id).Dynamic(), as(id).Metadata(), nil
 		},
-		Retry: watch.Exponential(4*time.Second, 30*time.Second),
+		Retry: informer.Exponential(4*time.Second, 30*time.Second),
 	})
 	reviewer := access.New(access.Options{Reviews: func(id string) (access.Reviews, error) { return as(id).Reviews(), nil }})
-	e, err := engine.New(engine.Options{
-		Programs: programs, Streams: streams, Access: reviewer, Identity: User,
+	e, err := controller.New(controller.Options{
+		Programs: programs, Informers: streams, Access: reviewer, Identity: User,
 		Clients: func(id string) (dynamic.Interface, error) { return as(id).Dynamic(), nil },
 		Served:  servedBy(as("").Served),
 		Random:  randomTexts(seed),
@@ -85,7 +85,7 @@ func (c wrongClock) Now() time.Time { return time.Now().Add(c.off) }
 // Since implements clock.PassiveClock.
 func (c wrongClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// randomTexts is for engine.Options.Random.
+// randomTexts is for controller.Options.Random.
 func randomTexts(seed uint64) func() string {
 	var mu sync.Mutex
 	source := rand.New(rand.NewPCG(seed, 3))
@@ -97,12 +97,12 @@ func randomTexts(seed uint64) func() string {
 }
 
 // servedBy asks about one kind after the other.
-func servedBy(find func(context.Context, schema.GroupKind) ([]*meta.RESTMapping, error)) func(context.Context, []schema.GroupKind) (map[schema.GroupKind]engine.ServedKind, error) {
-	return func(ctx context.Context, kinds []schema.GroupKind) (map[schema.GroupKind]engine.ServedKind, error) {
-		answer := make(map[schema.GroupKind]engine.ServedKind, len(kinds))
+func servedBy(find func(context.Context, schema.GroupKind) ([]*meta.RESTMapping, error)) func(context.Context, []schema.GroupKind) (map[schema.GroupKind]controller.ServedKind, error) {
+	return func(ctx context.Context, kinds []schema.GroupKind) (map[schema.GroupKind]controller.ServedKind, error) {
+		answer := make(map[schema.GroupKind]controller.ServedKind, len(kinds))
 		for _, kind := range kinds {
 			mappings, err := find(ctx, kind)
-			answer[kind] = engine.ServedKind{Mappings: mappings, Err: err}
+			answer[kind] = controller.ServedKind{Mappings: mappings, Err: err}
 		}
 		return answer, nil
 	}

@@ -1,0 +1,287 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/informer"
+	"github.com/ambit-dev/ambit/pkg/internal/apply"
+	"github.com/ambit-dev/ambit/pkg/plan"
+)
+
+// act carries out an action, unless it was tried in this pass already. An action
+// that was refused a short while ago counts as done: the refusal still stands.
+func (p *pass) act(ctx context.Context, action plan.Action) (did bool, err error) {
+	id := fmt.Sprintf("%s %s %s/%s %s %s", action.Verb, action.GVK, action.Namespace, action.Name, action.UID, action.Digest)
+	if p.tried[id] {
+		return false, nil
+	}
+	p.tried[id] = true
+	p.seekKind(action.GVK)
+	found, ok, err := p.engine.kinds.lookup(action.GVK)
+	if !ok {
+		return false, err
+	}
+	at := p.state.sources.at(action.Namespace)
+	if p.held(action.Key(), func() string { return write(action) }, at, at.own.lacks(found.resource.GroupResource(), "", verbOf(action))) ||
+		p.held(action.Key(), func() string { return labelsText(action) }, at, nil) {
+		return true, nil
+	}
+	if p.needsRecord(action) {
+		if is, did, err := p.verifyRecord(ctx); !is {
+			return did, err
+		}
+	}
+	client, err := p.engine.options.Clients(p.identity)
+	if err != nil {
+		return false, err
+	}
+	if p.holdsChild(ctx, action, client.Resource(found.resource).Namespace(action.Namespace)) {
+		return true, nil
+	}
+	applier := apply.Applier{Client: client, Manager: p.manager, Identity: p.user()}
+	outcome, err := p.do(ctx, applier, action, found)
+	if err != nil {
+		return false, err
+	}
+	if outcome.Problem != nil {
+		p.refused(ctx, action, accessOf(action, found), *outcome.Problem)
+		return true, nil
+	}
+	if p.lacksLabels(ctx, action, found, outcome) {
+		return true, nil
+	}
+	p.take(ctx, action, outcome)
+	if !outcome.Stale && !outcome.Met {
+		p.noteChildWrite(action)
+	}
+	return true, nil
+}
+
+// held says whether a write is not to be tried now, and notes why: the right is
+// missing, or the same write was refused a short while ago. what tells writes
+// apart.
+func (p *pass) held(key string, what func() string, at placed, denied *plan.Problem) bool {
+	if denied != nil {
+		p.problems[key] = *denied
+		delete(p.state.refused, key)
+		return true
+	}
+	if _, refused := p.state.refused[key]; !refused {
+		return false
+	}
+	problem, still := p.state.refusedStill(key, digest(what()), at.answer, p.engine.now())
+	if still {
+		p.problems[key] = problem
+	}
+	return still
+}
+
+// ownerUID is empty for what the policy itself ensures.
+func (p *pass) ownerUID() types.UID {
+	if p.owner == nil {
+		return ""
+	}
+	return p.owner.GetUID()
+}
+
+// ownerNamespace is empty for what the policy itself ensures.
+func (p *pass) ownerNamespace() string {
+	if p.owner == nil {
+		return ""
+	}
+	return p.owner.GetNamespace()
+}
+
+// refuse notes that a write in a place was refused, and says whether that is news. A
+// right that is missing is confirmed by a review; a is what was tried.
+func (p *pass) refuse(key, what, place string, a access.Access, problem plan.Problem) (news bool) {
+	p.problems[key] = problem
+	r := refusal{what: digest(what), problem: problem, rights: p.state.sources.at(place).answer}
+	switch problem.Reason {
+	case v1alpha1.ReasonForbidden, v1alpha1.ReasonUnauthenticated, v1alpha1.ReasonImpersonationRefused:
+		for _, d := range problem.Denied { // perhaps not the write, but a read before it
+			a.Verb = d.Verb
+		}
+		p.doubt(place, a)
+		p.doubted, r.atLeast = true, 2*confirmGrace
+	}
+	return p.state.refuse(key, r, p.engine.now())
+}
+
+// accessOf is the right that an action needs. The authorizer does not see the name
+// of a new object: it is not in the request's path.
+func accessOf(action plan.Action, k kind) access.Access {
+	a := access.Access{Verb: verbOf(action), Group: k.resource.Group, Resource: k.resource.Resource}
+	if action.Verb != plan.Create {
+		a.Name = action.Name
+	}
+	return a
+}
+
+// verbOf is the right that an action needs.
+func verbOf(action plan.Action) string {
+	switch action.Verb {
+	case plan.Create:
+		return "create"
+	case plan.Delete:
+		return "delete"
+	}
+	return "patch"
+}
+
+func actionLog(ctx context.Context, action plan.Action) logr.Logger {
+	object := action.Name
+	if action.Namespace != "" {
+		object = action.Namespace + "/" + object
+	}
+	return ctrllog.FromContext(ctx).WithValues("verb", action.Verb, "kind", action.GVK.Kind, "object", object)
+}
+
+// refused lets the next plan know that an action was refused.
+func (p *pass) refused(ctx context.Context, action plan.Action, a access.Access, problem plan.Problem) {
+	if problem.Reason == v1alpha1.ReasonKindMissing || problem.Reason == v1alpha1.ReasonNamespaceTerminating {
+		delete(p.state.conflicts, action.ObjectKey()) // it went with its kind or namespace
+	}
+	level := 1
+	if p.refuse(action.Key(), write(action), action.Namespace, a, problem) && ctx.Err() == nil {
+		level = 0
+	}
+	actionLog(ctx, action).V(level).Info("refused", "reason", problem.Reason, "message", problem.Message)
+}
+
+// take lets the next plan know what an action that was accepted has made.
+func (p *pass) take(ctx context.Context, action plan.Action, outcome apply.Outcome) {
+	log := actionLog(ctx, action)
+	if _, before := p.state.refused[action.Key()]; before && !outcome.Stale {
+		log.Info("no longer refused")
+		delete(p.state.refused, action.Key())
+	}
+	switch {
+	case outcome.Stale:
+		p.stale = true
+		log.V(1).Info("the cache is behind; will try again")
+	case outcome.Met:
+		p.met = append(p.met, met{kind: action.GVK, object: outcome.Object})
+		log.V(1).Info("it was there already")
+	case outcome.Object != nil && action.Verb == plan.Delete && slices.ContainsFunc(p.met, func(m met) bool { return m.hidden && m.is(action) }):
+		p.unmeet(action)
+		p.met = append(p.met, met{kind: action.GVK, object: outcome.Object, hidden: true})
+		log.V(1).Info("on its way out", "because", action.Reason)
+	case outcome.Object != nil:
+		p.unmeet(action)
+		p.settle(action, outcome.Object)
+		for _, key := range p.streamsOf(action) {
+			p.engine.options.Informers.Observe(key, outcome.Object, p.state.subscriber)
+		}
+		if outcome.Adopted {
+			log.Info("taken over", "because", action.Reason)
+		}
+		log.V(1).Info("done", "because", action.Reason)
+	default:
+		p.unmeet(action)
+		p.confirmed[plan.ObjectKey{Kind: action.GVK.GroupKind(), Namespace: action.Namespace, Name: action.Name}] = false
+		delete(p.state.settled, action.UID)
+		for _, key := range p.streamsOf(action) {
+			p.engine.options.Informers.Deleted(key, lastSeen(action), p.state.subscriber)
+		}
+		log.Info("deleted", "because", action.Reason)
+	}
+}
+
+// met is an object of ours that the cache does not show.
+type met struct {
+	kind   schema.GroupVersionKind
+	object *unstructured.Unstructured
+	// hidden: no stream may ever show it, nor that it goes. The owner is looked at again.
+	hidden bool
+	// before: it was met by the pass before, so that what the cache shows by now is newer.
+	before bool
+}
+
+// isNamed says whether another object has the name.
+func (m met) isNamed(obj *unstructured.Unstructured) bool {
+	return obj.GetName() == m.object.GetName() && obj.GetNamespace() == m.object.GetNamespace()
+}
+
+func (m met) isHidden() bool { return m.hidden }
+
+// is says whether an action is on the object.
+func (m met) is(action plan.Action) bool {
+	return m.kind.GroupKind() == action.GVK.GroupKind() && m.object.GetName() == action.Name && m.object.GetNamespace() == action.Namespace
+}
+
+// unmeet forgets the object of an action: the cache shows what became of it.
+func (p *pass) unmeet(action plan.Action) {
+	p.met = slices.DeleteFunc(p.met, func(m met) bool { return m.is(action) })
+}
+
+// settle remembers what the API server made of an object that was written, where it is not
+// what was asked for: see plan.Settles.
+func (p *pass) settle(action plan.Action, live *unstructured.Unstructured) {
+	delete(p.state.settled, live.GetUID())
+	if action.Object == nil {
+		return
+	}
+	if digest := plan.Settles(action, live, cmp.Or(action.Manager, p.manager)); digest != "" {
+		p.state.settled[live.GetUID()] = digest
+	}
+}
+
+// digest is equal for equal texts, and small: what was refused may be large.
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return string(sum[:])
+}
+
+// write says what an action writes: equal for equal writes.
+func write(action plan.Action) string {
+	var object []byte
+	if action.Object != nil {
+		object, _ = json.Marshal(action.Object.Object) // JSON-like by construction
+	}
+	return fmt.Sprintf("%s %s %s", action.Verb, action.UID, object)
+}
+
+// streamsOf are the streams of children that show the object of an action: by our
+// labels, or by name where it is not ours.
+func (p *pass) streamsOf(action plan.Action) []informer.Key {
+	s := p.state.sources
+	found, ok, _ := p.engine.kinds.lookup(action.GVK)
+	if !ok {
+		return nil
+	}
+	merged := action.Verb == plan.Merge || action.Verb == plan.Release
+	var keys []informer.Key
+	for _, need := range s.needs[:s.watching] {
+		key := need.Key
+		here := key.GVR == found.resource && (key.Namespace == action.Namespace || key.Namespace == allNamespaces)
+		if here && (key.FieldSelector == "" || key.FieldSelector == byName(action.Name)) && (key.LabelSelector == "" || !merged) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// lastSeen is what an action says of the object that it deleted.
+func lastSeen(action plan.Action) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(action.GVK)
+	obj.SetNamespace(action.Namespace)
+	obj.SetName(action.Name)
+	obj.SetUID(action.UID)
+	obj.SetResourceVersion(action.ResourceVersion)
+	return obj
+}

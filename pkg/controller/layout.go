@@ -1,0 +1,261 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/internal/cel"
+	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/policy"
+)
+
+// wideSpread is how many namespaces the objects of a child may be in before they are
+// watched in all namespaces together, where that is permitted.
+const wideSpread = 4
+
+// layout plans the streams for one owner, or for what the policy itself ensures. It
+// makes no request. It belongs to one worker.
+type layout struct {
+	*operator
+	owner *unstructured.Unstructured // nil for what is ensured
+	name  types.NamespacedName
+	// cleans: the owner is being deleted or retired, so that nothing is made.
+	cleans bool
+	scope  cel.Activation
+	spots  []spot
+	looks  []look
+	uses   usesAt
+	s      *sources
+}
+
+// spot is a place to look for objects of a child in.
+type spot struct {
+	plan.Query
+	kind      kind
+	elsewhere bool // not in the owner's own place, or not known to be
+	merged    bool
+	wide      bool // better watched in all namespaces together, if that is permitted
+}
+
+// layOut finds the streams for an owner; or says how long to wait, because it is not
+// known yet what is permitted in a place.
+func (p *pass) layOut(ctx context.Context, shared bool, home *rights) (*sources, time.Duration) {
+	l := &layout{operator: p.operator, owner: p.owner, name: p.state.subscriber.name, uses: usesAt{}, s: newSources()}
+	l.s.shared, l.s.wants, l.s.home = shared, p.state.wants, placed{answer: home, own: home}
+	l.s.spaces, l.s.inside = p.spaces.Load(), p.inside.Load()
+	if p.owner != nil {
+		l.s.uid, l.s.resourceVersion = p.owner.GetUID(), p.owner.GetResourceVersion()
+	}
+	l.cleans = p.retire || p.owner != nil && p.owner.GetDeletionTimestamp() != nil
+	l.findSpots(p.state.wants)
+	l.s.records = p.owner != nil && (p.program.NeedsFinalizerFor(p.isNamespaced) || slices.ContainsFunc(p.program.Children, isElsewhere))
+	if p.owner != nil && !p.retire {
+		ctx = cel.WithBudget(ctx, cel.NewBudget(0, 0))
+		l.scope = plan.Bind(ctx, p.program, p.owner)
+		l.findLooks(ctx)
+	}
+	l.bound()
+	p.use(l.name, l.uses)
+	if wait := l.weigh(); wait > 0 {
+		return nil, wait
+	}
+	l.openSpots()
+	l.s.watching = len(l.s.needs)
+	for _, w := range l.looks {
+		l.s.watches[w.ID] = l.open(w)
+	}
+	return l.s, 0
+}
+
+// parts are the children of the program that the layout is about.
+func (l *layout) parts() []*policy.Child {
+	if l.owner == nil {
+		return l.program.Ensured
+	}
+	return l.program.Children
+}
+
+// home is the owner's own place.
+func (l *layout) home() string {
+	if l.owner == nil {
+		return ""
+	}
+	return l.owner.GetNamespace()
+}
+
+// findSpots says where objects of children are looked for: where they are for sure,
+// and where the last plan wanted it.
+func (l *layout) findSpots(wants []plan.Query) {
+	for _, child := range l.parts() {
+		found, problem := l.findKind(child.GVK, l.cleans)
+		if problem != nil {
+			l.s.children[plan.Location{Child: child.ID}] = slot{problem: problem}
+			continue
+		}
+		l.s.namespaced[child.GVK] = found.namespaced
+		if l.owner == nil || isElsewhere(child) {
+			continue
+		}
+		at := plan.Location{Child: child.ID}
+		if found.namespaced {
+			at.Namespace = l.home()
+		}
+		l.addSpot(plan.Query{Location: at, GVK: child.GVK}, child)
+	}
+	for _, want := range wants {
+		l.addSpot(want, policy.FindChild(l.parts(), want.Child))
+	}
+	l.findSpread()
+}
+
+// findKind finds the resource of a kind. Where objects are only to be removed any version
+// will do, as long as there is no better one.
+func (l *layout) findKind(gvk schema.GroupVersionKind, removes bool) (kind, *plan.Problem) {
+	found, problem := l.kindFor(l.name, gvk)
+	if problem == nil || problem.Reason != v1alpha1.ReasonLimitExceeded { // else it is not looked up
+		l.s.kinds[gvk] = found
+	}
+	if problem != nil {
+		l.s.complete = false
+		if removes && found.resource.Resource != "" {
+			problem = nil
+		}
+	}
+	return found, problem
+}
+
+// addSpot adds one place of a child, or of what is left of one that the policy does not
+// have any more.
+func (l *layout) addSpot(want plan.Query, child *policy.Child) {
+	if _, found := l.s.children[want.Location]; found {
+		return
+	}
+	found, problem := l.findKind(want.GVK, l.cleans || child == nil)
+	if problem != nil {
+		l.s.children[want.Location] = slot{problem: problem}
+		return
+	}
+	l.s.namespaced[want.GVK] = found.namespaced
+	if l.owner != nil && found.namespaced != (want.Namespace != "") {
+		l.s.children[want.Location] = slot{} // nothing can be there, whatever a record says
+		return
+	}
+	at := spot{Query: want, kind: found, merged: want.Names != nil && l.owner != nil}
+	at.elsewhere = child == nil || l.owner == nil || child.CrossNamespace || l.isAway(want.Namespace, found)
+	l.spots = append(l.spots, at)
+	l.s.children[want.Location] = slot{} // until its streams are opened
+	switch {
+	case !at.elsewhere:
+	case child == nil:
+		l.uses.add(want.Namespace, use{kind: want.GVK, released: at.merged})
+	default:
+		l.uses.add(want.Namespace, use{part: child.ID})
+	}
+}
+
+// isAway reports whether objects of a kind in a namespace are not in the owner's own place.
+// A child that may only be there can be elsewhere by the owner's record.
+func (l *layout) isAway(namespace string, found kind) bool {
+	if l.roaming.Load() {
+		return false
+	}
+	return !found.namespaced || namespace != l.home()
+}
+
+// findSpread finds the children that are better watched in all namespaces together.
+func (l *layout) findSpread() {
+	if l.owner == nil || l.program.Informers == v1alpha1.InformersNamespace || l.program.Informers == v1alpha1.InformersOwner {
+		return
+	}
+	mine := map[string]int{} // spots, by child
+	for _, s := range l.spots {
+		mine[s.Child]++
+	}
+	for i := range l.spots {
+		s := &l.spots[i]
+		child := policy.FindChild(l.parts(), s.Child)
+		if !s.kind.namespaced || s.merged || !l.isSpread(child, mine[s.Child]) {
+			continue
+		}
+		s.wide = true
+		if child == nil {
+			l.uses.add(allNamespaces, use{kind: s.GVK, optional: true})
+		} else {
+			l.uses.add(allNamespaces, use{part: child.ID, optional: true})
+		}
+	}
+}
+
+// isSpread reports whether the objects of a child, of which this owner has so many spots,
+// are in many namespaces; nil: of one that the policy does not have any more. What is only
+// in this owner's record says nothing about the other owners.
+func (l *layout) isSpread(child *policy.Child, mine int) bool {
+	switch {
+	case child != nil && l.program.Informers == v1alpha1.InformersCluster:
+		return true
+	case child == nil || !child.CrossNamespace || mine > wideSpread:
+		return mine > wideSpread
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.operator.uses.spread(child.ID) > wideSpread
+}
+
+// weigh finds out what may be done in each place, or how long to wait for that.
+func (l *layout) weigh() (wait time.Duration) {
+	l.s.home.own = l.own(l.home(), l.s.home.answer)
+	if len(l.uses) == 0 {
+		return 0
+	}
+	l.s.elsewhere = make(map[string]placed, len(l.uses))
+	for place := range l.uses {
+		r, pending := l.rightsAt(place)
+		if pending > 0 {
+			wait = max(wait, pending)
+			continue
+		}
+		found := placed{answer: r, own: l.own(place, r)}
+		if l.owner != nil && place == l.home() {
+			l.s.home = found
+		} else {
+			l.s.elsewhere[place] = found
+		}
+	}
+	return wait
+}
+
+// own are the rights at a place as far as they concern this owner.
+func (l *layout) own(place string, r *rights) *rights {
+	if len(r.missing) == 0 {
+		return r
+	}
+	needs, _ := l.needs()
+	return l.only(r, place, func(m missing, verb string) bool {
+		for _, n := range needs {
+			here := l.owner != nil && place == l.home() && !n.elsewhere || l.uses.has(place, n.Parts)
+			if here && n.resource == m.resource && n.Subresource == m.subresource && slices.Contains(n.Verbs, verb) {
+				return true
+			}
+		}
+		return slices.ContainsFunc(l.uses[place], func(u use) bool {
+			found, ok := l.engine.kinds.anyVersion(u.kind)
+			return u.part == "" && !u.optional && ok && found.resource.GroupResource() == m.resource && m.subresource == ""
+		})
+	})
+}
+
+// mayWatchAll says whether a resource may be watched in all namespaces together.
+func (l *layout) mayWatchAll(k kind) bool {
+	r := l.s.at(allNamespaces).answer
+	return r.reviewed && r.mayWatch(k.resource.GroupResource())
+}
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

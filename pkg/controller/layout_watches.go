@@ -1,0 +1,202 @@
+package controller
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/informer"
+	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/policy"
+)
+
+// look is a watch of the policy as it is for one owner.
+type look struct {
+	*policy.Watch
+	need informer.Interest
+	kind kind
+	// everywhere: in all namespaces in which it is permitted. wide: better in all
+	// together, if that is permitted.
+	everywhere, wide bool
+	// searched: it is known in which namespaces to look one by one.
+	searched bool
+	problem  *plan.Problem
+}
+
+// findLooks says what the watches of the policy are for this owner.
+func (l *layout) findLooks(ctx context.Context) {
+	for _, w := range l.program.Watches {
+		found := look{Watch: w}
+		found.kind, found.problem = l.kindOf(w.GVK)
+		l.s.kinds[w.GVK] = found.kind
+		if found.problem != nil {
+			l.s.complete = false
+		} else {
+			found.problem = l.find(ctx, &found)
+		}
+		l.looks = append(l.looks, found)
+	}
+}
+
+// find fills in a look.
+func (l *layout) find(ctx context.Context, w *look) *plan.Problem {
+	p := l.kept.watches[w.ID]
+	w.need = informer.Interest{
+		Key:    informer.Key{Identity: l.identity, GVR: w.kind.resource, Namespace: l.home(), FieldSelector: w.FieldSelector, Form: p.form},
+		Fields: p.fields, Kind: w.GVK.Kind,
+	}
+	target, problem := plan.ResolveWatch(ctx, w.Watch, l.scope, l.home(), w.kind.namespaced)
+	if problem != nil {
+		return problem
+	}
+	if problem := w.narrow(target.FieldSelector); problem != nil {
+		return problem
+	}
+	l.locate(w, target.Namespace)
+	exact, err := w.Selector.For(ctx, l.scope)
+	if err != nil {
+		return plan.WatchProblem(w.Watch, "selector", err)
+	}
+	w.need.Key.LabelSelector = exact.String()
+	if l.relaxes() && w.Selector.OwnerSpecific() {
+		w.need.Key.LabelSelector = w.Selector.Relaxed()
+		if key, value, err := w.Selector.Index(ctx, l.scope); err == nil {
+			w.need.IndexLabel, w.need.IndexValue = key, value
+		}
+	}
+	return nil
+}
+
+// relaxes says whether owners share one stream for what each selects by labels.
+func (l *layout) relaxes() bool {
+	switch l.program.Informers {
+	case v1alpha1.InformersOwner:
+		return false
+	case v1alpha1.InformersNamespace, v1alpha1.InformersCluster:
+		return true
+	}
+	return l.s.shared
+}
+
+// locate notes where the objects are, and makes use of it.
+func (l *layout) locate(w *look, namespace string) {
+	if w.kind.namespaced && w.AllNamespaces {
+		w.everywhere = true
+		l.s.seeks = true
+		l.lookEverywhere(w)
+		return
+	}
+	w.need.Key.Namespace = namespace
+	if w.Namespace != nil || w.AllNamespaces || !w.kind.namespaced && !l.roaming.Load() {
+		l.uses.add(namespace, use{part: w.ID})
+	}
+	if w.wide = l.program.Informers == v1alpha1.InformersCluster && namespace != ""; w.wide {
+		l.uses.add(allNamespaces, use{part: w.ID, optional: true})
+	}
+}
+
+// lookEverywhere makes use of all namespaces together, and of each where that is not
+// permitted or the scope has not all.
+func (l *layout) lookEverywhere(w *look) {
+	w.need.Key.Namespace = allNamespaces
+	if !l.isLimited() {
+		l.uses.add(allNamespaces, use{part: w.ID, optional: true})
+	}
+	if !l.isLimited() && !l.isDeniedEverywhere(w.ID) {
+		return
+	}
+	var names []string
+	names, w.searched = l.searched()
+	for _, namespace := range names {
+		l.uses.add(namespace, use{part: w.ID, optional: true})
+	}
+}
+
+// unsearched is the problem of a watch in all namespaces as long as it is not known
+// which there are, and has to be: that it shows nothing says nothing.
+func (l *layout) unsearched(w look) *plan.Problem {
+	l.s.complete = false
+	key := Key{Policy: l.id} // on whose turn namespaces are listed
+	if _, known := l.searched(); known {
+		key.Namespace, key.Name = l.name.Namespace, l.name.Name // it has only now turned out that it is denied
+	}
+	l.engine.enqueue(key)
+	denied := l.s.at(allNamespaces).answer.lacks(w.kind.resource.GroupResource(), "", "list", "watch")
+	if all, _ := decide(l.engine.options.Access, l.everywhere(), reading(namespaces.GroupResource())); all == access.Denied && denied != nil {
+		return l.nowhere(denied)
+	}
+	return &plan.Problem{Reason: v1alpha1.ReasonSyncing, Message: "waiting for the list of namespaces to look for " + w.ID + " in"}
+}
+
+// isLimited says whether the scope has only some namespaces.
+func (op *operator) isLimited() bool {
+	return op.program.NamespaceSelector != nil || len(scopeOf(op.program.Namespaces, op.engine.options.Namespaces)) > 0
+}
+
+// narrow adds what only the API server can select by.
+func (w *look) narrow(by fields.Selector) *plan.Problem {
+	if by == nil {
+		return nil
+	}
+	pushed, err := fields.ParseSelector(w.FieldSelector)
+	if err != nil {
+		return plan.WatchProblem(w.Watch, "fieldSelector", err)
+	}
+	w.need.Key.FieldSelector = fields.AndSelectors(pushed, by).String()
+	return nil
+}
+
+// open needs the streams of a watch.
+func (l *layout) open(w look) slot {
+	if w.problem != nil {
+		return slot{problem: w.problem}
+	}
+	resource := w.kind.resource.GroupResource()
+	if w.everywhere {
+		return l.openEverywhere(w)
+	}
+	if w.wide && l.mayWatchAll(w.kind) {
+		return l.openWide(w)
+	}
+	if problem := l.s.at(w.need.Key.Namespace).own.lacks(resource, "", "list", "watch"); problem != nil {
+		return slot{problem: problem}
+	}
+	return l.need(w.need)
+}
+
+// openWide needs a stream of all namespaces for a watch in one.
+func (l *layout) openWide(w look) slot {
+	need := w.need
+	need.Key.Namespace = allNamespaces
+	at := l.need(need)
+	at.wide, at.namespace = true, w.need.Key.Namespace
+	return at
+}
+
+// openEverywhere needs the stream of all namespaces, or those of the ones where it is
+// permitted.
+func (l *layout) openEverywhere(w look) slot {
+	if !l.isLimited() && l.mayWatchAll(w.kind) {
+		at := l.need(w.need)
+		at.scoped = true
+		return at
+	}
+	if !w.searched {
+		return slot{problem: l.unsearched(w)}
+	}
+	at := slot{from: len(l.s.needs), lenient: true}
+	for _, namespace := range sortedKeys(l.s.elsewhere) {
+		r := l.s.elsewhere[namespace].answer
+		if namespace == allNamespaces || !slices.Contains(l.uses[namespace], use{part: w.ID, optional: true}) || !r.mayWatch(w.kind.resource.GroupResource()) {
+			continue
+		}
+		need := w.need
+		need.Key.Namespace = namespace
+		l.s.needs = append(l.s.needs, need)
+	}
+	at.to = len(l.s.needs)
+	return at
+}

@@ -1,0 +1,137 @@
+package controller
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/ambit-dev/ambit/pkg/informer"
+	"github.com/ambit-dev/ambit/pkg/plan"
+)
+
+// unmatched is an owner that the policy does not want.
+type unmatched struct {
+	uid types.UID
+	// looked: it is known whether there is something of ours for it, by ours.
+	looked, ours bool
+	// blind are the rights with which not everything could be looked at; nil: there are
+	// none.
+	blind *rights
+}
+
+// stray subscribes to the children of an owner that is not wanted while it is looked
+// at whether there are some. It is comparable.
+type stray struct{ ownerSubscriber }
+
+var _ informer.EventHandler = stray{}
+
+// lookFor looks whether there are children of an owner that is not wanted. They can only
+// be such as an ownerReference ties to it, in its own place: of others there is a record.
+// The streams are given back when the answer is there. Nothing is said of rights that are
+// missing for it; with others it is looked at again. The result is when to look again;
+// 0: not at all.
+func (op *operator) lookFor(name types.NamespacedName, owner *unstructured.Unstructured) time.Duration {
+	found := op.strayNeeds(name, owner)
+	if found.wait > 0 {
+		return found.wait
+	}
+	if found.blind != nil && op.isBlind(name, found.blind) {
+		return 0
+	}
+	ours := false
+	for _, view := range op.engine.options.Informers.Require(stray{op.subscriber(name)}, found.needs) {
+		objects, status := view.Read()
+		if !status.Synced && !status.State.Final() {
+			return syncGraceKnown // its Synced event comes before
+		}
+		ours = ours || slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool { return plan.IsOurs(o, owner.GetUID()) })
+	}
+	if found.blind != nil && !ours {
+		op.blinded(name, owner.GetUID(), found.blind)
+		return 0
+	}
+	op.looked(name, owner.GetUID(), ours)
+	return 0
+}
+
+// isBlind says whether it was looked with these rights before.
+func (op *operator) isBlind(name types.NamespacedName, with *rights) bool {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	return op.unmatched[name].blind == with
+}
+
+// blinded notes that not everything could be looked at. The streams are given back, but
+// not the place: when something else may be done there the owner is queued.
+func (op *operator) blinded(name types.NamespacedName, uid types.UID, with *rights) {
+	op.mu.Lock()
+	op.unmatched[name] = unmatched{uid: uid, blind: with}
+	op.mu.Unlock()
+	op.engine.options.Informers.Require(stray{op.subscriber(name)}, nil)
+}
+
+// looked notes what was found, and gives back what it took.
+func (op *operator) looked(name types.NamespacedName, uid types.UID, ours bool) {
+	op.mu.Lock()
+	op.unmatched[name] = unmatched{uid: uid, looked: true, ours: ours}
+	op.mu.Unlock()
+	op.stopLookingFor(name)
+	if ours {
+		op.engine.enqueue(Key{Policy: op.id, Namespace: name.Namespace, Name: name.Name})
+	}
+}
+
+// isLookedForLocked says whether children of an owner are being looked for. The caller
+// holds mu.
+func (op *operator) isLookedForLocked(name types.NamespacedName) bool {
+	known, ok := op.unmatched[name]
+	return ok && !known.looked
+}
+
+func (op *operator) stopLookingFor(name types.NamespacedName) {
+	op.engine.options.Informers.Require(stray{op.subscriber(name)}, nil)
+	op.use(name, nil)
+}
+
+// strayPlan is how to look for children of an owner.
+type strayPlan struct {
+	needs []informer.Interest
+	wait  time.Duration // until it is known what is permitted
+	blind *rights       // under which not all of it is; else nil
+}
+
+// strayNeeds are the streams to look at, where they are permitted: those of all
+// namespaces where everything is.
+func (op *operator) strayNeeds(name types.NamespacedName, owner *unstructured.Unstructured) (found strayPlan) {
+	everywhere, ok := op.answer(allNamespaces)
+	all := ok && op.hasAll(everywhere)
+	l := &layout{operator: op, owner: owner, name: name, cleans: true, uses: usesAt{}, s: newSources()}
+	l.findSpots(nil)
+	for _, s := range l.spots {
+		if !s.elsewhere {
+			l.uses.add(s.Namespace, use{part: s.Child, optional: true})
+		}
+	}
+	if !all {
+		op.use(name, l.uses)
+	}
+	for _, s := range l.spots {
+		place := s.Namespace
+		if all {
+			place = allNamespaces
+		}
+		r, pending := op.rightsAt(s.Namespace)
+		switch {
+		case s.elsewhere:
+		case pending > 0:
+			found.wait = max(found.wait, pending)
+		case r.mayWatch(s.kind.resource.GroupResource()):
+			found.needs = append(found.needs, l.childNeed(s, place))
+		default:
+			found.blind = r
+		}
+	}
+	return found
+}

@@ -1,0 +1,188 @@
+package controller
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/internal/apply"
+	"github.com/ambit-dev/ambit/pkg/plan"
+)
+
+// mark makes the owner's metadata say what the plan wants it to, unless that was
+// tried in this pass already. What it drops from the record has to be confirmed first.
+// The pass goes on with the owner as it is then.
+func (p *pass) mark(ctx context.Context, mark plan.OwnerMetadata) (did bool, err error) {
+	id := "mark " + markText(mark)
+	if p.tried[id] {
+		return false, nil
+	}
+	p.tried[id] = true
+	found, ok, err := p.engine.kinds.lookup(p.program.Owner.GVK)
+	if !ok {
+		return false, err
+	}
+	write := ownerWrite{text: markText(mark), kind: found, do: func(ctx context.Context, a *apply.Applier, objects dynamic.ResourceInterface) apply.Outcome {
+		return a.Mark(ctx, objects, p.owner, mark)
+	}}
+	if p.holdsOwner(write) {
+		return true, nil
+	}
+	if gone, did, err := p.confirm(ctx, mark); err != nil || !gone {
+		delete(p.tried, id)
+		return did, err
+	}
+	return true, p.writeOwner(ctx, write)
+}
+
+// needsRecord says whether what an action makes, or merges, is found again by the record of
+// the owner alone.
+func (p *pass) needsRecord(action plan.Action) bool {
+	switch {
+	case p.owner == nil:
+		return false
+	case action.Verb == plan.Create && action.Claim == "":
+		child := p.childOf(action)
+		return child != nil && child.CrossNamespace // the record has the place
+	}
+	return action.Verb == plan.Create || action.Verb == plan.Merge
+}
+
+// verifyRecord reports whether the record of the owner is what it was seen to be, so that what is
+// made now is in it: the stream may be behind, and another process have gone further. It is
+// asked again where the last answer is older than recordTrust, but not after a refusal; did: the
+// next plan has to know why not.
+func (p *pass) verifyRecord(ctx context.Context) (is, did bool, err error) {
+	const id = "verify"
+	if p.isVerified() {
+		return true, false, nil
+	}
+	if p.tried[id] {
+		return false, false, nil
+	}
+	p.tried[id] = true
+	found, ok, err := p.engine.kinds.lookup(p.program.Owner.GVK)
+	if !ok {
+		return false, false, err
+	}
+	write := ownerWrite{text: id, kind: found, do: func(ctx context.Context, a *apply.Applier, objects dynamic.ResourceInterface) apply.Outcome {
+		return a.VerifyOwner(ctx, objects, p.owner)
+	}}
+	if p.holdsOwner(write) {
+		return false, true, nil
+	}
+	before := p.verified
+	err = p.writeOwner(ctx, write)
+	is = p.verified != before // an answer that came late counts for this one action
+	p.tried[id] = !is
+	return is, true, err
+}
+
+// recordTrust is how long the record is taken to be what a write was answered: a request of the
+// pass may take long, and another process go further meanwhile.
+const recordTrust = time.Second
+
+func (p *pass) isVerified() bool {
+	return !p.verified.IsZero() && p.engine.now().Sub(p.verified) < recordTrust
+}
+
+// ownerWrite is a write of the owner's metadata.
+type ownerWrite struct {
+	text string // equal for equal writes
+	kind kind   // of the owner
+	do   func(context.Context, *apply.Applier, dynamic.ResourceInterface) apply.Outcome
+}
+
+// holdsOwner says whether the owner is not to be written now: see held.
+func (p *pass) holdsOwner(w ownerWrite) bool {
+	home := p.state.sources.home
+	return p.held(plan.KeyOwner, func() string { return w.text }, home, home.own.lacks(w.kind.resource.GroupResource(), "", "patch"))
+}
+
+// writeOwner writes, and goes on with the owner as it is then.
+func (p *pass) writeOwner(ctx context.Context, w ownerWrite) error {
+	client, err := p.engine.options.Clients(p.identity)
+	if err != nil {
+		return err
+	}
+	applier := apply.Applier{Client: client, Manager: p.manager, Identity: p.user()}
+	sent := p.engine.now()
+	writing, end := p.traceWrite(ctx, "patch", w.kind.resource.GroupResource().String(), p.owner.GetNamespace())
+	outcome := w.do(writing, &applier, client.Resource(w.kind.resource).Namespace(p.owner.GetNamespace()))
+	end(marking(outcome))
+	if outcome.Problem != nil {
+		p.ownerRefused(ctx, w, *outcome.Problem)
+		return nil
+	}
+	p.marked(ctx, w.kind, outcome, sent)
+	return nil
+}
+
+// markText is equal for marks that say the same.
+func markText(mark plan.OwnerMetadata) string {
+	if mark.Finalizer {
+		return "finalizer " + mark.Children
+	}
+	return mark.Children
+}
+
+func (p *pass) ownerRefused(ctx context.Context, w ownerWrite, problem plan.Problem) {
+	a := access.Access{Verb: "patch", Group: w.kind.resource.Group, Resource: w.kind.resource.Resource, Name: p.owner.GetName()}
+	level := 1
+	if p.refuse(plan.KeyOwner, w.text, p.owner.GetNamespace(), a, problem) && ctx.Err() == nil {
+		level = 0
+	}
+	ctrllog.FromContext(ctx).V(level).Info("the owner cannot be marked", "reason", problem.Reason, "message", problem.Message)
+}
+
+// marked takes over the owner as the API server has answered it to what was sent then: the
+// streams that it needs do not depend on its marks.
+func (p *pass) marked(ctx context.Context, found kind, outcome apply.Outcome, sent time.Time) {
+	log := ctrllog.FromContext(ctx)
+	delete(p.state.refused, plan.KeyOwner)
+	switch {
+	case outcome.Stale:
+		p.stale = true
+		log.V(1).Info("the cache is behind; will try again")
+	case outcome.Object != nil:
+		p.owner, p.verified = outcome.Object, sent
+		p.state.sources.resourceVersion = p.owner.GetResourceVersion()
+		p.engine.options.Informers.Observe(p.ownerKey(found), outcome.Object, p.operator)
+		log.V(1).Info("owner is marked")
+	default: // it is gone: its event says so
+		p.stale, p.gone = true, true
+		if outcome.Deleted {
+			p.state.letGo = p.owner.GetUID()
+		}
+		log.V(1).Info("owner is let go")
+	}
+}
+
+// isHeld says whether an owner is held until this policy has cleaned up after it.
+func (op *operator) isHeld(owner *unstructured.Unstructured) bool {
+	return hasFinalizer(owner) && plan.IsMarked(op.program.Name, owner)
+}
+
+func hasFinalizer(owner *unstructured.Unstructured) bool {
+	return slices.Contains(owner.GetFinalizers(), v1alpha1.FinalizerCleanup)
+}
+
+// lives says whether there is, or may be, an owner of that uid: only where all of
+// them can be seen it is known that there is none.
+func (op *operator) lives(uid types.UID) bool {
+	op.mu.Lock()
+	view, ok := op.views[allNamespaces]
+	op.mu.Unlock()
+	if !ok {
+		return true
+	}
+	owners, status := view.Read()
+	return !status.Synced || slices.ContainsFunc(owners, func(o *unstructured.Unstructured) bool { return o.GetUID() == uid })
+}

@@ -1,0 +1,177 @@
+package controller
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/ambit-dev/ambit/pkg/internal/apply"
+	"github.com/ambit-dev/ambit/pkg/internal/cel"
+	"github.com/ambit-dev/ambit/pkg/plan"
+)
+
+// Attributes of spans. Nothing in a span comes from the content of an object.
+const (
+	attrPolicy    = attribute.Key("ambit.policy")
+	attrNamespace = attribute.Key("ambit.owner.namespace")
+	attrOwner     = attribute.Key("ambit.owner.name")
+	attrResult    = attribute.Key("ambit.result")
+	attrVerb      = attribute.Key("ambit.verb")
+	attrResource  = attribute.Key("ambit.resource")
+	attrPlace     = attribute.Key("ambit.namespace")
+	attrOutcome   = attribute.Key("ambit.outcome")
+	attrActions   = attribute.Key("ambit.actions")
+)
+
+// events are the times of the first event since the last pass, by owner. A key is there
+// as long as it is queued because of an event. The zero value is ready.
+type events struct {
+	mu    sync.Mutex // guards what is below
+	first map[Key]time.Time
+}
+
+// note is called for each event.
+func (e *events) note(key Key, now time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.first == nil {
+		e.first = map[Key]time.Time{}
+	}
+	if _, ok := e.first[key]; !ok {
+		e.first[key] = now
+	}
+}
+
+// take returns when the first event came; zero: there was none.
+func (e *events) take(key Key) time.Time {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	at := e.first[key]
+	delete(e.first, key)
+	return at
+}
+
+type eventKey struct{}
+
+// withEvent returns a context that says when the first event of a pass came.
+func (e *Controller) withEvent(ctx context.Context, key Key) context.Context {
+	if e.options.Metrics == nil || key.Name == "" {
+		return ctx
+	}
+	return context.WithValue(ctx, eventKey{}, e.events.take(key))
+}
+
+// noteEvent remembers when an event came, if somebody measures.
+func (e *Controller) noteEvent(key Key) {
+	if e.options.Metrics != nil && key.Name != "" {
+		e.events.note(key, e.now())
+	}
+}
+
+// measured is run, counted and traced.
+func (p *pass) measured(ctx context.Context, home *rights) (time.Duration, error) {
+	name, began := p.state.subscriber.name, p.engine.now()
+	p.event, _ = ctx.Value(eventKey{}).(time.Time)
+	var steps atomic.Int64
+	ctx, span := p.engine.tracer.Start(cel.CountSteps(ctx, &steps), "reconcile",
+		trace.WithAttributes(attrPolicy.String(p.id), attrNamespace.String(name.Namespace), attrOwner.String(name.Name)))
+	defer span.End()
+	wait, err := p.run(ctx, home)
+	result := ResultWaiting
+	switch {
+	case err != nil:
+		result = ResultError
+		span.SetStatus(codes.Error, "")
+	case p.last != nil:
+		result = resultOf(fareOf(p.last))
+	}
+	span.SetAttributes(attrResult.String(result))
+	if meter := p.engine.options.Metrics; meter != nil {
+		meter.ObserveReconcile(ReconcileSample{Policy: p.id, Result: result, Took: p.engine.now().Sub(began), Steps: steps.Load()})
+		p.noteRights(meter)
+	}
+	return wait, err
+}
+
+// noteRights measures how long rights were missing for the owner.
+func (p *pass) noteRights(meter Metrics) {
+	switch lost := p.state.lost; {
+	case p.last == nil:
+	case isLacking(p.last) && lost.IsZero():
+		p.state.lost = p.engine.now()
+	case !isLacking(p.last) && !lost.IsZero():
+		p.state.lost = time.Time{}
+		meter.ObserveLatency(LatencySample{Policy: p.id, For: ForRights, Took: p.engine.now().Sub(lost)})
+	}
+}
+
+// answered notes that a write was answered: the first one in a pass ends the wait of
+// who caused the event.
+func (p *pass) answered() {
+	meter := p.engine.options.Metrics
+	if meter == nil || p.event.IsZero() {
+		return
+	}
+	meter.ObserveLatency(LatencySample{Policy: p.id, For: ForWrite, Took: p.engine.now().Sub(p.event)})
+	p.event = time.Time{}
+}
+
+// traceWrite begins the span of a write. The caller ends it with what came of it.
+func (p *pass) traceWrite(ctx context.Context, verb, resource, namespace string) (context.Context, func(outcome string)) {
+	ctx, span := p.engine.tracer.Start(ctx, "write",
+		trace.WithAttributes(attrVerb.String(verb), attrResource.String(resource), attrPlace.String(namespace)))
+	return ctx, func(outcome string) {
+		p.answered()
+		span.SetAttributes(attrOutcome.String(outcome))
+		if outcome == OutcomeRefused {
+			span.SetStatus(codes.Error, "")
+		}
+		span.End()
+	}
+}
+
+// do carries out an action, counted and traced.
+func (p *pass) do(ctx context.Context, applier apply.Applier, action plan.Action, k kind) (apply.Outcome, error) {
+	ctx, end := p.traceWrite(ctx, verbOf(action), k.resource.GroupResource().String(), action.Namespace)
+	outcome, err := applier.Do(ctx, action, apply.Target{Resource: k.resource, OwnerUID: p.ownerUID(), OwnerNamespace: p.ownerNamespace(), Lives: p.lives})
+	if err != nil {
+		end(OutcomeRefused)
+		return outcome, err
+	}
+	how := outcomeOf(action, outcome)
+	end(how)
+	if meter := p.engine.options.Metrics; meter != nil && ctx.Err() == nil {
+		meter.ObserveWrite(WriteSample{Policy: p.id, Resource: k.resource.GroupResource(), Outcome: how})
+	}
+	return outcome, nil
+}
+
+// tracePlan begins the span of a plan. The caller ends it with the plan.
+func (p *pass) tracePlan(ctx context.Context) (context.Context, func(*plan.Plan)) {
+	ctx, span := p.engine.tracer.Start(ctx, "plan")
+	return ctx, func(planned *plan.Plan) {
+		span.SetAttributes(attrActions.Int(len(planned.Actions)))
+		span.End()
+	}
+}
+
+// marking says how a mark was taken.
+func marking(outcome apply.Outcome) string {
+	if outcome.Problem != nil {
+		return OutcomeRefused
+	}
+	return OutcomeUpdated
+}
+
+// writingOf says how a status was taken.
+func writingOf(err error) string {
+	if err != nil {
+		return OutcomeRefused
+	}
+	return OutcomeUpdated
+}

@@ -1,0 +1,58 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/informer"
+	"github.com/ambit-dev/ambit/pkg/plan"
+)
+
+// unserved is the problem of a policy whose owners are of a kind that is not served, or not
+// in the version that it names. Nothing is done until it is: that is noticed by itself.
+func (op *operator) unserved(err error) *plan.Problem {
+	p := &plan.Problem{Reason: v1alpha1.ReasonKindMissing, Terminal: true}
+	var other *otherVersion
+	if errors.As(err, &other) {
+		p.Message = other.Error() + ": spec.owner has to name that version"
+		return p
+	}
+	gvk := op.program.Owner.GVK
+	p.Message = fmt.Sprintf("the API server does not serve kind %s in %s, which the owners are of: install it, or correct spec.owner", gvk.Kind, gvk.GroupVersion())
+	return p
+}
+
+// missing is the problem that the kind of the owners has gone while it was watched; nil if
+// it has not. A policy that is retired has nothing to clean up then.
+func (op *operator) missing(owner kind, views map[string]informer.Lister) *plan.Problem {
+	if op.retiring || !op.hasGone(owner, views) {
+		return nil
+	}
+	return op.unserved(nil)
+}
+
+// hasGone says whether a kind that was watched is served no more, in no version.
+func (op *operator) hasGone(owner kind, views map[string]informer.Lister) bool {
+	for _, view := range views {
+		if status := view.Status(); status.State == informer.Missing && op.engine.kinds.isGone(owner.resource, status.Since) {
+			return true
+		}
+	}
+	return false
+}
+
+// isKindGone says whether the kind of the owners is known not to be served, in no version.
+func (op *operator) isKindGone() bool {
+	owner, ok, err := op.engine.kinds.lookup(op.program.Owner.GVK)
+	return meta.IsNoMatchError(err) || ok && op.hasGone(owner, op.watching())
+}
+
+// watching are the streams of owners as of the last look.
+func (op *operator) watching() map[string]informer.Lister {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	return op.views // replaced, never changed
+}

@@ -1,0 +1,258 @@
+package controller
+
+import (
+	"maps"
+	"math/rand/v2"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/ambit-dev/ambit/pkg/informer"
+	"github.com/ambit-dev/ambit/pkg/internal/status"
+	"github.com/ambit-dev/ambit/pkg/plan"
+)
+
+// ownerState is what the engine remembers of one owner between passes. All of
+// it can be lost without harm: a restart costs at most a few repeated requests.
+// It belongs to the worker that has the owner's key; the queue gives a key to
+// one worker at a time; but for fare, which mu of the operator guards, and uid.
+type ownerState struct {
+	subscriber ownerSubscriber
+	uid        types.UID // of the owner as of the last pass; set under mu of the operator
+	letGo      types.UID // of an owner that went when its mark was taken away: the cache may still show it
+	// newest is the resourceVersion that the owner had last, and olderSince since when a
+	// view shows an older one; zero: it does not. Both under mu of the operator.
+	newest     string
+	olderSince time.Time
+	fare       fare
+	sources    *sources
+	// wants are the places that the last plan wanted, beyond those that are known for
+	// sure.
+	wants []plan.Query
+	// claim is random text for the record of an owner that has none.
+	claim string
+	// met is that of a pass that waits for a stream, for the one that goes on with it.
+	met []met
+	// said is what was logged last to stand in the way, and dropped what was to be left
+	// out of children.
+	said     *plan.Problem
+	dropped  string
+	failures int       // passes in a row that found the cache behind
+	syncing  time.Time // since when a stream has not delivered its first list; zero if all have
+	// settled are digests of differences, by uid of the child, that the API server
+	// normalises away: see plan.Snapshot.Settled.
+	settled map[types.UID]string
+	status  settledStatus
+	contest contest
+	other   otherPolicy // whose record is on the owner
+	// feedback is about writes of a status that the policy reads.
+	feedback statusFeedback
+	// conflicts are the writes of children that others may undo, by object; nil: there are none.
+	conflicts map[plan.ObjectKey]*childConflict
+	former    []schema.GroupVersionKind // see plan.Snapshot.Former
+	lost      time.Time                 // since when rights are missing for the owner; zero: none are. For metrics.
+	// refused are writes that the API server refused, by the key of the problem.
+	refused map[string]refusal
+}
+
+// refusal is a write that was refused. The same write is not tried again before
+// its time, however many events there are.
+type refusal struct {
+	what     string // which write: equal for equal writes
+	problem  plan.Problem
+	rights   *rights // as of then: others, and the write is tried again at once
+	failures int     // in a row, of this write
+	atLeast  time.Duration
+	until    time.Time
+}
+
+// refuse notes that a write was refused, and says whether that is news. Writes that
+// nobody has tried again for a while are not wanted any more.
+func (s *ownerState) refuse(key string, r refusal, now time.Time) (news bool) {
+	maps.DeleteFunc(s.refused, func(_ string, r refusal) bool { return now.Sub(r.until) > retryMax })
+	before, ok := s.refused[key]
+	if ok && before.what == r.what {
+		r.failures = before.failures + 1
+	}
+	r.until = now.Add(max(r.atLeast, backoff(r.failures)))
+	s.refused[key] = r
+	return !ok || before.problem.Message != r.problem.Message
+}
+
+// refusedStill returns the problem of a write that was refused a short while ago.
+func (s *ownerState) refusedStill(key, what string, rights *rights, now time.Time) (plan.Problem, bool) {
+	r, ok := s.refused[key]
+	return r.problem, ok && r.what == what && r.rights == rights && now.Before(r.until)
+}
+
+// settledStatus remembers what the owner's status was to be and what the API server kept of
+// it, which may be less (a schema without some of its fields): so that it is not written again
+// at each pass, and that it is seen when somebody else overwrites it. Both are as of the last
+// write, or the last pass since that found nothing to write; nil: there was none.
+type settledStatus struct {
+	wanted, kept map[string]any
+}
+
+// covers says whether writing next over old was done before, to no effect.
+func (s settledStatus) covers(old, next map[string]any) bool {
+	return s.wanted != nil && status.Same(s.kept, old) && status.Same(s.wanted, next)
+}
+
+// ownerSubscriber queues one owner when something it needs has changed. It is
+// comparable: equal values are the same subscriber.
+type ownerSubscriber struct {
+	operator *operator
+	name     types.NamespacedName
+}
+
+var _ informer.EventHandler = ownerSubscriber{}
+
+// Changed implements informer.EventHandler.
+func (s ownerSubscriber) Changed(event informer.Event) {
+	s.operator.suspect(event)
+	s.operator.engine.enqueue(Key{Policy: s.operator.id, Namespace: s.name.Namespace, Name: s.name.Name})
+}
+
+func (op *operator) subscriber(name types.NamespacedName) ownerSubscriber {
+	return ownerSubscriber{operator: op, name: name}
+}
+
+// formerOf are the kinds that older versions may have made beside an owner: none if it is
+// younger than this version.
+func (op *operator) formerOf(owner *unstructured.Unstructured) []schema.GroupVersionKind {
+	if len(op.former) == 0 || owner.GetCreationTimestamp().After(op.followed) {
+		return nil
+	}
+	return op.former
+}
+
+// state returns what is remembered of an owner that was read from a view; made if there is
+// nothing yet. False: the view was given up in between, and who did so did
+// not know of this owner.
+func (op *operator) state(name types.NamespacedName, owner *unstructured.Unstructured, from informer.Lister) (*ownerState, bool) {
+	uid := owner.GetUID()
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	state, ok := op.owners[name]
+	if !ok && op.views[op.streamOfLocked(name.Namespace)] != from {
+		return nil, false
+	}
+	if ok {
+		if state.uid != uid { // another owner of that name
+			state.status, state.contest, state.feedback, state.conflicts, state.other = settledStatus{}, contest{}, statusFeedback{}, nil, otherPolicy{}
+			state.former = op.formerOf(owner)
+		}
+		state.uid, state.newest = uid, owner.GetResourceVersion()
+		return state, true
+	}
+	state = newOwnerState(op.subscriber(name))
+	state.uid, state.newest = uid, owner.GetResourceVersion()
+	state.former = op.formerOf(owner)
+	op.owners[name] = state
+	op.busy[name.Namespace]++
+	return state, true
+}
+
+// olderGrace is how long an older view of an owner is waited for. It is long for a stream
+// that is behind, and short for a cluster whose resourceVersions began anew, which is what
+// one restored from a backup may do.
+const olderGrace = 10 * time.Second
+
+// waitForNewer returns how long to wait because a view shows an owner as it was before the
+// last pass: the streams have changed over, and the new one is behind the one before. What
+// was done since would be undone, and done again; its event is to come. 0: go on.
+func (op *operator) waitForNewer(name types.NamespacedName, owner *unstructured.Unstructured) time.Duration {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	state, ok := op.owners[name]
+	if !ok || owner == nil || state.uid != owner.GetUID() {
+		return 0
+	}
+	now := op.engine.now()
+	switch order, err := resourceversion.CompareResourceVersion(owner.GetResourceVersion(), state.newest); {
+	case err != nil || order >= 0:
+		state.olderSince = time.Time{}
+	case state.olderSince.IsZero():
+		state.olderSince = now
+		return olderGrace
+	case now.Before(state.olderSince.Add(olderGrace)):
+		return state.olderSince.Add(olderGrace).Sub(now)
+	}
+	return 0
+}
+
+func newOwnerState(subscriber ownerSubscriber) *ownerState {
+	return &ownerState{subscriber: subscriber, settled: map[types.UID]string{}, refused: map[string]refusal{}}
+}
+
+// forget gives back all that an owner needed. It is called on the owner's turn, or
+// when there are no turns any more.
+func (op *operator) forget(name types.NamespacedName) {
+	op.mu.Lock()
+	_, known := op.owners[name]
+	_, inherited := op.inherited[name]
+	delete(op.owners, name)
+	delete(op.stuck, name)
+	if !op.halted { // else it is looked at when the policy works again
+		delete(op.inherited, name)
+	}
+	op.quarantine.forget(name)
+	delete(op.quarantine.slow, name)
+	looking := op.isLookedForLocked(name)
+	if _, gone := op.departed[name]; gone || !op.isSeenLocked(name.Namespace) {
+		delete(op.unmatched, name)
+	}
+	last := false
+	if known {
+		op.busy[name.Namespace]--
+		last = op.busy[name.Namespace] == 0
+	}
+	if last {
+		delete(op.busy, name.Namespace)
+		delete(op.swept, name.Namespace)
+	}
+	op.mu.Unlock()
+	if looking {
+		op.stopLookingFor(name)
+	}
+	op.stopFinding(name)
+	op.partAll(name)
+	if known {
+		op.engine.options.Informers.Require(op.subscriber(name), nil)
+		op.use(name, nil)
+	}
+	if last {
+		op.leave(name.Namespace)
+	}
+	if last || inherited {
+		op.left(name.Namespace)
+	}
+}
+
+// left has the policy look again at where it watches, if a namespace that it no longer
+// wants has only been watched for the sake of owners that were there.
+func (op *operator) left(namespace string) {
+	if !op.inScope(namespace) {
+		op.engine.enqueue(Key{Policy: op.id})
+	}
+}
+
+// Backoff of what did not succeed: doubling from the first value to the last,
+// with up to a fifth of jitter. The last value bounds how long a mended cause
+// that gives no event (a foreign object that went away) is missed.
+const (
+	retryMin = 200 * time.Millisecond
+	retryMax = time.Minute
+)
+
+// backoff is how long to wait after so many failures before the last one.
+func backoff(failures int) time.Duration {
+	wait := retryMax
+	if failures < 9 { // 200 ms << 9 is over a minute
+		wait = min(retryMin<<failures, retryMax)
+	}
+	return wait + rand.N(wait/5)
+}

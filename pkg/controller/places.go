@@ -1,0 +1,221 @@
+package controller
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/ambit-dev/ambit/pkg/plan"
+)
+
+// Which namespaces an owner uses beside its own is said by its author: in its spec, where a
+// template or a watch reads it, or in its record. Each costs a review and streams, so that
+// there are limits. They count namespaces that owners name; those of watches in all
+// namespaces are the policy's choice.
+const (
+	// ownerPlaces is how many namespaces one owner may use beside its own, and ownerUses in
+	// how many of them its children and watches may be, each counted for itself: no owner
+	// has more objects.
+	ownerPlaces = plan.MaxElements
+	ownerUses   = plan.MaxObjects
+	// tenantPlaces is how many namespaces all owners in one namespace may use together, and
+	// policyPlaces is that of all owners of a policy. One that several use counts once.
+	tenantPlaces = 2000
+	policyPlaces = 5000
+	// crowdedRetry is when an owner looks again whether others have made room.
+	crowdedRetry = 30 * time.Second
+)
+
+// isNamed reports whether an owner's own content names a place that is not its own.
+func isNamed(owner types.NamespacedName, place string, list []use) bool {
+	return place != allNamespaces && place != owner.Namespace && slices.ContainsFunc(list, func(w use) bool { return !w.optional })
+}
+
+// hasNamed reports whether an owner uses a place that it names.
+func (u *uses) hasNamed(owner types.NamespacedName, place string) bool {
+	return isNamed(owner, place, u.owners[owner][place])
+}
+
+// bound is what the limits say of what an owner is to make use of.
+type bound struct {
+	// out are the places that it may not use. problem says why, nil if there are none.
+	out     map[string]bool
+	problem *plan.Problem
+	// heaviest is another owner that has to make room; nil if none has to.
+	heaviest *types.NamespacedName
+}
+
+// bound applies the limits. What the owner uses already goes first. Where all owners of a
+// tenant, or of the policy, want too much, the one with the most that nobody else uses gives
+// way.
+func (u *uses) bound(owner types.NamespacedName, next usesAt) bound {
+	delete(u.crowded, owner)
+	in, out := u.fitOwner(owner, next)
+	b := bound{out: map[string]bool{}}
+	for _, place := range out {
+		b.out[place] = true
+	}
+	if len(out) > 0 {
+		b.problem = limitProblem("the owner uses %d namespaces beside its own, counting each child there up to %d; the limit is %d: name fewer, or have several owners", len(in)+len(out), ownerUses, ownerPlaces)
+	}
+	in = u.fit(owner, in, u.tenantShare(tenantOf(owner)), &b)
+	u.fit(owner, in, u.policyShare(), &b)
+	return b
+}
+
+// fitOwner divides the places that an owner names into those that it may use and others.
+func (u *uses) fitOwner(owner types.NamespacedName, next usesAt) (in, out []string) {
+	var had, rest []string
+	for _, place := range sortedKeys(next) {
+		switch {
+		case !isNamed(owner, place, next[place]):
+		case u.hasNamed(owner, place):
+			had = append(had, place)
+		default:
+			rest = append(rest, place)
+		}
+	}
+	parts := 0
+	for _, place := range append(had, rest...) {
+		if len(in) >= ownerPlaces || parts+len(next[place]) > ownerUses {
+			out = append(out, place)
+			continue
+		}
+		parts += len(next[place])
+		in = append(in, place)
+	}
+	return in, out
+}
+
+// share is what several owners may use together.
+type share struct {
+	named map[string]int // how many of them name a place
+	limit int
+	// has reports whether an owner is one of them.
+	has  func(owner types.NamespacedName) bool
+	text string // of the problem, with the limit and how many this owner uses
+}
+
+// tenantOf says who an owner belongs to: all in one namespace are one tenant, and each owner
+// without a namespace is one.
+func tenantOf(owner types.NamespacedName) string {
+	return cmp.Or(owner.Namespace, "/"+owner.Name)
+}
+
+// tenantShare is what the owners of one tenant may use, so that they leave some to others.
+func (u *uses) tenantShare(of string) share {
+	return share{
+		named: u.tenants[of], limit: tenantPlaces, has: func(owner types.NamespacedName) bool { return tenantOf(owner) == of },
+		text: "the owners in this namespace use too many other namespaces; the limit is %d together: the owner with the most waits, which is this one with %d; name fewer",
+	}
+}
+
+func (u *uses) policyShare() share {
+	return share{
+		named: u.named, limit: policyPlaces, has: func(types.NamespacedName) bool { return true },
+		text: "the owners of the policy use too many namespaces beside their own; the limit is %d together: the owner with the most waits, which is this one with %d; have several policies, or fewer namespaces",
+	}
+}
+
+// fit leaves out what would be too much for a share, and returns the rest.
+func (u *uses) fit(owner types.NamespacedName, in []string, of share, b *bound) (rest []string) {
+	others := len(of.named)
+	for place := range u.owners[owner] {
+		if u.hasNamed(owner, place) && of.named[place] == 1 {
+			others--
+		}
+	}
+	var mine []string // that nobody else uses
+	for _, place := range in {
+		if n := of.named[place]; n == 0 || n == 1 && u.hasNamed(owner, place) {
+			mine = append(mine, place)
+		}
+	}
+	over := others + len(mine) - of.limit
+	if over <= 0 {
+		return in
+	}
+	if heaviest, most := u.heaviest(owner, of); most > len(mine) {
+		over -= min(over, most-len(mine))
+		u.crowded[heaviest] = true
+		b.heaviest = &heaviest
+	}
+	if over <= 0 {
+		return in
+	}
+	for _, place := range mine[max(0, len(mine)-over):] {
+		b.out[place] = true
+	}
+	if b.problem == nil {
+		b.problem = limitProblem(of.text, of.limit, len(mine))
+	}
+	return slices.DeleteFunc(in, func(place string) bool { return b.out[place] })
+}
+
+// heaviest returns the owner of a share that uses the most places that nobody else does, but
+// for one.
+func (u *uses) heaviest(but types.NamespacedName, of share) (heaviest types.NamespacedName, most int) {
+	for owner, at := range u.owners {
+		if owner == but || !of.has(owner) {
+			continue
+		}
+		n := 0
+		for place := range at {
+			if of.named[place] == 1 && u.hasNamed(owner, place) {
+				n++
+			}
+		}
+		if n > most || n == most && n > 0 && owner.String() < heaviest.String() {
+			heaviest, most = owner, n
+		}
+	}
+	return heaviest, most
+}
+
+func limitProblem(format string, args ...any) *plan.Problem {
+	p := tooManyKinds()
+	p.Message = fmt.Sprintf(format, args...)
+	return p
+}
+
+// bound leaves out of the layout what is beyond the limits of places.
+func (l *layout) bound() {
+	if l.owner == nil {
+		return
+	}
+	l.mu.Lock()
+	b := l.operator.uses.bound(l.name, l.uses)
+	l.mu.Unlock()
+	if b.heaviest != nil {
+		l.engine.enqueue(Key{Policy: l.id, Namespace: b.heaviest.Namespace, Name: b.heaviest.Name})
+	}
+	if b.problem == nil {
+		return
+	}
+	l.s.complete, l.s.crowded = false, b.problem.Message
+	for place := range b.out {
+		delete(l.uses, place)
+	}
+	l.spots = slices.DeleteFunc(l.spots, func(s spot) bool {
+		if s.elsewhere && b.out[s.Namespace] {
+			l.s.children[s.Location] = slot{problem: b.problem}
+			return true
+		}
+		return false
+	})
+	for i := range l.looks {
+		if w := &l.looks[i]; w.problem == nil && !w.everywhere && b.out[w.need.Key.Namespace] {
+			w.problem = b.problem
+		}
+	}
+}
+
+// isCrowded reports whether an owner has to make room for others.
+func (op *operator) isCrowded(name types.NamespacedName) bool {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	return op.uses.crowded[name]
+}

@@ -1,0 +1,260 @@
+package controller
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan"
+)
+
+// How many kinds that are not known are looked up because records name them: of one owner,
+// of all owners in one namespace, and of all owners of a policy. A record is as its owner's
+// author wants it to be.
+const (
+	ownerRecordKinds  = 16
+	tenantRecordKinds = 24
+	policyRecordKinds = 64
+)
+
+// recorded are the kinds that owners need and their policy does not name: those of what
+// their records say was made. The zero value is ready. Safe for concurrent use; what is
+// said of an owner is said on its turn.
+type recorded struct {
+	mu      sync.Mutex // guards what is below
+	byOwner map[types.NamespacedName]kindSet
+	owners  map[schema.GroupVersionKind]int // how many have it; never 0
+	// searched are those that wait for the first answer of the API server, by owner: no more
+	// than the limits allow.
+	searched map[types.NamespacedName]kindSet
+}
+
+type kindSet map[schema.GroupVersionKind]bool
+
+// add notes that an owner needs a kind. It returns false if the kind has to be looked up,
+// and that would be more than the owner, or the policy, may have looked up at a time. Of
+// the policy's share the owner that has the most makes room for one that has less: gone is
+// what nobody needs any more then. answered reports of a kind whether it is known how it is
+// served. It is called without mu, which is taken with that of kinds held (unwant).
+func (r *recorded) add(owner types.NamespacedName, gvk schema.GroupVersionKind, answered func(schema.GroupVersionKind) bool) (gone []schema.GroupVersionKind, ok bool) {
+	if r.has(owner, gvk) {
+		return nil, true
+	}
+	found := kindSet{}
+	for _, kind := range append(r.searches(), gvk) {
+		found[kind] = answered(kind)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.byOwner == nil {
+		r.byOwner, r.owners, r.searched = map[types.NamespacedName]kindSet{}, map[schema.GroupVersionKind]int{}, map[types.NamespacedName]kindSet{}
+	}
+	if !found[gvk] {
+		r.endSearchesLocked(found)
+		if gone, ok = r.roomLocked(owner); !ok {
+			return nil, false
+		}
+		addKind(r.searched, owner, gvk)
+	}
+	addKind(r.byOwner, owner, gvk)
+	r.owners[gvk]++
+	return gone, true
+}
+
+// has reports whether it is noted that an owner needs a kind.
+func (r *recorded) has(owner types.NamespacedName, gvk schema.GroupVersionKind) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.byOwner[owner][gvk]
+}
+
+// searches are the kinds that wait for their first answer, in no order, some more than once.
+func (r *recorded) searches() (list []schema.GroupVersionKind) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, kinds := range r.searched {
+		list = slices.AppendSeq(list, maps.Keys(kinds))
+	}
+	return list
+}
+
+func addKind(sets map[types.NamespacedName]kindSet, owner types.NamespacedName, gvk schema.GroupVersionKind) {
+	if sets[owner] == nil {
+		sets[owner] = kindSet{}
+	}
+	sets[owner][gvk] = true
+}
+
+// roomLocked reports whether one more kind may be looked up for an owner. The caller holds mu.
+func (r *recorded) roomLocked(owner types.NamespacedName) (gone []schema.GroupVersionKind, ok bool) {
+	mine := len(r.searched[owner])
+	if mine >= ownerRecordKinds {
+		return nil, false
+	}
+	tenant := tenantOf(owner)
+	near, nearest := r.searchesLocked(func(other types.NamespacedName) bool { return tenantOf(other) == tenant }, owner)
+	all, most := r.searchesLocked(func(types.NamespacedName) bool { return true }, owner)
+	if near >= tenantRecordKinds {
+		most = nearest
+	} else if all < policyRecordKinds {
+		return nil, true
+	}
+	if len(r.searched[most]) <= mine+1 {
+		return nil, false
+	}
+	last := slices.MaxFunc(slices.Collect(maps.Keys(r.searched[most])), compareKinds)
+	return r.dropLocked(most, last), true
+}
+
+// searchesLocked counts the searches of several owners, and says who of them has the most; at
+// equal numbers, owner. The caller holds mu.
+func (r *recorded) searchesLocked(has func(types.NamespacedName) bool, owner types.NamespacedName) (all int, most types.NamespacedName) {
+	most = owner
+	for other, kinds := range r.searched {
+		if !has(other) {
+			continue
+		}
+		if all += len(kinds); len(kinds) > len(r.searched[most]) {
+			most = other
+		}
+	}
+	return all, most
+}
+
+// dropLocked notes that an owner does not need a kind any more, and returns it if nobody
+// does. The caller holds mu.
+func (r *recorded) dropLocked(owner types.NamespacedName, gvk schema.GroupVersionKind) (gone []schema.GroupVersionKind) {
+	r.stopSearchLocked(owner, gvk)
+	delete(r.byOwner[owner], gvk)
+	if r.owners[gvk]--; r.owners[gvk] == 0 {
+		delete(r.owners, gvk)
+		gone = append(gone, gvk)
+	}
+	if len(r.byOwner[owner]) == 0 {
+		delete(r.byOwner, owner)
+	}
+	return gone
+}
+
+// endSearchesLocked makes room for others where there is an answer. The caller holds mu.
+func (r *recorded) endSearchesLocked(answered kindSet) {
+	for owner, kinds := range r.searched {
+		for gvk := range kinds {
+			if answered[gvk] {
+				r.stopSearchLocked(owner, gvk)
+			}
+		}
+	}
+}
+
+func (r *recorded) stopSearchLocked(owner types.NamespacedName, gvk schema.GroupVersionKind) {
+	if delete(r.searched[owner], gvk); len(r.searched[owner]) == 0 {
+		delete(r.searched, owner)
+	}
+}
+
+// retain notes that an owner needs no more than this, and returns the kinds that no owner
+// needs any more.
+func (r *recorded) retain(owner types.NamespacedName, still func(schema.GroupVersionKind) bool) (gone []schema.GroupVersionKind) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for gvk := range r.byOwner[owner] {
+		if !still(gvk) {
+			gone = append(gone, r.dropLocked(owner, gvk)...)
+		}
+	}
+	return gone
+}
+
+// ownersOf are the owners that need one of these kinds, in no order.
+func (r *recorded) ownersOf(news map[schema.GroupKind]bool) (owners []types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for owner, kinds := range r.byOwner {
+		for gvk := range kinds {
+			if news[gvk.GroupKind()] {
+				owners = append(owners, owner)
+				break
+			}
+		}
+	}
+	return owners
+}
+
+// all are the kinds that some owner needs, in no order.
+func (r *recorded) all() []schema.GroupVersionKind {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Keys(r.owners))
+}
+
+// meet notes that an owner needs a kind. It is called before the kind is looked up: see
+// kinds.unwant. It returns false if the kind is not to be looked up for now.
+func (op *operator) meet(owner types.NamespacedName, gvk schema.GroupVersionKind) bool {
+	if op.named[gvk] {
+		return true
+	}
+	gone, ok := op.recorded.add(owner, gvk, op.engine.kinds.isAnswered)
+	op.engine.unwant(gone)
+	return ok
+}
+
+// kindFor is kindOf for an owner.
+func (op *operator) kindFor(owner types.NamespacedName, gvk schema.GroupVersionKind) (kind, *plan.Problem) {
+	if !op.meet(owner, gvk) {
+		return kind{}, tooManyKinds()
+	}
+	return op.kindOf(gvk)
+}
+
+// tooManyKinds is the problem of an owner whose record names more unknown kinds than are
+// looked up at a time.
+func tooManyKinds() *plan.Problem {
+	return &plan.Problem{Reason: v1alpha1.ReasonLimitExceeded, Terminal: true, Message: fmt.Sprintf(
+		"the annotation %s names more kinds that the policy does not have than are looked up at a time: %d for an owner, %d for the policy; the rest waits until there is an answer",
+		v1alpha1.AnnotationChildren, ownerRecordKinds, policyRecordKinds)}
+}
+
+// part has kinds no longer looked up that only this owner needed, and does not any more.
+func (op *operator) part(owner types.NamespacedName, still func(schema.GroupVersionKind) bool) {
+	op.engine.unwant(op.recorded.retain(owner, still))
+}
+
+// partAll is part for an owner that needs nothing.
+func (op *operator) partAll(owner types.NamespacedName) {
+	op.part(owner, func(schema.GroupVersionKind) bool { return false })
+}
+
+// unwant has kinds no longer looked up that no policy, and no owner, needs.
+func (e *Controller) unwant(gone []schema.GroupVersionKind) {
+	if len(gone) == 0 || !e.kinds.anyWanted() {
+		return
+	}
+	e.kinds.unwant(gone, func() (list []schema.GroupVersionKind) {
+		for _, op := range e.versions.everyone() {
+			list = append(append(list, op.kinds()...), op.recorded.all()...)
+		}
+		return list
+	})
+	e.arrivals.look(false) // perhaps nothing is missing any more
+}
+
+// seekKind notes that the pass is about to look up a kind for one object. It returns false
+// if that is not to be for now.
+func (p *pass) seekKind(gvk schema.GroupVersionKind) bool {
+	p.sought[gvk] = true
+	return p.meet(p.state.subscriber.name, gvk)
+}
+
+// partKinds has kinds no longer looked up that the pass has not needed.
+func (p *pass) partKinds() {
+	p.part(p.state.subscriber.name, func(gvk schema.GroupVersionKind) bool {
+		_, looked := p.state.sources.kinds[gvk]
+		return looked || p.sought[gvk]
+	})
+}

@@ -1,0 +1,155 @@
+package controller
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/informer"
+)
+
+// TestKindsOfRecords: a kind that only records of owners name is looked up as long as an
+// owner needs it, and then no more.
+func TestKindsOfRecords(t *testing.T) {
+	e := idle(t, clocktesting.NewFakeClock(time.Unix(1000, 0)), compiled(t, "a", "1", ""))
+	op := e.versions.get("ambit-system/a")
+	op.lookedUp()
+	mine := op.program.Owner.GVK
+	wanted := func(when string, want bool) {
+		t.Helper()
+		if _, ok := e.kinds.wanted[thing]; ok != want {
+			t.Errorf("%s: it is looked up: %t", when, ok)
+		}
+		if about := len(op.recorded.ownersOf(map[schema.GroupKind]bool{thing.GroupKind(): true})) > 0; about != want {
+			t.Errorf("%s: its owners would be told of it: %t", when, about)
+		}
+	}
+	// pass is a pass over an owner that has, or has not, one object of the kind in its record.
+	pass := func(name types.NamespacedName, records bool) {
+		state, _ := op.state(name, ownerOf("uid"), informer.Lister{})
+		state.sources = newSources()
+		l := &layout{operator: op, name: name, s: state.sources}
+		l.findKind(mine, true)
+		if records {
+			l.findKind(thing, true)
+		}
+		op.newPass(nil, state, false).partKinds()
+	}
+	x, y := types.NamespacedName{Namespace: "n", Name: "x"}, types.NamespacedName{Namespace: "n", Name: "y"}
+	wanted("at first", false)
+	pass(x, true)
+	pass(y, true)
+	wanted("two owners need it", true)
+	e.kinds.lookupAll(t.Context())
+	pass(x, false)
+	wanted("one of them does", true)
+	op.forget(y)
+	wanted("it is gone, too", false)
+
+	pass(x, true)
+	pass(x, true)
+	wanted("an owner needs it again", true)
+	p := op.newPass(nil, newOwnerState(op.subscriber(x)), false)
+	p.state.sources = newSources()
+	p.seekKind(thing)
+	p.partKinds()
+	wanted("it was looked up for one object", true)
+	if _, ok := e.kinds.wanted[mine]; !ok {
+		t.Error("the policy's own kind is not looked up any more")
+	}
+	op.release()
+	wanted("the policy is gone", false)
+}
+
+// TestRecordsHoldNoLockOverKinds: records wait for no answer about a kind, which waits for them:
+// kinds.unwant asks with its lock held which kinds records name.
+func TestRecordsHoldNoLockOverKinds(t *testing.T) {
+	var r recorded
+	for i := range 2 * ownerRecordKinds {
+		gvk := schema.GroupVersionKind{Group: "g.example.com", Version: "v1", Kind: fmt.Sprintf("K%d", i)}
+		r.add(types.NamespacedName{Name: "x"}, gvk, func(schema.GroupVersionKind) bool {
+			if !r.mu.TryLock() {
+				t.Fatal("a lock is held")
+			}
+			r.mu.Unlock()
+			return i%2 == 0
+		})
+	}
+}
+
+// TestRecordedKindsAreBounded: of kinds that only records name some are looked up at a
+// time, and an owner that names many takes nothing from one that names few.
+func TestRecordedKindsAreBounded(t *testing.T) {
+	e := idle(t, clocktesting.NewFakeClock(time.Unix(1000, 0)), compiled(t, "a", "1", ""))
+	op := e.versions.get("ambit-system/a")
+	kindOf := func(owner string, i int) schema.GroupVersionKind {
+		return schema.GroupVersionKind{Group: fmt.Sprintf("g%d.example.com", i), Version: "v1", Kind: owner}
+	}
+	name := func(owner string) types.NamespacedName {
+		if crowded, ok := strings.CutPrefix(owner, "Crowd"); ok {
+			return types.NamespacedName{Namespace: "crowd", Name: crowded}
+		}
+		return types.NamespacedName{Namespace: owner, Name: owner}
+	}
+	admitted := func(owner string, n int) (count int) {
+		for i := range n {
+			if _, problem := op.kindFor(name(owner), kindOf(owner, i)); problem.Reason != v1alpha1.ReasonLimitExceeded {
+				count++
+			}
+		}
+		return count
+	}
+	for _, hostile := range []string{"A", "B", "C", "D"} {
+		if n := admitted(hostile, 3000); n != ownerRecordKinds {
+			t.Errorf("an owner has %d kinds looked up", n)
+		}
+	}
+	if n := len(e.kinds.wanted); n != policyRecordKinds {
+		t.Errorf("%d kinds are looked up", n)
+	}
+	if n := admitted("Victim", 3); n != 3 {
+		t.Errorf("the owner that names three has %d looked up", n)
+	}
+	for _, hostile := range []string{"A", "B", "C", "D"} {
+		admitted(hostile, 3000)
+	}
+	if n := admitted("Victim", 3); n != 3 || len(e.kinds.wanted) > policyRecordKinds {
+		t.Errorf("later the owner that names three has %d looked up, of %d", n, len(e.kinds.wanted))
+	}
+	for range 3000 / ownerRecordKinds {
+		e.kinds.lookupAll(t.Context())
+		admitted("A", 3000)
+	}
+	if n := admitted("A", 3000); n < 3000-ownerRecordKinds {
+		t.Errorf("after all answers an owner has had %d looked up", n)
+	}
+	op.partAll(name("A"))
+	if n := admitted("E", 3000); n < policyRecordKinds/5 {
+		t.Errorf("there is room again, and an owner has %d looked up", n)
+	}
+	for _, owner := range []string{"A", "B", "C", "D", "E", "Victim"} {
+		op.partAll(name(owner))
+	}
+	for i := range 100 {
+		admitted(fmt.Sprint("Crowd", i), 3)
+	}
+	if n := len(e.kinds.wanted); n != tenantRecordKinds {
+		t.Errorf("for the owners of one namespace %d kinds are looked up", n)
+	}
+	if n := admitted("Victim", 3); n != 3 {
+		t.Errorf("beside them the owner that names three has %d looked up", n)
+	}
+	for i := range 100 {
+		op.partAll(name(fmt.Sprint("Crowd", i)))
+	}
+	op.partAll(name("Victim"))
+	if e.kinds.anyWanted() || len(op.recorded.byOwner)+len(op.recorded.searched)+len(op.recorded.owners) > 0 {
+		t.Errorf("all are gone: %d kinds are looked up", len(e.kinds.wanted))
+	}
+}

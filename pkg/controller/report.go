@@ -1,0 +1,148 @@
+package controller
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/policy"
+)
+
+// Denial is an access that a policy needs now and does not have.
+type Denial struct {
+	// Policy is the policy's namespace, if it has one, and name, joined by a slash.
+	Policy string
+	v1alpha1.DeniedAccess
+}
+
+// Kind is the resource with its group, as in `deployments.apps` or
+// `memcacheds.cache.example.com/status`.
+func (d Denial) Kind() string {
+	resource, subresource := splitResource(d.Resource)
+	return resourceText(schema.GroupResource{Group: d.Group, Resource: resource}, subresource)
+}
+
+// Denied returns what is denied to the policies now, whether or not an owner's
+// status can say so: sorted by policy, namespace, resource and verb, each once.
+// Namespaces in which a policy without limits has never been allowed to see an
+// owner are not in it.
+func (e *Controller) Denied() []Denial {
+	var list []Denial
+	for _, op := range e.versions.all() {
+		list = append(list, op.denials()...)
+	}
+	return list
+}
+
+// denials is Engine.Denied for one policy.
+func (op *operator) denials() []Denial {
+	var list []Denial
+	for _, d := range op.denied() {
+		list = append(list, Denial{Policy: op.id, DeniedAccess: d})
+	}
+	slices.SortStableFunc(list, compareDenials)
+	return slices.CompactFunc(list, func(a, b Denial) bool { return compareDenials(a, b) == 0 })
+}
+
+func compareDenials(a, b Denial) int {
+	return cmp.Or(cmp.Compare(a.Policy, b.Policy), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Resource, b.Resource),
+		cmp.Compare(a.Group, b.Group), cmp.Compare(a.Name, b.Name), v1alpha1.CompareVerbs(a.Verb, b.Verb))
+}
+
+// Programs returns the policies that are run, those that are retired aside, sorted by
+// policy. They are the engine's own.
+func (e *Controller) Programs() []*policy.Program {
+	var list []*policy.Program
+	for _, op := range e.versions.all() {
+		if !op.retiring {
+			list = append(list, op.program)
+		}
+	}
+	return list
+}
+
+// PolicyError is a policy that cannot do its work as a whole.
+type PolicyError struct {
+	// Policy is as in Denial.
+	Policy string
+	// Reason is one of v1alpha1.Reason*, Message says what would have to change.
+	Reason, Message string
+}
+
+// PolicyErrors returns the policies that cannot do their work as a whole, sorted by name.
+func (e *Controller) PolicyErrors() []PolicyError {
+	var list []PolicyError
+	for _, op := range e.versions.all() {
+		if halt := op.halting(); halt != nil {
+			list = append(list, *halt)
+		}
+	}
+	return list
+}
+
+// halting is what keeps the policy from its work, or from a part of it; nil: nothing does.
+func (op *operator) halting() *PolicyError {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	if op.problem == nil {
+		return nil
+	}
+	return &PolicyError{Policy: op.id, Reason: op.problem.Reason, Message: op.problem.Message}
+}
+
+// denied is what keeps the policy as a whole from its work, what is missing in
+// namespaces with owners, and what it takes to see owners in those that are named
+// or where there were some.
+func (op *operator) denied() []v1alpha1.DeniedAccess {
+	named := scope(op.program, op.engine.options.Namespaces)
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	var list []v1alpha1.DeniedAccess
+	if op.problem != nil {
+		list = append(list, op.problem.Denied...)
+	}
+	for namespace, a := range op.asked {
+		if a.rights == nil || a.extent == toSee && !op.served[namespace] && !slices.Contains(named, namespace) {
+			continue
+		}
+		for _, m := range a.rights.missing {
+			if !m.optional {
+				list = append(list, m.problem.Denied...)
+			}
+		}
+		for _, m := range op.narrowed(namespace, a.rights).missing {
+			list = append(list, m.problem.Denied...)
+		}
+	}
+	return list
+}
+
+// Report says how a policy fares.
+type Report struct {
+	// Policy is as in Denial.
+	Policy string
+	// Serving: it is known where its owners may be watched, and each stream of owners has
+	// delivered its first list. A policy that is suspended, or halted, serves nobody.
+	Serving bool
+	// Nowhere: there are namespaces that it looks at, and it may watch owners in none.
+	Nowhere bool
+	Owners  Owners
+	// Denied is as Engine.Denied returns it.
+	Denied []Denial
+	// Halt is what keeps the policy from its work as a whole, or from a part of it; nil:
+	// nothing does.
+	Halt *PolicyError
+}
+
+// Reports says how each policy fares, those that are retired included, sorted by policy.
+// It reads what is there: its cost grows with the number of owners and of namespaces.
+func (e *Controller) Reports() []Report {
+	operators := e.versions.all()
+	list := make([]Report, len(operators))
+	for i, op := range operators {
+		list[i] = Report{Policy: op.id, Serving: op.isServing(), Nowhere: op.isNowhere(), Owners: op.fares(), Denied: op.denials(), Halt: op.halting()}
+	}
+	return list
+}

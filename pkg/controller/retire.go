@@ -1,0 +1,147 @@
+package controller
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan"
+)
+
+// retirement is the purpose of an owner whose policy goes.
+func (op *operator) retirement(owner *unstructured.Unstructured) purpose {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	if op.retired[owner.GetUID()] {
+		return leaveAlone
+	}
+	return retire
+}
+
+// finished notes that there is nothing left of a retired owner, and gives back what
+// it needed.
+func (p *pass) finished() {
+	if p.owner == nil {
+		return
+	}
+	name := p.state.subscriber.name
+	p.mu.Lock()
+	if p.retiring {
+		p.operator.retired[p.owner.GetUID()] = true
+	} else {
+		p.operator.unmatched[name] = unmatched{uid: p.owner.GetUID(), looked: true}
+	}
+	p.mu.Unlock()
+	p.forget(name)
+}
+
+// CleanupBlocker is something that is in the way of cleaning up after an owner.
+type CleanupBlocker struct {
+	// Policy is as in Denial.
+	Policy          string
+	Namespace, Name string
+	// Reason is one of v1alpha1.Reason*, Message says what would have to change.
+	Reason, Message string
+}
+
+// CleanupBlockers returns what is in the way of cleaning up after owners, sorted by policy,
+// namespace and name, the most important of each first.
+func (e *Controller) CleanupBlockers() []CleanupBlocker {
+	var list []CleanupBlocker
+	for _, op := range e.versions.all() {
+		op.mu.Lock()
+		for name, problems := range op.stuck {
+			for _, problem := range problems {
+				list = append(list, CleanupBlocker{Policy: op.id, Namespace: name.Namespace, Name: name.Name, Reason: problem.Reason, Message: problem.Message})
+			}
+		}
+		op.mu.Unlock()
+	}
+	slices.SortStableFunc(list, func(a, b CleanupBlocker) int {
+		return cmp.Or(cmp.Compare(a.Policy, b.Policy), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return list
+}
+
+// noteStuck keeps what is in the way of cleaning up after the owner. Nothing is made
+// for it, so that the right to create is none of it.
+func (p *pass) noteStuck(planned *plan.Plan) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.operator.stuck[p.state.subscriber.name] = slices.DeleteFunc(slices.Clone(planned.Blockers), func(b plan.Problem) bool {
+		return len(b.Denied) > 0 && !slices.ContainsFunc(b.Denied, func(d v1alpha1.DeniedAccess) bool { return d.Verb != "create" })
+	})
+}
+
+// Retired says of the policies that are retired how many owners and policies have
+// something left to clean up, as far as they are seen by now, and whether all is done.
+// What cannot be seen, for want of a right or of a first list, is not done.
+func (e *Controller) Retired() (left int, done bool) {
+	done = true
+	for _, op := range e.versions.all() {
+		if !op.retiring {
+			continue
+		}
+		n, all := e.retired(op)
+		left, done = left+n, done && all
+	}
+	return left, done
+}
+
+// RetiredOf is Retired for one policy by its id, as in Key.Policy. One that is not
+// retired is not done.
+func (e *Controller) RetiredOf(policy string) (left int, done bool) {
+	op := e.versions.get(policy)
+	if op == nil || !op.retiring {
+		return 0, false
+	}
+	return e.retired(op)
+}
+
+// retired is Retired for one policy. As long as a worker is in an older version of it,
+// that may still make something.
+func (e *Controller) retired(op *operator) (left int, done bool) {
+	busy := e.versions.isBusy(op.id)
+	left, complete := op.leftToRetire()
+	return left, !busy && complete && left == 0
+}
+
+// leftToRetire says how much is left to clean up, and whether all of it is seen.
+func (op *operator) leftToRetire() (left int, complete bool) {
+	if op.isKindGone() {
+		return op.ensuredLeft(), true // no kind, no owners
+	}
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	complete = op.problem == nil && op.surveyed
+	for _, namespace := range op.where.streams { // of all namespaces there is no view before its first list is in
+		_, seen := op.views[namespace]
+		complete = complete && seen
+	}
+	for _, view := range op.views {
+		owners, status := view.Read()
+		complete = complete && status.Synced
+		for _, owner := range owners {
+			if !op.retired[owner.GetUID()] {
+				left++
+			}
+		}
+	}
+	if !op.ensured && len(op.program.Ensured) > 0 {
+		left++
+	}
+	// Of those that older versions worked on some may be gone from the stream of owners,
+	// and be there: each is looked at.
+	return left, complete && len(op.inherited) == 0 && len(op.departed) == 0
+}
+
+func (op *operator) ensuredLeft() int {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	if op.ensured || len(op.program.Ensured) == 0 {
+		return 0
+	}
+	return 1
+}

@@ -1,0 +1,271 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/ambit-dev/ambit/pkg/informer"
+	"github.com/ambit-dev/ambit/pkg/plan"
+)
+
+// watchOwners declares the streams of owners. A cluster-wide stream takes over from
+// those of single namespaces when it is synced, not before: until then both are
+// there, so that no owner is out of sight.
+func (op *operator) watchOwners(owner kind, where territory) map[string]informer.Lister {
+	op.mu.Lock()
+	current := op.views
+	op.mu.Unlock()
+	next := slices.Clone(where.streams)
+	for namespace := range current {
+		if !slices.Contains(next, namespace) && (slices.Contains(where.undecided, namespace) || slices.Equal(next, []string{allNamespaces})) {
+			next = append(next, namespace)
+		}
+	}
+	slices.Sort(next)
+	views := op.keepOwners(owner, next)
+	if all, ok := views[allNamespaces]; ok && len(views) > 1 {
+		if all.Synced() {
+			views = op.keepOwners(owner, []string{allNamespaces})
+		} else {
+			delete(views, allNamespaces)
+		}
+	}
+	return views
+}
+
+func (op *operator) keepOwners(owner kind, namespaces []string) map[string]informer.Lister {
+	needs := make([]informer.Interest, len(namespaces))
+	for i, namespace := range namespaces {
+		needs[i] = op.ownerNeed(owner, namespace)
+	}
+	views := make(map[string]informer.Lister, len(needs))
+	for i, view := range op.engine.options.Informers.Require(op, needs) {
+		views[namespaces[i]] = view
+	}
+	return views
+}
+
+// ownerNeed is the stream of owners of a namespace, or of all.
+func (op *operator) ownerNeed(owner kind, namespace string) informer.Interest {
+	byLabels, byFields := op.selection()
+	return informer.Interest{
+		Key: informer.Key{
+			Identity: op.identity, GVR: owner.resource, Namespace: namespace,
+			LabelSelector: byLabels, FieldSelector: byFields,
+			Form: op.kept.owner.form,
+		},
+		Fields: op.kept.owner.fields,
+	}
+}
+
+// announce logs what the policy serves, when all its streams of owners are there
+// or refused, and that is not what it served before.
+func (op *operator) announce(ctx context.Context, views map[string]informer.Lister, where territory) {
+	var served []string
+	owners := 0
+	for namespace, view := range views {
+		objects, status := view.Read()
+		if !status.Synced && !status.State.Final() {
+			return
+		}
+		owners += len(objects)
+		served = append(served, cmp.Or(namespace, "all"))
+	}
+	slices.Sort(served)
+	op.mu.Lock()
+	text := fmt.Sprint(served)
+	news := text != op.announced
+	op.announced = text
+	candidates := len(op.candidates)
+	op.mu.Unlock()
+	if !news {
+		return
+	}
+	log := ctrllog.FromContext(ctx).WithValues("kind", op.program.Owner.GVK.Kind)
+	switch {
+	case len(served) > 0:
+		if len(served) > maxNamed {
+			served = append(served[:maxNamed:maxNamed], "...")
+		}
+		log.Info("serving", "namespaces", served, "count", len(views), "owners", owners)
+	case where.problem == nil:
+		log.Info("policy has nothing to do for now: owners may not be watched in any namespace of its scope", "namespaces", candidates)
+	}
+}
+
+// maxNamed is how many namespaces one line of the log names.
+const maxNamed = 20
+
+// adopted says up to where the owners in a view were queued.
+type adopted struct {
+	view  informer.Lister
+	epoch uint64 // of the stream; 0 while it is not synced
+}
+
+// adopt takes the views over and queues the owners in those that are new or were
+// listed anew, or all; and the owners that were worked on before and are in none of
+// them, or in one of these.
+func (op *operator) adopt(views map[string]informer.Lister, where territory, all bool) {
+	for _, name := range op.install(views, where, all) {
+		op.engine.enqueue(Key{Policy: op.id, Namespace: name.Namespace, Name: name.Name})
+	}
+}
+
+// install lists the owners and takes over the views in one step: an owner that
+// comes before it is in the list, one that comes after it finds the views. It
+// returns the owners to look at.
+func (op *operator) install(views map[string]informer.Lister, where territory, all bool) []types.NamespacedName {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	before := op.adopted
+	for namespace := range op.views {
+		if _, still := views[namespace]; !still {
+			delete(op.swept, namespace)
+		}
+	}
+	op.views, op.where, op.members, op.adopted = views, where, members{}, map[string]adopted{}
+	news := map[string]bool{}
+	var names []types.NamespacedName
+	for namespace, view := range views {
+		listed, status := view.Read()
+		now := adopted{view: view}
+		if status.Synced {
+			now.epoch = status.Epoch
+		}
+		op.adopted[namespace], news[namespace] = now, all || before[namespace] != now
+		for _, owner := range listed {
+			name := types.NamespacedName{Namespace: owner.GetNamespace(), Name: owner.GetName()}
+			if !op.inScope(name.Namespace) && !plan.IsMarked(op.program.Name, owner) {
+				continue
+			}
+			op.members.add(name.Namespace, name.Name)
+			op.served[name.Namespace] = true
+			if _, known := op.owners[name]; news[namespace] && !known {
+				names = append(names, name)
+			}
+		}
+	}
+	for name := range op.owners {
+		stream := op.streamOfLocked(name.Namespace)
+		if _, seen := views[stream]; news[stream] || !seen {
+			names = append(names, name)
+		}
+	}
+	names = append(names, op.loseLocked()...)
+	for name := range op.inherited {
+		names = append(names, name)
+	}
+	for name := range op.departed {
+		if _, worked := op.owners[name]; !worked {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// loseLocked drops what is known of owners whose stream is closed, and returns those that
+// have something to give back first. The caller holds mu.
+func (op *operator) loseLocked() (names []types.NamespacedName) {
+	for name, known := range op.unmatched {
+		switch {
+		case op.isSeenLocked(name.Namespace):
+		case known.looked:
+			delete(op.unmatched, name)
+		default: // forget drops it
+			names = append(names, name)
+		}
+	}
+	if len(op.views) == 0 {
+		clear(op.swept)
+	}
+	return names
+}
+
+// isSeenLocked says whether there is a stream that shows the owners of a namespace. The
+// caller holds mu.
+func (op *operator) isSeenLocked(namespace string) bool {
+	_, seen := op.views[op.streamOfLocked(namespace)]
+	return seen
+}
+
+// Changed implements informer.EventHandler for the streams of owners.
+func (op *operator) Changed(event informer.Event) {
+	if event.Object == nil {
+		op.suspect(event)
+		op.engine.enqueue(Key{Policy: op.id})
+		return
+	}
+	namespace, name := event.Object.GetNamespace(), event.Object.GetName()
+	if !op.inScope(namespace) && !plan.IsMarked(op.program.Name, event.Object) && !op.knows(namespace, name) {
+		return
+	}
+	op.mu.Lock()
+	var again []string // owners whose watches are laid out anew
+	switch event.Type {
+	case informer.Deleted:
+		again = op.members.remove(namespace, name)
+		if event.Key.Namespace == allNamespaces && op.members[namespace] == nil {
+			delete(op.served, namespace)
+		}
+	case informer.Added:
+		op.served[namespace] = true
+		again = op.members.add(namespace, name)
+	}
+	op.mu.Unlock()
+	op.engine.enqueue(Key{Policy: op.id, Namespace: namespace, Name: name})
+	for _, other := range again {
+		op.engine.enqueue(Key{Policy: op.id, Namespace: namespace, Name: other})
+	}
+}
+
+// knows says whether an owner is being worked on.
+func (op *operator) knows(namespace, name string) bool {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	_, ok := op.owners[types.NamespacedName{Namespace: namespace, Name: name}]
+	return ok
+}
+
+// shared says whether the owner-specific watches of a namespace are shared.
+func (op *operator) shared(namespace string) bool {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	return op.members.shared(namespace)
+}
+
+// outside says whether owners in a namespace are not, and will not be, watched; false
+// while nobody has looked where they can be.
+func (op *operator) outside(namespace string) bool {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	return op.adopted != nil && !op.where.covers(namespace)
+}
+
+// owner reads an owner from the cache, and says which view it is from. live is
+// false when its stream is not, so that nothing can be concluded from its absence.
+func (op *operator) owner(key Key) (owner *unstructured.Unstructured, from informer.Lister, live bool) {
+	op.mu.Lock()
+	from, ok := op.views[op.streamOfLocked(key.Namespace)]
+	op.mu.Unlock()
+	if !ok || !from.Synced() {
+		return nil, from, false
+	}
+	owner = from.Get(key.Namespace, key.Name)
+	// A stream that was refused in between has lost its objects.
+	return owner, from, owner != nil || from.Synced()
+}
+
+// streamOfLocked names the stream of owners that shows a namespace: its own, or that
+// of all namespaces. The caller holds mu.
+func (op *operator) streamOfLocked(namespace string) string {
+	if _, ok := op.views[namespace]; ok {
+		return namespace
+	}
+	return allNamespaces
+}

@@ -1,0 +1,235 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/informer"
+	"github.com/ambit-dev/ambit/pkg/internal/status"
+	"github.com/ambit-dev/ambit/pkg/plan"
+)
+
+// statusProblem is the key of a refused status write among the problems; no
+// child has it.
+const statusProblem = "status of the owner"
+
+// tellOwner says in the owner's status how it fares. Of an owner whose status belongs
+// to others it is logged, as of one that the policy does not want.
+func (p *pass) tellOwner(ctx context.Context, planned *plan.Plan) error {
+	switch {
+	case p.retire:
+		p.noteStuck(planned)
+	case p.program.Owner.SkipStatus:
+	case planned.Foreign != "":
+		return p.tellOnce(ctx, planned)
+	default:
+		p.state.said = nil
+		return p.writeStatus(ctx, planned)
+	}
+	before, now := p.state.said, stalledBy(planned)
+	p.state.said = now
+	switch {
+	case now != nil && isNews(before, now):
+		ctrllog.FromContext(ctx).Info("owner is stalled", "reason", now.Reason, "message", now.Message)
+	case now == nil && before != nil:
+		ctrllog.FromContext(ctx).Info("owner is no longer stalled")
+	}
+	return nil
+}
+
+// stalledBy is all that somebody has to act on, in a stable order; nil if that is nothing.
+func stalledBy(planned *plan.Plan) *plan.Problem {
+	var now *plan.Problem
+	for _, b := range planned.Blockers {
+		switch {
+		case !b.Terminal:
+		case now == nil:
+			now = &plan.Problem{Reason: b.Reason, Message: b.Message}
+		case len(now.Message) < maxLogged:
+			now.Message += "; " + b.Message
+		}
+	}
+	return now
+}
+
+// noteDropped logs, once, what expressions gave for the metadata of children although only
+// Ambit sets it.
+func (p *pass) noteDropped(ctx context.Context, planned *plan.Plan) {
+	var now strings.Builder
+	for _, c := range planned.Children {
+		if len(c.Dropped) > 0 && now.Len() < maxLogged {
+			fmt.Fprintf(&now, "; %s %q: %s", c.ID, c.Name, strings.Join(c.Dropped, ", "))
+		}
+	}
+	text := strings.TrimPrefix(now.String(), "; ")
+	if text != "" && text != p.state.dropped {
+		ctrllog.FromContext(ctx).Info("left out of children, because only Ambit sets it", "children", text)
+	}
+	p.state.dropped = text
+}
+
+// maxLogged is after how many bytes nothing more is said in one line of the log.
+const maxLogged = 4096
+
+// isNews says whether a line of the log would say something else than the one before.
+// Which limit it is that an owner runs into is chance, and no news.
+func isNews(before, now *plan.Problem) bool {
+	return before == nil || before.Reason != now.Reason || before.Message != now.Message && now.Reason != v1alpha1.ReasonLimitExceeded
+}
+
+// tellOnce says that another policy has its record on the owner. It does not insist: if
+// that policy still serves the owner, its word stands.
+func (p *pass) tellOnce(ctx context.Context, planned *plan.Plan) error {
+	now := planned.Blockers[0]
+	if said := p.state.said; said != nil && said.Message == now.Message {
+		return nil
+	}
+	err := p.writeStatus(ctx, planned)
+	if _, refused := p.state.refused[statusProblem]; err == nil && !refused && !p.stale && p.again.IsZero() {
+		p.state.said = &now
+	}
+	return err
+}
+
+// writeStatus writes the owner's status if the plan changes it. Where it may not
+// be written that is logged, for there is no better place for it.
+func (p *pass) writeStatus(ctx context.Context, planned *plan.Plan) error {
+	next := status.Next(p.owner, p.program, planned, p.engine.now())
+	old := status.Of(p.owner)
+	switch {
+	case status.Equal(old, next):
+		if !planned.Partial {
+			p.state.status = settledStatus{wanted: old, kept: old}
+			p.state.feedback.rest()
+		}
+		p.stands(ctx)
+		return nil
+	case p.state.status.covers(old, next):
+		p.stands(ctx)
+		return nil
+	}
+	if stalled := p.unstable(planned, old, next); stalled != nil {
+		return p.writeStatus(ctx, stalled)
+	}
+	found, ok, err := p.engine.kinds.lookup(p.program.Owner.GVK)
+	if !ok {
+		return err
+	}
+	home := p.state.sources.home
+	if p.held(statusProblem, func() string { return statusText(next) }, home, home.own.lacks(found.resource.GroupResource(), "status", "patch")) {
+		return nil
+	}
+	client, err := p.engine.options.Clients(p.identity)
+	if err != nil {
+		return err
+	}
+	objects := client.Resource(found.resource).Namespace(p.owner.GetNamespace())
+	contested := p.contested(old, next)
+	if p.holdsBack(ctx, contested, objects) {
+		return nil
+	}
+	writing, end := p.traceWrite(ctx, "patch", resourceText(found.resource.GroupResource(), "status"), p.owner.GetNamespace())
+	written, err := status.Write(writing, objects, p.owner, next, p.manager)
+	end(writingOf(err))
+	p.noteContested(contested, err)
+	switch {
+	case apierrors.IsConflict(err):
+		p.stale = true
+		return nil
+	case apierrors.IsNotFound(err):
+		// The owner is gone, and its event will say so; or its kind has no status.
+		p.state.status = settledStatus{wanted: next, kept: old}
+		ctrllog.FromContext(ctx).V(1).Info("the owner has no status to write", "reason", err.Error())
+		return nil
+	case err != nil:
+		p.statusRefused(ctx, found, next, err)
+		if !apierrors.IsInvalid(err) || planned.Partial {
+			return nil
+		}
+		// The policy's part of the status is what is wrong: say that, in Ambit's own.
+		return p.writeStatus(ctx, planned.Stalled(v1alpha1.ReasonInvalid, err.Error()))
+	}
+	p.statusWritten(ctx, found, next, written, planned)
+	return nil
+}
+
+// statusWritten notes the owner as the API server answered the write of its status.
+func (p *pass) statusWritten(ctx context.Context, owner kind, next map[string]any, written *unstructured.Unstructured, planned *plan.Plan) {
+	if !planned.Partial {
+		delete(p.state.refused, statusProblem)
+	}
+	p.tell(ctx, planned)
+	p.noteFeedback(status.Of(p.owner), status.Of(written))
+	p.state.status = settledStatus{wanted: next, kept: status.Of(written)}
+	p.engine.options.Informers.Observe(p.ownerKey(owner), written, p.operator)
+	p.owner = written
+	p.stands(ctx)
+}
+
+func (p *pass) statusRefused(ctx context.Context, owner kind, next map[string]any, err error) {
+	problem := plan.Problem{Reason: v1alpha1.ReasonUnavailable, Message: err.Error()}
+	if apierrors.IsForbidden(err) {
+		problem = p.forbidden(missing{resource: owner.resource.GroupResource(), subresource: "status", verbs: []string{"patch"}}, p.owner.GetNamespace())
+	}
+	a := access.Access{Verb: "patch", Group: owner.resource.Group, Resource: owner.resource.Resource, Subresource: "status", Name: p.owner.GetName()}
+	level := 1
+	if p.refuse(statusProblem, statusText(next), p.owner.GetNamespace(), a, problem) && ctx.Err() == nil {
+		level = 0
+	}
+	ctrllog.FromContext(ctx).V(level).Info("the owner's status cannot be written", "reason", err.Error())
+}
+
+// tell logs that an owner came to need somebody to act, or no longer does. What somebody
+// else made of the status in between is no news.
+func (p *pass) tell(ctx context.Context, planned *plan.Plan) {
+	stalled := slices.IndexFunc(planned.Conditions, func(c metav1.Condition) bool { return c.Type == v1alpha1.ConditionStalled })
+	before := p.state.status.wanted
+	if before == nil {
+		before = status.Of(p.owner)
+	}
+	was := status.Condition(before, v1alpha1.ConditionStalled)
+	log := ctrllog.FromContext(ctx)
+	switch {
+	case stalled >= 0 && !isNews(problemOf(was), &plan.Problem{Reason: planned.Conditions[stalled].Reason, Message: planned.Conditions[stalled].Message}):
+	case stalled >= 0:
+		if len(p.state.sources.home.own.missing) > 0 {
+			log = log.V(1) // the namespace's missing rights are logged once, not for each owner
+		}
+		log.Info("owner is stalled", "reason", planned.Conditions[stalled].Reason, "message", planned.Conditions[stalled].Message)
+	case was != nil:
+		log.Info("owner is no longer stalled")
+	}
+}
+
+// problemOf is what a condition says; nil if there is none.
+func problemOf(condition map[string]any) *plan.Problem {
+	if condition == nil {
+		return nil
+	}
+	reason, _ := condition["reason"].(string)
+	message, _ := condition["message"].(string)
+	return &plan.Problem{Reason: reason, Message: message}
+}
+
+// statusText is equal for statuses that say the same.
+func statusText(next map[string]any) string {
+	text, _ := json.Marshal(status.Timeless(next)) // JSON-like by construction
+	return string(text)
+}
+
+func (p *pass) ownerKey(owner kind) informer.Key {
+	p.mu.Lock()
+	stream := p.streamOfLocked(p.owner.GetNamespace())
+	p.mu.Unlock()
+	return p.ownerNeed(owner, stream).Key
+}

@@ -1,0 +1,240 @@
+package controller
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// use is something of a policy that an owner makes use of in a place that is not the
+// owner's own, or that was not known to be before it was looked at. It is comparable.
+type use struct {
+	// part is the id of a child, watch or ensured object; empty for what is left of a
+	// child that the policy no longer has.
+	part string
+	// kind is that of what is left; it has only to be found and removed. released: only
+	// our fields in it are.
+	kind     schema.GroupVersionKind
+	released bool
+	// optional: it is of use to list and watch there, and nothing is missing where that
+	// is denied.
+	optional bool
+}
+
+func compareUses(a, b use) int {
+	return cmp.Or(
+		cmp.Compare(a.part, b.part), compareKinds(a.kind, b.kind),
+		cmp.Compare(strconv.FormatBool(a.released), strconv.FormatBool(b.released)),
+		cmp.Compare(strconv.FormatBool(a.optional), strconv.FormatBool(b.optional)),
+	)
+}
+
+// usesAt are what one owner makes use of, by place: sorted, each once.
+type usesAt map[string][]use
+
+// add notes a use of a place.
+func (u usesAt) add(place string, what use) {
+	if i, ok := slices.BinarySearchFunc(u[place], what, compareUses); !ok {
+		u[place] = slices.Insert(u[place], i, what)
+	}
+}
+
+// has says whether a part, or one of several, is made use of in a place.
+func (u usesAt) has(place string, parts []string) bool {
+	return slices.ContainsFunc(u[place], func(w use) bool { return w.part != "" && !w.optional && slices.Contains(parts, w.part) })
+}
+
+// uses are those of all owners of a policy. Owners that have none are not in it. Not
+// safe for concurrent use.
+type uses struct {
+	owners map[types.NamespacedName]usesAt
+	places map[string]map[use]int // by how many owners
+	named  map[string]int         // how many owners name a place that is not their own
+	// tenants is named, of each tenant by itself.
+	tenants map[string]map[string]int
+	// payers are on whose account a place is reviewed: of those who use it the owner that
+	// uses the fewest places. users are how many these are.
+	payers map[string]types.NamespacedName
+	users  map[string]int
+	// crowded are owners that have to make room for others.
+	crowded map[types.NamespacedName]bool
+}
+
+func newUses() uses {
+	return uses{
+		owners: map[types.NamespacedName]usesAt{}, places: map[string]map[use]int{}, named: map[string]int{}, tenants: map[string]map[string]int{},
+		payers: map[string]types.NamespacedName{}, users: map[string]int{}, crowded: map[types.NamespacedName]bool{},
+	}
+}
+
+// set notes what an owner makes use of from now on; nil: nothing. It returns the
+// places in which that makes a difference: to what is asked there, or to who pays.
+func (u *uses) set(owner types.NamespacedName, next usesAt) (changed []string) {
+	before := u.owners[owner]
+	for place, list := range before {
+		for _, what := range list {
+			if _, still := slices.BinarySearchFunc(next[place], what, compareUses); !still && u.count(place, what, -1) == 0 {
+				changed = append(changed, place)
+			}
+		}
+	}
+	for place, list := range next {
+		for _, what := range list {
+			if _, had := slices.BinarySearchFunc(before[place], what, compareUses); !had && u.count(place, what, 1) == 1 {
+				changed = append(changed, place)
+			}
+		}
+	}
+	if len(next) == 0 {
+		delete(u.owners, owner)
+		delete(u.crowded, owner)
+	} else {
+		u.owners[owner] = next
+	}
+	u.countPlaces(owner, before, -1)
+	u.countPlaces(owner, next, 1)
+	changed = append(changed, u.payAnew(owner, before, next)...)
+	slices.Sort(changed)
+	return slices.Compact(changed)
+}
+
+// countPlaces adds to the numbers of owners that name and use places.
+func (u *uses) countPlaces(owner types.NamespacedName, at usesAt, more int) {
+	tenant := tenantOf(owner)
+	if u.tenants[tenant] == nil {
+		u.tenants[tenant] = map[string]int{}
+	}
+	for place, list := range at {
+		countPlace(u.users, place, more)
+		if isNamed(owner, place, list) {
+			countPlace(u.named, place, more)
+			countPlace(u.tenants[tenant], place, more)
+		}
+	}
+	if len(u.tenants[tenant]) == 0 {
+		delete(u.tenants, tenant)
+	}
+}
+
+func countPlace(counts map[string]int, place string, more int) {
+	if counts[place] += more; counts[place] == 0 {
+		delete(counts, place)
+	}
+}
+
+// payAnew says who pays for the places that an owner used or uses, and returns those of
+// which it is another one than before.
+func (u *uses) payAnew(owner types.NamespacedName, before, next usesAt) (changed []string) {
+	for place := range before {
+		if _, still := next[place]; !still && u.payers[place] == owner {
+			u.choosePayer(place)
+			changed = append(changed, place)
+		}
+	}
+	for place := range next {
+		switch payer, any := u.payers[place]; {
+		case payer == owner && (len(next) <= len(before) || u.users[place] == 1):
+		case payer == owner: // it uses more than it did
+			u.choosePayer(place)
+			changed = append(changed, place)
+		case !any || len(next) < len(u.owners[payer]):
+			u.payers[place] = owner
+			changed = append(changed, place)
+		}
+	}
+	return changed
+}
+
+// choosePayer looks for the owner that uses the fewest places among those that use this one.
+func (u *uses) choosePayer(place string) {
+	delete(u.payers, place)
+	if u.users[place] == 0 {
+		return
+	}
+	for owner, at := range u.owners {
+		payer, any := u.payers[place]
+		if _, uses := at[place]; uses && (!any || len(at) < len(u.owners[payer]) || len(at) == len(u.owners[payer]) && owner.String() < payer.String()) {
+			u.payers[place] = owner
+		}
+	}
+}
+
+// count adds to the number of owners with a use, and returns it.
+func (u *uses) count(place string, what use, more int) int {
+	counts := u.places[place]
+	if counts == nil {
+		counts = map[use]int{}
+		u.places[place] = counts
+	}
+	counts[what] += more
+	left := counts[what]
+	if left == 0 {
+		delete(counts, what)
+	}
+	if len(counts) == 0 {
+		delete(u.places, place)
+	}
+	return left
+}
+
+// at returns what is made use of in a place, sorted.
+func (u *uses) at(place string) []use {
+	if len(u.places[place]) == 0 {
+		return nil
+	}
+	list := make([]use, 0, len(u.places[place]))
+	for what := range u.places[place] {
+		list = append(list, what)
+	}
+	slices.SortFunc(list, compareUses)
+	return list
+}
+
+// spread says in how many places a part is made use of, optional uses aside.
+func (u *uses) spread(part string) int {
+	n := 0
+	for _, counts := range u.places {
+		if counts[use{part: part}] > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// use notes what an owner makes use of from now on, and asks about the places.
+func (op *operator) use(owner types.NamespacedName, next usesAt) {
+	op.mu.Lock()
+	if len(next) == 0 && len(op.uses.owners[owner]) == 0 {
+		op.mu.Unlock()
+		return
+	}
+	changed := op.uses.set(owner, next)
+	op.mu.Unlock()
+	for _, place := range changed {
+		op.askAgain(place)
+	}
+}
+
+// askAgain declares anew what is asked about a place because of its uses, and takes the
+// answer in: that less is asked is no news to anybody, nor is what is known already, and
+// what others lack there is reported all the same.
+func (op *operator) askAgain(place string) {
+	op.asking.Lock()
+	defer op.asking.Unlock()
+	defer op.answer(place)
+	op.mu.Lock()
+	before, asked := op.asked[place]
+	used := len(op.uses.places[place]) > 0
+	op.mu.Unlock()
+	switch {
+	case asked && (used || before.extent > asUsed):
+		op.putLocked(place, before.extent)
+	case used:
+		op.putLocked(place, asUsed)
+	default:
+		op.dropLocked(place)
+	}
+}

@@ -1,0 +1,231 @@
+package informer
+
+import (
+	"hash/maphash"
+	"math/bits"
+	"reflect"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// interner lets the objects of a stream share the parts that are the same in
+// many of them: what a template says of every child, and above all the paths in
+// managedFields, which are most of an object. It remembers a bounded number of
+// parts, those met lately: no longer than it takes to meet as many objects as there
+// are, for most parts of an older version of an object are in no object any more. It
+// is safe for concurrent use.
+//
+// Shared parts are why nobody may change an object of a store.
+type interner struct {
+	seed maphash.Seed // set once
+
+	mu sync.Mutex // guards what is below
+	// young and old are parts by hash, texts are strings by themselves. When young
+	// is full it becomes old: what is met again moves back to young.
+	young, old           map[uint64]any
+	youngTexts, oldTexts map[string]*text
+	met                  int // changes since the last generation began
+}
+
+// text is a string that is met in many objects, as a key or as a value.
+type text struct {
+	value any // the string, in its box
+	hash  uint64
+}
+
+func (t *text) key() string { return t.value.(string) }
+
+// internedParts is how many parts, and how many strings, one generation holds.
+const internedParts = 256
+
+func newInterner() *interner { return &interner{seed: maphash.MakeSeed()} }
+
+// forget lets go of all that is remembered.
+func (in *interner) forget() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.age()
+	in.age()
+}
+
+// age begins another generation, whatever the size of this one; mu is held.
+func (in *interner) age() {
+	in.old, in.young, in.oldTexts, in.youngTexts = in.young, nil, in.youngTexts, nil
+	in.met = 0
+}
+
+// fit is called after each change, with the number of objects that there are now. Two
+// generations together remember what was met in about as many changes for each of
+// them, and in the first list. A single object shares with nobody.
+func (in *interner) fit(objects int) {
+	if objects <= 1 {
+		in.forget()
+		return
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.met++; in.met > objects {
+		in.age()
+	}
+}
+
+// object replaces parts of obj, which must be the caller's alone, by equal ones.
+func (in *interner) object(obj *unstructured.Unstructured) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for key, value := range obj.Object {
+		if metadata, ok := value.(map[string]any); ok && key == "metadata" {
+			in.metadata(metadata)
+			continue
+		}
+		obj.Object[in.text(key).key()], _ = in.share(value)
+	}
+}
+
+// metadata leaves alone what is different in every object.
+func (in *interner) metadata(metadata map[string]any) {
+	for key, value := range metadata {
+		switch key {
+		case "name", "uid", "resourceVersion":
+		default:
+			value, _ = in.share(value)
+		}
+		metadata[in.text(key).key()] = value
+	}
+}
+
+// share returns a value equal to v, and its hash. Parts of v are replaced.
+func (in *interner) share(v any) (any, uint64) {
+	switch v := v.(type) {
+	case map[string]any:
+		hash := uint64(len(v))
+		for key, value := range v {
+			shared, h := in.share(value)
+			if !scalar(value) {
+				v[key] = shared
+			}
+			hash += mix(in.text(key).hash, h) // whatever the order
+		}
+		return in.part(v, hash), hash
+	case []any:
+		hash := ^uint64(len(v))
+		for i, value := range v {
+			shared, h := in.share(value)
+			v[i] = shared
+			hash = mix(hash, h)
+		}
+		return in.part(v, hash), hash
+	case string:
+		t := in.text(v)
+		return t.value, t.hash
+	case int64:
+		return v, mix(1, uint64(v))
+	case bool:
+		if v {
+			return v, mix(2, 2)
+		}
+	}
+	return v, mix(3, 3) // identical tells them apart
+}
+
+// scalar says whether sharing a value saves nothing.
+func scalar(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any, string:
+		return false
+	}
+	return true
+}
+
+// mix makes one hash of two, of which the order matters.
+func mix(a, b uint64) uint64 {
+	high, low := bits.Mul64(a^0x9e3779b97f4a7c15, bits.RotateLeft64(b, 32)^0xd1b54a32d192ed03)
+	return high ^ low
+}
+
+// part returns the part that is remembered as equal to v, or v, which is then.
+func (in *interner) part(v any, hash uint64) any {
+	found, ok := in.young[hash]
+	if !ok {
+		found, ok = in.old[hash]
+	}
+	if !ok || !identical(found, v) {
+		in.keys(v)
+		found = v
+	}
+	if len(in.young) >= internedParts {
+		in.old, in.young = in.young, nil
+	}
+	if in.young == nil {
+		in.young = map[uint64]any{}
+	}
+	in.young[hash] = found
+	return found
+}
+
+// keys shares the keys of a new part. Assigning to a key that is there replaces
+// the string too.
+func (in *interner) keys(v any) {
+	if v, ok := v.(map[string]any); ok {
+		for key, value := range v {
+			v[in.text(key).key()] = value
+		}
+	}
+}
+
+// text returns what is remembered of a string.
+func (in *interner) text(s string) *text {
+	found, ok := in.youngTexts[s]
+	if ok {
+		return found
+	}
+	if found, ok = in.oldTexts[s]; !ok {
+		found = &text{s, maphash.String(in.seed, s)}
+	}
+	if len(in.youngTexts) >= internedParts {
+		in.oldTexts, in.youngTexts = in.youngTexts, nil
+	}
+	if in.youngTexts == nil {
+		in.youngTexts = map[string]*text{}
+	}
+	in.youngTexts[found.key()] = found
+	return found
+}
+
+// identical says whether two parts are equal, given that equal parts below them
+// are one.
+func identical(a, b any) bool {
+	switch x := a.(type) {
+	case map[string]any:
+		y, ok := b.(map[string]any)
+		return ok && equalMaps(x, y, func(_ string, x, y any) bool { return same(x, y) })
+	case []any:
+		y, ok := b.([]any)
+		if !ok || len(x) != len(y) {
+			return false
+		}
+		for i := range x {
+			if !same(x[i], y[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// same is == also for maps and lists, which it takes by identity.
+func same(a, b any) bool {
+	switch x := a.(type) {
+	case map[string]any:
+		y, ok := b.(map[string]any)
+		return ok && reflect.ValueOf(x).UnsafePointer() == reflect.ValueOf(y).UnsafePointer()
+	case []any:
+		y, ok := b.([]any)
+		return ok && len(x) == len(y) && (len(x) == 0 || &x[0] == &y[0])
+	case string, int64, float64, bool, nil:
+		return a == b
+	}
+	return false
+}

@@ -1,0 +1,104 @@
+package informer
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/ambit-dev/ambit/pkg/internal/fields"
+)
+
+// BenchmarkProject is what an object costs on entry, and what is kept of it: a
+// Deployment and a Pod as the real API server and its controllers made them,
+// with the fields that the Memcached policy reads.
+func BenchmarkProject(b *testing.B) {
+	cases := []struct {
+		file string
+		need Interest
+	}{
+		{"deployment.json", Interest{
+			Key:    Key{Form: Form{Manager: "ambit/memcached"}},
+			Fields: deploymentFields(),
+		}},
+		{"pod.json", Interest{Fields: fields.New("metadata.generation", "metadata.ownerReferences", "metadata.finalizers", "status.phase")}},
+	}
+	for _, c := range cases {
+		data, err := os.ReadFile(filepath.Join("testdata", c.file))
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(c.file, func(b *testing.B) { benchmarkProject(b, newProjector(c.need), data) })
+	}
+}
+
+// deploymentFields is what the policy sets and reads of its Deployment.
+func deploymentFields() *fields.Set {
+	pod, container := "spec.template.spec.", "spec.template.spec.containers.*."
+	return fields.New("metadata.generation", "metadata.ownerReferences", "metadata.finalizers",
+		"spec.replicas", "spec.selector", "spec.template.metadata.labels", pod+"securityContext",
+		container+"name", container+"image", container+"imagePullPolicy", container+"command",
+		container+"ports", container+"securityContext", "status.availableReplicas")
+}
+
+func benchmarkProject(b *testing.B, p projector, data []byte) {
+	object := decoded(b, data)
+	b.ReportAllocs()
+	for b.Loop() {
+		p.project(object)
+	}
+	b.ReportMetric(kept(b, data, func(obj *unstructured.Unstructured) *unstructured.Unstructured { return obj }), "B-whole/object")
+	b.ReportMetric(kept(b, data, p.project), "B-alone/object")
+	in := newInterner()
+	b.ReportMetric(kept(b, data, func(obj *unstructured.Unstructured) *unstructured.Unstructured {
+		object := p.project(obj)
+		in.object(object)
+		return object
+	}), "B-kept/object")
+}
+
+// kept is what memory an object takes after reduce, one of many.
+func kept(b *testing.B, data []byte, reduce func(*unstructured.Unstructured) *unstructured.Unstructured) float64 {
+	const many = 1000
+	objects := make([]*unstructured.Unstructured, many)
+	before := memory()
+	for i := range objects {
+		objects[i] = reduce(decoded(b, another(data, i)))
+	}
+	bytes := float64(memory() - before)
+	runtime.KeepAlive(objects)
+	return bytes / many
+}
+
+// another returns the object of another owner.
+func another(data []byte, i int) []byte {
+	data = bytes.ReplaceAll(data, []byte("sample"), fmt.Append(nil, "sample-", i))
+	return bytes.ReplaceAll(data, []byte("11111111-"), fmt.Appendf(nil, "%08d-", i))
+}
+
+func decoded(b *testing.B, data []byte) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	if err := json.Unmarshal(data, object); err != nil {
+		b.Fatal(err)
+	}
+	return object
+}
+
+// BenchmarkIntern is what sharing costs for each event.
+func BenchmarkIntern(b *testing.B) {
+	data, err := os.ReadFile("testdata/deployment.json")
+	if err != nil {
+		b.Fatal(err)
+	}
+	p := newProjector(Interest{Key: Key{Form: Form{Manager: "ambit/memcached"}}, Fields: deploymentFields()})
+	object, in := p.project(decoded(b, data)), newInterner()
+	b.ReportAllocs()
+	for b.Loop() {
+		in.object(object)
+	}
+}

@@ -1,0 +1,24 @@
+package informer
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/ambit-dev/ambit/test/cluster"
+)
+
+// control is the control plane of the stories: an API server, and nobody who touches the
+// objects.
+var control = cluster.NewLazy(cluster.Options{
+	Audit: true, Users: map[string][]string{"watcher": nil},
+	Without: []string{"kube-controller-manager", "kube-scheduler", "kwok"},
+})
+
+// plane returns the control plane.
+func plane(t testing.TB) *cluster.Cluster {
+	t.Helper()
+	return control.Cluster(t)
+}
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(control.Around(m)) }

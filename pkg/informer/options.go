@@ -1,0 +1,95 @@
+package informer
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/utils/clock"
+)
+
+// Options are the inputs of a Set.
+type Options struct {
+	// Clients returns the clients of an identity; "" is Ambit's own. It is called
+	// at each start of a stream, from its goroutine, concurrently: share clients
+	// there. An error leaves the stream Degraded, and is tried again. Required.
+	Clients func(identity string) (dynamic.Interface, metadata.Interface, error)
+	// Clock is the time of everything here. Nil means the real one.
+	Clock clock.WithDelayedExecution
+	// Retry is the wait before a refused stream is tried again. Nil means
+	// Exponential(1s, 30s).
+	Retry Backoff
+	// Lookup is Retry for streams that are Missing: asking for a resource that is
+	// not served costs little. Nil means Exponential(500ms, 4s).
+	Lookup Backoff
+	// Reconnect is the wait between attempts while the API server cannot be reached
+	// or is busy. Nil means Exponential(100ms, 5s).
+	Reconnect Backoff
+	// Reauthorize is what Set.Reauthorize is called with at first.
+	Reauthorize bool
+	// Reopens is how many watches Set.Reauthorize makes end in one second, of all
+	// streams together. 0 means 60.
+	Reopens int
+	// Opening is how many streams may be in the middle of being opened. 0 means 16.
+	Opening int
+	// Logger is for people. The zero Logger writes nothing.
+	Logger logr.Logger
+}
+
+// Backoff returns how long to wait after the given number of failures in a row,
+// from 1. It must be safe for concurrent use.
+type Backoff func(failures int) time.Duration
+
+// Exponential doubles from first to last, and takes up to a quarter off at
+// random, so that streams that failed together do not come back together. Both
+// must be positive.
+func Exponential(first, last time.Duration) Backoff {
+	return func(failures int) time.Duration {
+		wait := first
+		for i := 1; i < failures && wait < last; i++ {
+			wait *= 2
+		}
+		wait = min(wait, last)
+		return wait - rand.N(wait/4+1)
+	}
+}
+
+// How an opening is bounded.
+const (
+	defaultOpening = 16
+	defaultReopens = 60
+	// slotTime is how long an opening holds its slot at most: slots are there to
+	// spread dials, and a server that never answers must not hold up other streams.
+	slotTime = 2 * time.Second
+	// answerTime is how long an opening may go unanswered before the stream is
+	// Degraded.
+	answerTime = 5 * time.Second
+	// stableTime is how long a watch must have been open for earlier failures to
+	// be forgotten.
+	stableTime = time.Second
+)
+
+// withDefaults returns a copy in which everything is set.
+func (o Options) withDefaults() Options {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Retry == nil {
+		o.Retry = Exponential(time.Second, 30*time.Second)
+	}
+	if o.Lookup == nil {
+		o.Lookup = Exponential(500*time.Millisecond, 4*time.Second)
+	}
+	if o.Reconnect == nil {
+		o.Reconnect = Exponential(100*time.Millisecond, 5*time.Second)
+	}
+	if o.Opening == 0 {
+		o.Opening = defaultOpening
+	}
+	if o.Reopens == 0 {
+		o.Reopens = defaultReopens
+	}
+	return o
+}

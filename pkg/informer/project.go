@@ -1,0 +1,109 @@
+package informer
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/ambit-dev/ambit/pkg/internal/fields"
+)
+
+// projector reduces objects to what a stream keeps of them. It is immutable.
+type projector struct {
+	fields           *fields.Set
+	manager          string
+	apiVersion, kind string // of metadata-only streams
+}
+
+func newProjector(need Interest) projector {
+	always := fields.New("apiVersion", "kind", "metadata.name", "metadata.namespace", "metadata.uid",
+		"metadata.resourceVersion", "metadata.deletionTimestamp", "metadata.labels")
+	return projector{
+		fields:     always.Union(need.Fields),
+		manager:    need.Key.Form.Manager,
+		apiVersion: need.Key.GVR.GroupVersion().String(),
+		kind:       need.Kind,
+	}
+}
+
+// object projects what a client's stream or list delivered. The input is not used
+// for anything else after that.
+func (p projector) object(obj any) (*unstructured.Unstructured, error) {
+	switch obj := obj.(type) {
+	case *unstructured.Unstructured:
+		return p.project(obj), nil
+	case *metav1.PartialObjectMetadata:
+		return p.metadata(obj)
+	}
+	return nil, fmt.Errorf("projecting an object: unexpected type %T", obj)
+}
+
+// projected marks an object as the store has it; it lets the Reflector's own list
+// of an initial stream hold small objects.
+type projected struct{ *unstructured.Unstructured }
+
+// project returns a new object that shares values with obj, which is not changed.
+func (p projector) project(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	content := p.fields.Project(obj.Object)
+	kept := p.entries(obj)
+	metadata, ok := content["metadata"].(map[string]any)
+	if !ok {
+		return &unstructured.Unstructured{Object: content}
+	}
+	if _, has := metadata["managedFields"]; !has && kept == nil {
+		return &unstructured.Unstructured{Object: content}
+	}
+	if p.fields.Has("metadata") { // shared with obj as a whole
+		content, metadata = maps.Clone(content), maps.Clone(metadata)
+		content["metadata"] = metadata
+	}
+	delete(metadata, "managedFields")
+	if kept != nil {
+		metadata["managedFields"] = kept
+	}
+	return &unstructured.Unstructured{Object: content}
+}
+
+// keeps says whether the managedFields entries of a manager are kept: of ours, and
+// of those below it, as v1alpha1.MergeManager makes them.
+func (p projector) keeps(manager string) bool {
+	below, ok := strings.CutPrefix(manager, p.manager)
+	return ok && p.manager != "" && (below == "" || below[0] == '/')
+}
+
+// entries returns the managedFields entries that are kept, nil if there is none.
+func (p projector) entries(obj *unstructured.Unstructured) []any {
+	if p.manager == "" {
+		return nil
+	}
+	metadata, _ := obj.Object["metadata"].(map[string]any)
+	all, _ := metadata["managedFields"].([]any)
+	var kept []any
+	for _, entry := range all {
+		fields, _ := entry.(map[string]any)
+		if manager, _ := fields["manager"].(string); p.keeps(manager) {
+			kept = append(kept, entry)
+		}
+	}
+	return kept
+}
+
+// metadata projects an object of a metadata-only stream, which it owns.
+func (p projector) metadata(obj *metav1.PartialObjectMetadata) (*unstructured.Unstructured, error) {
+	obj.ManagedFields = slices.DeleteFunc(obj.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
+		return !p.keeps(e.Manager)
+	})
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return nil, fmt.Errorf("converting the metadata of %q: %w", obj.Name, err)
+	}
+	if p.kind != "" {
+		content["apiVersion"], content["kind"] = p.apiVersion, p.kind
+	}
+	return p.project(&unstructured.Unstructured{Object: content}), nil
+}
