@@ -94,7 +94,7 @@ func (o *cleanupOptions) resources(ctx context.Context, c *cluster, program *pol
 
 // configMaps returns those that hold a policy, with the label that Ambit looks for.
 func (o *cleanupOptions) configMaps(ctx context.Context, c *cluster, program *policy.Program) ([]corev1.ConfigMap, error) {
-	selector := labels.Set{v1alpha1.LabelSource: v1alpha1.SourceValue}.String() + "," + v1alpha1.LabelManagedBy + "!=" + v1alpha1.ManagedBy
+	selector := labels.Set{v1alpha1.LabelPolicySource: v1alpha1.PolicySourceValue}.String()
 	var found []corev1.ConfigMap
 	err := o.inNamespaces(program, func(namespace string) error {
 		list, err := c.typed.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})

@@ -111,7 +111,7 @@ func TestCleanupConfigMap(t *testing.T) {
 	c := newCleaned(t)
 	object, err := yaml.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"notes.txt": "{", "bad.yaml": "{", "some.yml": string(c.text)},
-		"metadata": map[string]any{"name": "policies", "namespace": c.home, "labels": map[string]any{"ambit.dev/policy": "true"}},
+		"metadata": map[string]any{"name": "policies", "namespace": c.home, "labels": map[string]any{v1alpha1.LabelPolicySource: "true"}},
 	})
 	if err != nil {
 		t.Fatal(err)

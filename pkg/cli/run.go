@@ -75,7 +75,7 @@ server's priority and fairness does that.
 
 Files and folders given by -f are read again when they change. With --policies-from
 policies are taken from the cluster as well: crd means ReconcilePolicy objects,
-configmap the keys ending in .yaml of ConfigMaps with the label ambit.dev/policy=true.
+configmap the keys ending in .yaml of ConfigMaps with the label ambit.dev/policy-source=true.
 They are read in all namespaces where that is permitted, else in Ambit's own and in
 those of --namespaces. In other namespaces than Ambit's own a policy acts as a
 ServiceAccount of its namespace. A new version of a policy that does not compile leaves

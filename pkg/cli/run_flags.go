@@ -47,7 +47,7 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	addFilesFlag(flags, &o.Files)
 	flags.StringSliceVar(&o.PoliciesFrom, "policies-from", nil,
-		"Where policies come from beside -f, separated by commas: crd (ReconcilePolicy objects), configmap (ConfigMaps with the label ambit.dev/policy=true)")
+		"Where policies come from beside -f, separated by commas: crd (ReconcilePolicy objects), configmap (ConfigMaps with the label ambit.dev/policy-source=true)")
 	flags.BoolVar(&o.RetireRemovedFiles, "retire-removed-files", false,
 		"Clean up after a policy that is removed from its file, or with it, after 5 seconds; without this it is stopped, and what it made stays")
 	flags.BoolVar(&o.AllowInvalid, "allow-invalid", false, "Run the policies without mistakes; those with mistakes only clean up after owners that are deleted")

@@ -8,8 +8,6 @@ import (
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
-
-	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 )
 
 // metadata checks the name, which becomes the value of a label and a part of a
@@ -19,8 +17,6 @@ func (c *compiler) metadata() {
 	switch name := lookup(c.root, "metadata", "name"); {
 	case name == nil:
 		c.at(find(c.root, "metadata"), "metadata.name is required")
-	case c.policy.Name == v1alpha1.SourceValue: // what it makes would look like a source
-		c.at(name, "metadata.name cannot be %s: it becomes the value of the label %s, which marks a ConfigMap with policies", v1alpha1.SourceValue, v1alpha1.LabelPolicy)
 	case c.policy.Name != "" || name.Value == "":
 		c.checkName(name, "metadata.name", validation.IsDNS1123Subdomain)
 	}

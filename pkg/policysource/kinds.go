@@ -23,15 +23,14 @@ func customResources() kindOfObject {
 	}
 }
 
-// configMaps says how ConfigMaps are read. What Ambit makes itself has the same label,
-// with the name of a policy, and is never one.
+// configMaps says how ConfigMaps are read. What Ambit makes itself never has their label.
 func configMaps() kindOfObject {
 	kept := fields.New("data", "metadata.creationTimestamp")
 	kept.Add("metadata", "annotations", v1alpha1.AnnotationStatus)
 	return kindOfObject{
 		kind: ConfigMap, name: "ConfigMaps",
 		resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
-		selector: v1alpha1.LabelSource + "=" + v1alpha1.SourceValue + "," + v1alpha1.LabelManagedBy + "!=" + v1alpha1.ManagedBy,
+		selector: v1alpha1.LabelPolicySource + "=" + v1alpha1.PolicySourceValue,
 		kept:     kept,
 		texts:    textsOfConfigMap,
 	}

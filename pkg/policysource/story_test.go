@@ -193,7 +193,7 @@ func TestRealUnlabelled(t *testing.T) {
 	w.start(Options{ConfigMaps: true})
 	w.putMap(w.own, "policies", map[string]string{"a.yaml": documentText("cache v1")})
 	w.runs(w.own+"/cache", "")
-	w.patch(configMaps(), w.own, "policies", `{"metadata":{"labels":{"ambit.dev/policy":null}}}`)
+	w.patch(configMaps(), w.own, "policies", `{"metadata":{"labels":{"ambit.dev/policy-source":null}}}`)
 	w.eventually("it is retired", func() error {
 		if !w.engine.retires(w.own + "/cache") {
 			return errors.New("it is not")

@@ -177,7 +177,7 @@ func (w *world) putMap(namespace, name string, data map[string]string) {
 	}
 	w.apply(configMaps(), namespace, name, map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "data": values,
-		"metadata": map[string]any{"name": name, "namespace": namespace, "labels": map[string]any{"ambit.dev/policy": "true"}},
+		"metadata": map[string]any{"name": name, "namespace": namespace, "labels": map[string]any{"ambit.dev/policy-source": "true"}},
 	})
 }
 

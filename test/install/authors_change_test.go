@@ -52,8 +52,8 @@ func TestAuthorsOfChanges(t *testing.T) {
 		"the text in a ConfigMap":            {written, `{"data": {"whole.yaml": "a: b"}}`, true},
 		"another text in a ConfigMap":        {written, `{"data": {"more.yaml": "a: b"}}`, true},
 		"a label that may hide a ConfigMap":  {written, `{"metadata": {"labels": {"app.kubernetes.io/managed-by": "ambit"}}}`, true},
-		"a ConfigMap that becomes a policy":  {other, `{"metadata": {"labels": {"ambit.dev/policy": "true"}}}`, true},
-		"a ConfigMap that stays without one": {other, `{"metadata": {"labels": {"ambit.dev/policy": "false"}}, "data": {"a": "b"}}`, false},
+		"a ConfigMap that becomes a policy":  {other, `{"metadata": {"labels": {"ambit.dev/policy-source": "true"}}}`, true},
+		"a ConfigMap that stays without one": {other, `{"metadata": {"labels": {"ambit.dev/policy-source": "false"}}, "data": {"a": "b"}}`, false},
 	} {
 		checkChange(t, reason, change(t, config, configMaps, namespace, tc.name, tc.patch), tc.refused)
 	}

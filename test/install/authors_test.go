@@ -110,7 +110,7 @@ func policyAs(t *testing.T, account string) map[string]any {
 func policyMap() map[string]any {
 	return map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap",
-		"metadata": map[string]any{"name": "policies", "labels": map[string]any{"ambit.dev/policy": "true"}},
+		"metadata": map[string]any{"name": "policies", "labels": map[string]any{"ambit.dev/policy-source": "true"}},
 		"data":     map[string]any{"whole.yaml": whole},
 	}
 }

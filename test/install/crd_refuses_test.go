@@ -36,7 +36,6 @@ func TestDefinitionRefuses(t *testing.T) {
 	}
 	for reason, tc := range map[string]struct{ from, to, want string }{
 		"a name that no label can have":          {"name: whole", "name: " + strings.Repeat("w", 64), "at most 63 characters"},
-		"a name that marks ConfigMaps":           {"name: whole", "name: 'true'", "ambit.dev/policy"},
 		"a variable and a child":                 {"name: one", "name: two", "a variable and a child have the same name"},
 		"a variable and a watch":                 {"name: one", "name: five", "a variable and a watch have the same name"},
 		"a variable and an ensured object":       {"name: one", "name: six", "a variable and an ensured object have the same name"},

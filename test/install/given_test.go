@@ -20,7 +20,7 @@ func (i installation) give(s *stage, from source) {
 	switch from {
 	case fromConfigMap:
 		must(s.t)(kubectl(s.t, s.by, nil, "create", "configmap", "memcached", "-n", s.home, "--from-file", s.policy))
-		must(s.t)(kubectl(s.t, s.by, nil, "label", "configmap", "memcached", "-n", s.home, "ambit.dev/policy=true"))
+		must(s.t)(kubectl(s.t, s.by, nil, "label", "configmap", "memcached", "-n", s.home, "ambit.dev/policy-source=true"))
 	case fromResource:
 		must(s.t)(kubectl(s.t, s.by, nil, "apply", "-n", s.home, "-f", s.policy))
 	}

@@ -172,7 +172,7 @@ func (s *sourced) putMap(text string) {
 	s.t.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"memcached.yaml": text, "README.md": "not a policy"},
-		"metadata": map[string]any{"name": "policies", "labels": map[string]any{v1alpha1.LabelSource: v1alpha1.SourceValue}},
+		"metadata": map[string]any{"name": "policies", "labels": map[string]any{v1alpha1.LabelPolicySource: v1alpha1.PolicySourceValue}},
 	}}
 	if _, err := s.objects.Resource(policyMaps).Namespace(s.own).Apply(s.t.Context(), "policies", object, metav1.ApplyOptions{FieldManager: "story", Force: true}); err != nil {
 		s.t.Fatal(err)

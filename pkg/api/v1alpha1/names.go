@@ -54,11 +54,11 @@ const AnnotationGeneration = "ambit.dev/generation"
 // `namespace/name`.
 const AnnotationEnsuredBy = "ambit.dev/ensured-by"
 
-// LabelSource is on a ConfigMap that holds policies, with the value SourceValue. It is
-// the key of LabelPolicy; what Ambit makes has LabelManagedBy too, and is never a source.
+// LabelPolicySource is on a ConfigMap that holds policies, with the value PolicySourceValue.
+// No template can set it: see IsReservedKey.
 const (
-	LabelSource = "ambit.dev/policy"
-	SourceValue = "true"
+	LabelPolicySource = "ambit.dev/policy-source"
+	PolicySourceValue = "true"
 )
 
 // AnnotationStatus is on a ConfigMap that holds policies, where it may be written: how

@@ -10,7 +10,6 @@ import (
 // and how the status of the owner is derived.
 //
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="the name becomes the value of a label: at most 63 characters"
-// +kubebuilder:validation:XValidation:rule="self.metadata.name != 'true'",message="the name becomes the value of the label ambit.dev/policy, and true there marks a ConfigMap with policies"
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Namespaced,shortName=rpol
