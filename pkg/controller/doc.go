@@ -69,7 +69,7 @@
 //  2. The new version takes over (succeed) what spares it requests: what was known of
 //     rights, of namespaces, and of owners that are not wanted; and which owners were
 //     worked on (inherited): it looks at each, and retires those that it does not want.
-//     Owners that ran into limits have a fresh start, in the lane. All else is found out
+//     Owners that exceeded limits have a fresh start, throttled. All else is found out
 //     again, as after a restart.
 //  3. The old version stays subscribed, and does no more than to queue keys and to close
 //     streams whose right is gone. So streams and places that both need are never closed.
@@ -85,11 +85,12 @@
 //
 // # Limits
 //
-// An owner whose plan or filter runs into a limit waits (quarantine); with many of them
-// the policy waits as a whole. Until a while after the last limit, the policy works on one
-// owner at a time, taking turns with others of that sort and with pauses (lane), so that
-// the machine is left to the rest. An owner whose expressions took long twice, though
-// within the limits, works there too for a while. Nothing else waits.
+// Package fairqueue divides workers and time between policies (limits.go calls it). An
+// owner whose plan or filter exceeds a limit waits (Quarantine); with many of them the
+// policy waits as a whole. Until a while after the last limit, owners of the policy are
+// expensive: they are reconciled one at a time, together with those of other policies, and
+// with pauses (Throttle), so that the machine is left to the rest. So is, for a while, an
+// owner whose expressions were slow twice, though within the limits. Nothing else waits.
 //
 // # Rights
 //

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/controller/fairqueue"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
@@ -69,6 +70,10 @@ type Options struct {
 
 const defaultConcurrency = 10
 
+// Key identifies what a worker reconciles: an owner of a policy or, without a name,
+// the policy itself.
+type Key = fairqueue.Key
+
 // Controller runs policies. Create it with New; Start may be called once. It is
 // safe for concurrent use.
 type Controller struct {
@@ -78,8 +83,8 @@ type Controller struct {
 	arrivals *arrivals
 	versions *versions
 	began    time.Time
-	lane     lane
-	events   events
+	throttle fairqueue.Throttle
+	events   fairqueue.FirstEvents
 	tracer   trace.Tracer
 	queue    atomic.Pointer[workqueue.TypedRateLimitingInterface[Key]]
 	// setting is held while policies are replaced, and while Start gives all back.
@@ -120,11 +125,9 @@ func (e *Controller) Start(ctx context.Context) error {
 		Reconciler:              reconcile.TypedFunc[Key](e.reconcile),
 		MaxConcurrentReconciles: e.options.Concurrency,
 		SkipNameValidation:      &skipNameValidation,
-		RateLimiter:             newLimiter(),
-		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[Key]) workqueue.TypedRateLimitingInterface[Key] {
-			return newQueue(name, limiter)
-		},
-		LogConstructor: e.logger,
+		RateLimiter:             fairqueue.ErrorBackoff(),
+		NewQueue:                fairqueue.New,
+		LogConstructor:          e.logger,
 	})
 	if err != nil {
 		return fmt.Errorf("making the controller's workers: %w", err)

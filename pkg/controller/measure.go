@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,34 +27,6 @@ const (
 	attrActions   = attribute.Key("ambit.actions")
 )
 
-// events are the times of the first event since the last pass, by owner. A key is there
-// as long as it is queued because of an event. The zero value is ready.
-type events struct {
-	mu    sync.Mutex // guards what is below
-	first map[Key]time.Time
-}
-
-// note is called for each event.
-func (e *events) note(key Key, now time.Time) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.first == nil {
-		e.first = map[Key]time.Time{}
-	}
-	if _, ok := e.first[key]; !ok {
-		e.first[key] = now
-	}
-}
-
-// take returns when the first event came; zero: there was none.
-func (e *events) take(key Key) time.Time {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	at := e.first[key]
-	delete(e.first, key)
-	return at
-}
-
 type eventKey struct{}
 
 // withEvent returns a context that says when the first event of a pass came.
@@ -63,13 +34,13 @@ func (e *Controller) withEvent(ctx context.Context, key Key) context.Context {
 	if e.options.Metrics == nil || key.Name == "" {
 		return ctx
 	}
-	return context.WithValue(ctx, eventKey{}, e.events.take(key))
+	return context.WithValue(ctx, eventKey{}, e.events.Take(key))
 }
 
 // noteEvent remembers when an event came, if somebody measures.
 func (e *Controller) noteEvent(key Key) {
 	if e.options.Metrics != nil && key.Name != "" {
-		e.events.note(key, e.now())
+		e.events.Record(key, e.now())
 	}
 }
 

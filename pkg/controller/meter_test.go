@@ -2,7 +2,6 @@ package controller
 
 import (
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -33,26 +32,5 @@ func TestOutcomeOf(t *testing.T) {
 				t.Errorf("%s: got %q, want %q", test.reason, got, test.want)
 			}
 		})
-	}
-}
-
-// TestEvents: the first of several events counts, until a pass takes it.
-func TestEvents(t *testing.T) {
-	var e events
-	key, other, start := Key{Policy: "p", Name: "a"}, Key{Policy: "p", Name: "b"}, time.Unix(100, 0)
-	if at := e.take(key); !at.IsZero() {
-		t.Errorf("without an event it came at %v", at)
-	}
-	e.note(key, start)
-	e.note(key, start.Add(time.Second))
-	e.note(other, start.Add(time.Minute))
-	if at := e.take(key); !at.Equal(start) {
-		t.Errorf("the first event came at %v, want %v", at, start)
-	}
-	if at := e.take(key); !at.IsZero() {
-		t.Errorf("what was taken is there still: %v", at)
-	}
-	if at := e.take(other); at.IsZero() || len(e.first) != 0 {
-		t.Errorf("the other one came at %v; left: %v", at, e.first)
 	}
 }

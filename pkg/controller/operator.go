@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/controller/fairqueue"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/policy"
@@ -81,9 +82,11 @@ type operator struct {
 	// departed are the owners that are gone from the stream of owners, while it is not
 	// known, or done, what that is to lead to. swept are the streams of children that
 	// were looked through for more of them, by namespace.
-	departed   map[types.NamespacedName]departed
-	swept      map[string]map[informer.Key]bool
-	quarantine quarantine
+	departed map[types.NamespacedName]departed
+	swept    map[string]map[informer.Key]bool
+	// quarantine and costs keep the policy from harming others.
+	quarantine fairqueue.Quarantine
+	costs      fairqueue.CostHistory
 	// inherited are the owners that older versions of the policy worked on, as long as
 	// this one has not looked at them.
 	inherited map[types.NamespacedName]types.UID

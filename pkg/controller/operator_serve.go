@@ -89,7 +89,7 @@ func (op *operator) serve(ctx context.Context, owner kind) time.Duration {
 // standing is what keeps the policy from its work, or from a part of it, and when to
 // look at that again.
 func (op *operator) standing(ctx context.Context, where territory) (*plan.Problem, time.Duration) {
-	held, until := op.held()
+	held, until := op.policyQuarantine()
 	ensured, again := op.ensure(ctx)
 	wait := soonest(until, again)
 	for _, problem := range []*plan.Problem{where.problem, held, ensured} {

@@ -199,8 +199,8 @@ func (op *operator) forget(name types.NamespacedName) {
 	if !op.halted { // else it is looked at when the policy works again
 		delete(op.inherited, name)
 	}
-	op.quarantine.forget(name)
-	delete(op.quarantine.slow, name)
+	op.quarantine.RecordSuccess(name)
+	op.costs.Forget(name)
 	looking := op.isLookedForLocked(name)
 	if _, gone := op.departed[name]; gone || !op.isSeenLocked(name.Namespace) {
 		delete(op.unmatched, name)

@@ -67,10 +67,10 @@ func (op *operator) reconcileOwner(ctx context.Context, key Key) (time.Duration,
 		}
 		return 0, nil
 	}
-	if wait := max(op.waitForNewer(name, owner), op.heldBack(name, owner)); wait > 0 {
+	if wait := max(op.waitForNewer(name, owner), op.quarantineWait(name, owner)); wait > 0 {
 		return wait, nil
 	}
-	leave, wait := op.enterLane(name)
+	leave, wait := op.enterThrottle(name)
 	if wait > 0 {
 		return wait, nil
 	}
@@ -146,7 +146,7 @@ func (p *pass) run(ctx context.Context, home *rights) (time.Duration, error) {
 	if err := p.tellOwner(ctx, planned); err != nil {
 		return 0, err
 	}
-	if wait := p.limit(planned); wait > 0 {
+	if wait := p.recordLimits(planned); wait > 0 {
 		return wait, nil
 	}
 	return p.next(planned), nil
@@ -220,7 +220,7 @@ func (p *pass) converge(ctx context.Context, home *rights) (*plan.Plan, time.Dur
 }
 
 func (p *pass) plan(ctx context.Context) *plan.Plan {
-	defer p.evaluated(p.state.subscriber.name, p.engine.now())
+	defer p.recordEvaluation(p.state.subscriber.name, p.engine.now())
 	ctx, end := p.tracePlan(ctx)
 	planned := p.make(ctx)
 	end(planned)

@@ -74,9 +74,9 @@ func (op *operator) serves(ctx context.Context, owner *unstructured.Unstructured
 	began := op.engine.now()
 	ctx = cel.WithBudget(ctx, cel.NewBudget(0, 0))
 	wanted, err := filter.EvalBool(ctx, cel.Activation{"object": op.program.Owner.See(owner.Object)})
-	op.evaluated(name, began)
+	op.recordEvaluation(name, began)
 	if cel.IsBudget(err) {
-		op.exceed(name, owner.GetResourceVersion())
+		op.recordExceeded(name, owner.GetResourceVersion())
 	}
 	if err != nil && !cel.IsNoSuchKey(err) {
 		ctrllog.FromContext(ctx).Info("the owner filter failed; the owner is left alone", "reason", err.Error())

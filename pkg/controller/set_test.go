@@ -158,7 +158,7 @@ func TestInheritance(t *testing.T) {
 	}
 	works(first, x)
 	first.unmatched[z] = unmatched{uid: "z", looked: true}
-	first.quarantine.exceeded(x, "1", 1, clock.Now())
+	first.recordExceeded(x, "1")
 	e.kinds.lookup(compiled(t, "gone", "1", "").Owner.GVK)
 	for i := range 3 {
 		set(t, e, compiled(t, "a", fmt.Sprint(2+i), ""), false)
@@ -170,8 +170,8 @@ func TestInheritance(t *testing.T) {
 		t.Fatalf("inherited (-want +got):\n%s", diff)
 	}
 	now := clock.Now()
-	if !op.quarantine.isStrained(x, now) || op.quarantine.wait(x, "1", now) != 0 {
-		t.Error("an edit is no fresh start in the lane")
+	if !op.costs.IsExpensive(x, now) || op.quarantine.Wait(x, "1", now) != 0 {
+		t.Error("an edit is no fresh start, throttled")
 	}
 	if got := op.fares(); got.Progressing != 2 {
 		t.Errorf("of owners that are to be looked at it is said: %+v", got)

@@ -14,8 +14,8 @@ import (
 // succeed takes over from an older version what spares this one requests, and what it
 // has to know to clean up. Nobody has worked with this one yet.
 //
-// Owners that ran into limits have a fresh start, but in the lane, so that a policy does
-// not get out of it by being edited.
+// Owners that exceeded limits have a fresh start, but throttled, so that an edit is no way
+// out.
 func (op *operator) succeed(before *operator) {
 	if op.program.Owner.GVK.GroupKind() != before.program.Owner.GVK.GroupKind() {
 		return
@@ -26,7 +26,7 @@ func (op *operator) succeed(before *operator) {
 	op.inheritAll(before)
 	before.mu.Lock()
 	defer before.mu.Unlock()
-	op.quarantine.last = before.quarantine.last
+	op.costs = before.costs.Successor()
 	if op.retiring && before.retiring {
 		maps.Copy(op.retired, before.retired)
 	}

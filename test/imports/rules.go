@@ -25,7 +25,7 @@ func layers() []layer {
 		{packages: []string{"pkg/cli"}},
 		{packages: []string{"pkg/manager"}},
 		{packages: []string{"pkg/policysource", "pkg/controller"}},
-		{packages: []string{"pkg/internal/apply", "pkg/internal/status", "pkg/internal/life", "pkg/informer", "pkg/access"}},
+		{packages: []string{"pkg/internal/apply", "pkg/internal/status", "pkg/internal/life", "pkg/informer", "pkg/access", "pkg/controller/fairqueue"}},
 		{packages: []string{"pkg/plan", "pkg/internal/rbac"}, pure: true},
 		{packages: []string{"pkg/policy"}, pure: true},
 		{packages: []string{"pkg/internal/schemas"}, pure: true},

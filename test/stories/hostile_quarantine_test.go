@@ -12,7 +12,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 )
 
-// hostileHeld is for how long a policy is held the first time: heldMin of package engine.
+// hostileHeld is for how long a policy is held the first time: policyWaitMin of package fairqueue.
 const hostileHeld = time.Minute
 
 // TestHostileQuarantine: when five owners of a policy run into limits, the policy as a

@@ -1,0 +1,119 @@
+package controller
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/controller/fairqueue"
+	"github.com/ambit-dev/ambit/pkg/internal/cel"
+	"github.com/ambit-dev/ambit/pkg/plan"
+)
+
+// What a policy costs the others is bounded here: package fairqueue keeps the books, and
+// these methods call it with the time and under the operator's lock.
+
+const (
+	// slowEvaluation is how long expressions over an owner take that count as slow: half
+	// of what a single one may take.
+	slowEvaluation = cel.TimeLimit / 2
+	// throttleJitter spreads the tries of owners that wait for the throttle.
+	throttleJitter = 100 * time.Millisecond
+)
+
+// quarantineWait returns how long an owner has to wait because it, or its policy, exceeded
+// limits. An owner that is gone, nil, and one that is to be cleaned up after do not wait.
+func (op *operator) quarantineWait(name types.NamespacedName, owner *unstructured.Unstructured) time.Duration {
+	if owner == nil || owner.GetDeletionTimestamp() != nil || op.retiring {
+		return 0
+	}
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	return op.quarantine.Wait(name, owner.GetResourceVersion(), op.engine.now())
+}
+
+// enterThrottle returns how long an owner has to wait because it is expensive. If the
+// result is 0, the caller calls leave when the work on the owner is done.
+func (op *operator) enterThrottle(name types.NamespacedName) (leave func(), wait time.Duration) {
+	now := op.engine.now()
+	op.mu.Lock()
+	expensive := op.costs.IsExpensive(name, now)
+	op.mu.Unlock()
+	if op.retiring || !expensive {
+		return func() {}, 0
+	}
+	if wait := op.engine.throttle.Enter(now); wait > 0 {
+		return nil, wait + rand.N(throttleJitter)
+	}
+	return func() { op.engine.throttle.Leave(op.engine.now()) }, 0
+}
+
+// recordEvaluation notes that expressions over an owner were evaluated from a time until
+// now.
+func (op *operator) recordEvaluation(name types.NamespacedName, began time.Time) {
+	now := op.engine.now()
+	took := now.Sub(began)
+	op.mu.Lock()
+	expensive := op.costs.IsExpensive(name, began)
+	if took >= slowEvaluation {
+		op.costs.RecordSlow(name, now)
+	}
+	op.mu.Unlock()
+	if expensive {
+		op.engine.throttle.Charge(took)
+	}
+}
+
+// recordLimits notes whether the plan exceeded a limit, and returns how long to leave the
+// owner alone because of that. An owner that names too many places or kinds costs no more
+// than others: it only looks again after a while.
+func (p *pass) recordLimits(planned *plan.Plan) time.Duration {
+	exceeded, crowded := false, false
+	for _, b := range planned.Blockers {
+		here := b.Message == p.state.sources.crowded || b.Message == tooManyKinds().Message
+		exceeded = exceeded || b.Reason == v1alpha1.ReasonLimitExceeded && !here
+		crowded = crowded || b.Reason == v1alpha1.ReasonLimitExceeded && here
+	}
+	name := p.state.subscriber.name
+	if exceeded {
+		return p.recordExceeded(name, p.owner.GetResourceVersion())
+	}
+	p.mu.Lock()
+	p.quarantine.RecordSuccess(name)
+	p.mu.Unlock()
+	if crowded {
+		return soonest(p.next(planned), crowdedRetry)
+	}
+	return 0
+}
+
+// recordExceeded notes that an owner exceeded a limit, and returns how long to leave it
+// alone.
+func (op *operator) recordExceeded(name types.NamespacedName, resourceVersion string) time.Duration {
+	now := op.engine.now()
+	op.mu.Lock()
+	op.costs.RecordExceeded(now)
+	wait, tripped := op.quarantine.RecordExceeded(name, resourceVersion, len(op.owners), now)
+	op.mu.Unlock()
+	if tripped {
+		op.engine.enqueue(Key{Policy: op.id})
+	}
+	return wait
+}
+
+// policyQuarantine returns the problem of a policy that is quarantined as a whole, and for
+// how long it is. The problem is nil if it is not.
+func (op *operator) policyQuarantine() (*plan.Problem, time.Duration) {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	wait := op.quarantine.PolicyWait(op.engine.now())
+	if wait <= 0 {
+		return nil, 0
+	}
+	return &plan.Problem{Reason: v1alpha1.ReasonQuarantined, Terminal: true,
+		Message: fmt.Sprintf("%d or more owners of the policy, and half of all, run into limits of expressions or sizes: all of its owners wait", fairqueue.PolicyTripsAt)}, wait
+}
