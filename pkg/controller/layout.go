@@ -13,6 +13,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox"
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
@@ -58,7 +59,7 @@ func (p *pass) layOut(ctx context.Context, shared bool, home *rights) (*sources,
 	l.findSpots(p.state.wants)
 	l.s.records = p.owner != nil && (p.program.NeedsFinalizerFor(p.isNamespaced) || slices.ContainsFunc(p.program.Children, isElsewhere))
 	if p.owner != nil && !p.retire {
-		ctx = cel.WithBudget(ctx, cel.NewBudget(0, 0))
+		ctx = sandbox.WithBudget(ctx, sandbox.NewBudget(0, 0))
 		l.scope = plan.Bind(ctx, p.program, p.owner)
 		l.findLooks(ctx)
 	}

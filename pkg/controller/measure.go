@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/ambit-dev/ambit/pkg/internal/apply"
-	"github.com/ambit-dev/ambit/pkg/internal/cel"
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
@@ -49,7 +49,7 @@ func (p *pass) measured(ctx context.Context, home *rights) (time.Duration, error
 	name, began := p.state.subscriber.name, p.engine.now()
 	p.event, _ = ctx.Value(eventKey{}).(time.Time)
 	var steps atomic.Int64
-	ctx, span := p.engine.tracer.Start(cel.CountSteps(ctx, &steps), "reconcile",
+	ctx, span := p.engine.tracer.Start(sandbox.CountSteps(ctx, &steps), "reconcile",
 		trace.WithAttributes(attrPolicy.String(p.id), attrNamespace.String(name.Namespace), attrOwner.String(name.Name)))
 	defer span.End()
 	wait, err := p.run(ctx, home)

@@ -9,6 +9,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
@@ -72,7 +73,7 @@ func (op *operator) serves(ctx context.Context, owner *unstructured.Unstructured
 	}
 	name := types.NamespacedName{Namespace: owner.GetNamespace(), Name: owner.GetName()}
 	began := op.engine.now()
-	ctx = cel.WithBudget(ctx, cel.NewBudget(0, 0))
+	ctx = sandbox.WithBudget(ctx, sandbox.NewBudget(0, 0))
 	wanted, err := filter.EvalBool(ctx, cel.Activation{"object": op.program.Owner.See(owner.Object)})
 	op.recordEvaluation(name, began)
 	if cel.IsBudget(err) {

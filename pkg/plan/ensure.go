@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -15,7 +16,7 @@ func Ensure(ctx context.Context, program *policy.Program, s Snapshot) *Plan {
 	if program.Suspend || program.CleanupOnly != nil {
 		return &Plan{}
 	}
-	ctx = cel.WithBudget(ctx, cel.NewBudget(0, 0))
+	ctx = sandbox.WithBudget(ctx, sandbox.NewBudget(0, 0))
 	vars := cel.Activation{"policy": map[string]any{"name": program.Name, "namespace": program.Namespace}}
 	p := &planner{
 		program: program, specs: program.Ensured, part: "ensure", ensures: true, snapshot: s,

@@ -9,12 +9,13 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox"
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
 // Make plans for one owner. It never fails: what fails is in the plan. ctx only
-// bounds the evaluation of expressions; all of one plan share a cel.Budget. Neither
+// bounds the evaluation of expressions; all of one plan share a sandbox.Budget. Neither
 // the program nor the snapshot is changed; Make is safe for concurrent use.
 //
 // A suspended policy gives an empty plan: nothing is to be written, not even a
@@ -22,7 +23,7 @@ import (
 // but for Done. As long as there is the record of another policy on the owner, nothing
 // is done but to say so.
 func Make(ctx context.Context, program *policy.Program, s Snapshot) *Plan {
-	ctx = cel.WithBudget(ctx, cel.NewBudget(0, 0))
+	ctx = sandbox.WithBudget(ctx, sandbox.NewBudget(0, 0))
 	p := newPlanner(ctx, program, s)
 	plan := p.make(ctx)
 	plan.Former = p.former

@@ -39,23 +39,10 @@
 //
 // # Bounds
 //
-// An evaluation ends at CostLimit, TimeLimit or MemoryLimit, its result at
-// MaxResultBytes, and all evaluations under a context with a Budget at that. It then
-// fails with EvalError.Budget and a message that says at which. How it is done:
-//
-//   - A plan of an expression consists of cel-go's nodes, in which those that may
-//     cost more than a step are replaced (guard): calls, by such that count what a
-//     call costs by the size of its arguments before it is made (rule); lists and
-//     maps that are written out; comparisons; and what loops run over (instrument).
-//   - They count in the meter of the evaluation, which ends it by a panic.
-//   - A list that holds another many times takes no memory, so such lists may
-//     exist; what goes through all of one counts each time that it does.
-//   - A result is copied by a converter that counts, too.
-//   - Short expressions without macros that only read and compare (isSimple) need no
-//     meter and run without one, which is several times as fast.
-//
-// Panics of cel-go and of functions are errors. testdata/hostile.txt has expressions
-// that ask for too much; they are for the tests of other packages as well.
+// Everything runs in package sandbox. An evaluation that ends at a limit of cost, time,
+// memory or size fails with EvalError.Budget and a message that says at which.
+// testdata/hostile.txt has expressions that ask for too much; they are for the tests of
+// other packages as well.
 //
 // The package knows nothing of policies or files.
 package cel

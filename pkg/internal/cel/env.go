@@ -11,6 +11,8 @@ import (
 	"github.com/google/cel-go/common"
 	"github.com/google/cel-go/common/ast"
 	"k8s.io/apiserver/pkg/cel/environment"
+
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox"
 )
 
 // Env is a set of variables that expressions may use, with Kubernetes' functions
@@ -27,6 +29,9 @@ type Env struct {
 var base = sync.OnceValue(func() *celgo.Env {
 	return environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).StoredExpressionsEnv()
 })
+
+// planner makes the programs of all environments, which have the functions of base.
+var planner = sync.OnceValues(func() (*sandbox.Planner, error) { return sandbox.NewPlanner(base(), decorateNull) })
 
 // NewEnv makes an environment with these variables, all of type dyn. With
 // ReadyVar or "ready" among them there is the macro `ready(x)`. The error is for
@@ -105,7 +110,7 @@ func (e *Env) Compile(source string) (compiled *Expr, found []Issue) {
 		return nil, issues
 	}
 	root := checked.NativeRep().Expr()
-	program, err := e.program(checked)
+	program, err := e.plan(checked)
 	if err != nil {
 		return nil, []Issue{{Message: err.Error()}}
 	}
@@ -134,6 +139,15 @@ func (e *Env) check(source string) (*celgo.Ast, []Issue) {
 		return nil, toIssues(source, issues.Errors())
 	}
 	return checked, nil
+}
+
+// plan makes the program of a checked expression.
+func (e *Env) plan(checked *celgo.Ast) (*sandbox.Program, error) {
+	p, err := planner()
+	if err != nil {
+		return nil, err
+	}
+	return p.Plan(e.env, checked)
 }
 
 // messages finds literals of protocol buffers, which Kubernetes' environment knows

@@ -15,6 +15,7 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
 
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox"
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
 )
 
@@ -32,6 +33,11 @@ func (a Activation) ResolveName(name string) (any, bool) {
 
 // Parent implements interpreter.Activation.
 func (a Activation) Parent() interpreter.Activation { return nil }
+
+// program is what an expression runs: a sandbox.Program.
+type program interface {
+	Run(ctx context.Context, variables interpreter.Activation) (ref.Val, error)
+}
 
 // Expr is a compiled expression. It is immutable and safe for concurrent use.
 type Expr struct {
@@ -61,10 +67,8 @@ func (x *Expr) Reads() map[string]*fields.Set { return x.reads }
 // OutputType is the type that the checker found.
 func (x *Expr) OutputType() *celgo.Type { return x.output }
 
-type absent struct{}
-
 // Absent is the result of an expression that gives an optional without a value.
-var Absent any = absent{}
+var Absent = sandbox.Absent
 
 // EvalError is a failed evaluation.
 type EvalError struct {
@@ -98,15 +102,11 @@ func IsNoSuchKey(err error) bool {
 // Eval evaluates the expression. The result is a JSON-like Go value that the
 // caller owns, or Absent. Errors are *EvalError.
 func (x *Expr) Eval(ctx context.Context, a Activation) (any, error) {
-	value, err := x.run(ctx, a)
+	value, err := x.program.Run(ctx, a)
 	if err != nil {
 		return nil, x.failed(err)
 	}
-	c := converter{left: MaxResultBytes}
-	result, err := c.convert(value)
-	if err == nil {
-		err = budgetOf(ctx).spendBytes(MaxResultBytes - c.left)
-	}
+	result, err := sandbox.Convert(ctx, value)
 	if err != nil {
 		return nil, x.failed(err)
 	}
@@ -115,8 +115,8 @@ func (x *Expr) Eval(ctx context.Context, a Activation) (any, error) {
 
 func (x *Expr) failed(err error) *EvalError {
 	text := err.Error()
-	var stopped stop
-	return &EvalError{Source: x.source, Message: shorten(x.conceal(text)), NoSuchKey: isNoSuchKey(text), Budget: errors.As(err, &stopped)}
+	var limit sandbox.LimitError
+	return &EvalError{Source: x.source, Message: shorten(x.conceal(text)), NoSuchKey: isNoSuchKey(text), Budget: errors.As(err, &limit)}
 }
 
 // maxMessage bounds the text of an error, which may quote a value.
@@ -136,7 +136,7 @@ func isNoSuchKey(text string) bool {
 }
 
 func (x *Expr) wrongType(got any, want string) error {
-	return &EvalError{Source: x.source, Message: fmt.Sprintf("gives %s, want %s", typeName(got), want)}
+	return &EvalError{Source: x.source, Message: fmt.Sprintf("gives %s, want %s", sandbox.TypeName(got), want)}
 }
 
 // EvalBool is Eval for an expression that must give a bool.
@@ -148,8 +148,8 @@ func (x *Expr) EvalBool(ctx context.Context, a Activation) (bool, error) {
 // EvalString is Eval for an expression that must give a string.
 func (x *Expr) EvalString(ctx context.Context, a Activation) (string, error) {
 	s, err := evalTo[types.String](ctx, x, a, "string")
-	if len(s) > MaxResultBytes {
-		return "", &EvalError{Source: x.source, Message: errTooLarge.Error(), Budget: true}
+	if len(s) > sandbox.MaxResultBytes {
+		return "", &EvalError{Source: x.source, Message: sandbox.ErrResultTooLarge.Error(), Budget: true}
 	}
 	return string(s), err
 }
@@ -161,7 +161,7 @@ func (x *Expr) EvalDuration(ctx context.Context, a Activation) (time.Duration, e
 }
 
 func evalTo[T ref.Val](ctx context.Context, x *Expr, a Activation, want string) (T, error) {
-	value, err := x.run(ctx, a)
+	value, err := x.program.Run(ctx, a)
 	if err != nil {
 		var none T
 		return none, x.failed(err)

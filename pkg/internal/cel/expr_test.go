@@ -70,7 +70,7 @@ func TestEval(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(absent{})); diff != "" {
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(Absent)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/google/cel-go/common/types"
-	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/cel-go/interpreter"
 )
@@ -98,10 +97,4 @@ func isNullEntry(obj, value any) bool {
 		return true
 	}
 	return false
-}
-
-// holdsNull reports whether the entry of a map is null.
-func holdsNull(m traits.Mapper, key ref.Val) bool {
-	value, found := m.Find(key)
-	return found && value == types.NullValue
 }

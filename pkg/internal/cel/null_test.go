@@ -94,7 +94,7 @@ func bothPrograms(t *testing.T, source string) []*Expr {
 	env := mustEnv(t, "owner")
 	x := mustCompile(t, env, source)
 	bounded := *x
-	bounded.program = program{bounded: boundedPlan(t, env, source)}
+	bounded.program = meteredProgram(t, env, source)
 	return []*Expr{x, &bounded}
 }
 

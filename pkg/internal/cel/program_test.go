@@ -1,76 +1,51 @@
 package cel
 
 import (
-	"strings"
 	"sync"
 	"testing"
 
-	"github.com/google/cel-go/interpreter"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
-func TestIsSimple(t *testing.T) {
-	cases := map[string]struct {
-		reason string
-		source string
-		want   bool
-	}{
-		"Field":    {reason: "reading a field is", source: `owner.spec.size`, want: true},
-		"Filter":   {reason: "so are comparisons of a few", source: `owner.a == 'x' && (owner.b > 1 || !has(owner.c))`, want: true},
-		"Optional": {reason: "and optionals", source: `owner.?a[?'b'].orValue({'c': 1}).c`, want: true},
-		"Macro":    {reason: "a macro runs many times", source: `owner.list.all(e, true)`},
-		"Add":      {reason: "text gets longer", source: `owner.a + owner.b`},
-		"Regex":    {reason: "an expensive function", source: `owner.a.matches('x')`},
-		"Long":     {reason: "many comparisons, of which each may be of all", source: strings.Repeat(`owner == owner && `, 50) + `true`},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if got := mustCompile(t, mustEnv(t, "owner"), tc.source).program.simple != nil; got != tc.want {
-				t.Errorf("%s: %v", tc.reason, got)
-			}
-		})
-	}
-}
-
-// TestSimpleIsTheSame: a simple expression gives the same with bounds and without.
-func TestSimpleIsTheSame(t *testing.T) {
+// TestCheapIsTheSame: a cheap expression gives the same with bounds and without.
+func TestCheapIsTheSame(t *testing.T) {
 	env := mustEnv(t, "owner")
-	type twin struct{ simple, bounded *Expr }
+	type twin struct{ planned, metered *Expr }
 	var twins []twin
 	for _, source := range sortedKeys(corpus) {
-		simple := mustCompile(t, env, source)
-		if simple.program.simple == nil {
-			continue
-		}
-		bounded := *simple
-		bounded.program = program{bounded: boundedPlan(t, env, source)}
-		twins = append(twins, twin{simple, &bounded})
+		planned := mustCompile(t, env, source)
+		metered := *planned
+		metered.program = meteredProgram(t, env, source)
+		twins = append(twins, twin{planned, &metered})
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		owner := sample()
 		mutate(t, owner)
 		for _, x := range twins {
-			if diff := cmp.Diff(outcome(x.bounded, owner), outcome(x.simple, owner)); diff != "" {
-				t.Fatalf("%s over %v (-with +without bounds):\n%s", x.simple.Source(), owner, diff)
+			if diff := cmp.Diff(outcome(x.metered, owner), outcome(x.planned, owner)); diff != "" {
+				t.Fatalf("%s over %v (-with +without bounds):\n%s", x.planned.Source(), owner, diff)
 			}
 		}
 	})
-	if len(twins) < 20 {
-		t.Errorf("only %d expressions of the table are simple", len(twins))
-	}
 }
 
-func boundedPlan(t *testing.T, env *Env, source string) interpreter.InterpretableV2 {
+// meteredProgram is what an expression runs if it is not taken for cheap.
+func meteredProgram(t *testing.T, env *Env, source string) program {
 	t.Helper()
-	parsed, _ := env.env.Parse(source)
-	loosen(parsed.NativeRep())
-	checked, _ := env.env.Check(parsed)
-	plan, err := env.plan(checked)
+	checked, issues := env.check(source)
+	if len(issues) > 0 {
+		t.Fatal(issues)
+	}
+	p, err := planner()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return plan
+	metered, err := p.PlanMetered(env.env, checked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return metered
 }
 
 // TestConcurrentUse is for the race detector.

@@ -4,13 +4,14 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox"
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
 )
 
 // walkComprehension binds the variables of a macro. It returns the place that
-// the macro's result denotes, if it does: see isFilter and isBinding.
+// the macro's result denotes, if it does: see isFilter and sandbox.IsBinding.
 func (r *reader) walkComprehension(c ast.ComprehensionExpr, s *scope) place {
-	if isBinding(c) {
+	if sandbox.IsBinding(c) {
 		return r.walkBinding(c, s)
 	}
 	over := r.walk(c.IterRange(), s)
@@ -60,12 +61,6 @@ func callOf(e ast.Expr, function string) ([]ast.Expr, bool) {
 
 func isIdent(e ast.Expr, name string) bool {
 	return e.Kind() == ast.IdentKind && e.AsIdent() == name
-}
-
-// isBinding says whether a macro only names a value for its result, as optMap
-// does: it runs over an empty list.
-func isBinding(c ast.ComprehensionExpr) bool {
-	return c.IterRange().Kind() == ast.ListKind && c.IterRange().AsList().Size() == 0 && isIdent(c.LoopStep(), c.AccuVar())
 }
 
 func (r *reader) walkBinding(c ast.ComprehensionExpr, s *scope) place {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox"
 	_ "github.com/ambit-dev/ambit/test/draws"
 )
 
@@ -72,12 +73,11 @@ func checkProjection(t failer, x *Expr, owner map[string]any) {
 }
 
 func outcome(x *Expr, owner map[string]any) any {
-	value, err := x.run(context.Background(), Activation{"owner": owner})
+	value, err := x.program.Run(context.Background(), Activation{"owner": owner})
 	if err != nil {
 		return err.Error()
 	}
-	c := converter{left: MaxResultBytes}
-	result, err := c.convert(value)
+	result, err := sandbox.Convert(context.Background(), value)
 	if err != nil {
 		return err.Error()
 	}

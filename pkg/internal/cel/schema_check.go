@@ -8,6 +8,8 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
+
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox"
 )
 
 // unknownFields finds the fields that an expression reads of objects that do not
@@ -175,7 +177,7 @@ func (c *schemaChecker) index(at ast.Expr, of known, key ast.Expr, maybe bool) k
 }
 
 func (c *schemaChecker) loop(l ast.ComprehensionExpr, s *knownScope) known {
-	if isBinding(l) {
+	if sandbox.IsBinding(l) {
 		bound := c.walk(l.AccuInit(), s)
 		return c.walk(l.Result(), &knownScope{l.AccuVar(), bound, s})
 	}

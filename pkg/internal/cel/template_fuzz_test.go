@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox"
 )
 
 // FuzzTemplate: taking a template apart never panics and loses nothing; text
@@ -109,7 +111,7 @@ func FuzzRender(f *testing.F) {
 				t.Fatalf("fails with %.300v", f)
 			}
 		}
-		checkJSON(t, got, 4*MaxResultBytes)
+		checkJSON(t, got, 4*sandbox.MaxResultBytes)
 		if stoppedByTime(failed) {
 			return
 		}
@@ -141,13 +143,13 @@ func FuzzConvert(f *testing.F) {
 		for _, x := range []*Expr{direct, built} {
 			got, err := x.Eval(t.Context(), Activation{"owner": in})
 			var failed *EvalError
-			if errors.As(err, &failed) && failed.Budget && len(text) > MaxResultBytes/4/overhead {
+			if errors.As(err, &failed) && failed.Budget && len(text) > sandbox.MaxResultBytes/4/overhead {
 				continue
 			}
 			if err != nil {
 				t.Fatalf("%s of %.300q: %v", x.Source(), text, err)
 			}
-			checkJSON(t, got, MaxResultBytes)
+			checkJSON(t, got, sandbox.MaxResultBytes)
 			if want, got := encode(t, in), encode(t, got); want != got {
 				t.Fatalf("%s of %.300s gives %.300s", x.Source(), want, got)
 			}
@@ -174,8 +176,11 @@ func encode(t *testing.T, value any) string {
 	return string(text)
 }
 
+// overhead is what sandbox.Convert takes a value to cost beside its text.
+const overhead = 8
+
 // checkJSON checks that a value is what JSON holds, and no larger than limit by
-// the converter's count.
+// the count of sandbox.Convert.
 func checkJSON(t *testing.T, value any, limit int) {
 	t.Helper()
 	size := 0
@@ -212,7 +217,7 @@ func checkJSON(t *testing.T, value any, limit int) {
 // stoppedByTime says whether how fast the machine is has made a difference.
 func stoppedByTime(failed []LeafError) bool {
 	for _, f := range failed {
-		if strings.Contains(f.Error(), string(errTime)) {
+		if strings.Contains(f.Error(), "stopped at the time limit") {
 			return true
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"strconv"
 	"strings"
+
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox"
 )
 
 // rendering is one run over a template.
@@ -99,8 +101,8 @@ func write(b *strings.Builder, x *Expr, value any) error {
 	default:
 		return x.wrongType(value, "a string, number or bool inside of text")
 	}
-	if b.Len() > MaxResultBytes {
-		return &EvalError{Source: x.source, Message: errTooLarge.Error(), Budget: true}
+	if b.Len() > sandbox.MaxResultBytes {
+		return &EvalError{Source: x.source, Message: sandbox.ErrResultTooLarge.Error(), Budget: true}
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ func TestRenderString(t *testing.T) {
 			if tc.failed != "" {
 				return
 			}
-			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(absent{})); diff != "" {
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(Absent)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
@@ -190,6 +190,15 @@ func TestRenderFailures(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"at list[1]: no such key: none", "at map.x: no such key: none", "at map.y: division by zero"}, texts); diff != "" {
 		t.Errorf("failures (-want +got):\n%s", diff)
+	}
+}
+
+func TestTextIsBounded(t *testing.T) {
+	template := mustTemplate(t, strings.Repeat("${owner}", 20))
+	_, err := template.Render(t.Context(), Activation{"owner": strings.Repeat("a", 100_000)})
+	var failed *EvalError
+	if !errors.As(err, &failed) || !failed.Budget {
+		t.Errorf("text of 2 MB gives %v", err)
 	}
 }
 

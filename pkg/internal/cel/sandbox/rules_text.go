@@ -1,4 +1,4 @@
-package cel
+package sandbox
 
 import (
 	"errors"
@@ -10,12 +10,13 @@ import (
 	kubernetes "k8s.io/apiserver/pkg/cel"
 )
 
+// replaceRule: the size of the result is known once the places are counted.
 func replaceRule(m *meter, args []ref.Val) {
-	texts, ok := textsOf(args, 3)
+	texts, ok := textArguments(args, 3)
 	if !ok {
 		return
 	}
-	m.step((len(texts[0]) + len(texts[1])) / 16)
+	m.chargeSteps((len(texts[0]) + len(texts[1])) / 16)
 	count := strings.Count(texts[0], texts[1])
 	if len(args) > 3 {
 		if n, ok := args[3].(types.Int); ok && n >= 0 && int64(n) < int64(count) {
@@ -23,28 +24,30 @@ func replaceRule(m *meter, args []ref.Val) {
 		}
 	}
 	size := len(texts[0]) + count*max(0, len(texts[2])-len(texts[1]))
-	m.step(size/64 + count)
-	m.need(2 * size)
+	m.chargeSteps(size/64 + count)
+	m.ensureMemory(2 * size)
 }
 
+// splitRule: each place makes one more element.
 func splitRule(m *meter, args []ref.Val) {
-	texts, ok := textsOf(args, 2)
+	texts, ok := textArguments(args, 2)
 	if !ok {
 		return
 	}
-	m.step((len(texts[0]) + len(texts[1])) / 16)
+	m.chargeSteps((len(texts[0]) + len(texts[1])) / 16)
 	count := strings.Count(texts[0], texts[1]) + 1
-	m.step(count)
-	m.need(64 * count)
+	m.chargeSteps(count)
+	m.ensureMemory(64 * count)
 }
 
+// joinRule: all elements and a separator between them.
 func joinRule(m *meter, args []ref.Val) {
-	parts, bytes := m.scan(args[0], true)
+	parts, bytes := m.scanValue(args[0], true)
 	if len(args) > 1 {
 		bytes += sizeOf(args[1]) * sizeOf(args[0])
 	}
-	m.step(bytes / 16)
-	m.need(32*parts + 3*bytes)
+	m.chargeSteps(bytes / 16)
+	m.ensureMemory(32*parts + 3*bytes)
 }
 
 // formatRule: in the text of a list or map, each level is made anew from those
@@ -54,14 +57,14 @@ func formatRule(m *meter, args []ref.Val) {
 		return
 	}
 	text, _ := args[0].(types.String)
-	digits := precisions(string(text))
-	parts, bytes := m.scan(args[1], true)
-	m.step(2*parts + (len(text)+bytes+digits)/4)
-	m.need(256*parts + 32*bytes + 4*len(text) + 8*digits)
+	digits := formatPrecisions(string(text))
+	parts, bytes := m.scanValue(args[1], true)
+	m.chargeSteps(2*parts + (len(text)+bytes+digits)/4)
+	m.ensureMemory(256*parts + 32*bytes + 4*len(text) + 8*digits)
 }
 
 // precisions adds up the numbers behind the dots of a format.
-func precisions(format string) int {
+func formatPrecisions(format string) int {
 	sum, number, inside := 0, 0, false
 	for i := range len(format) {
 		switch ch := format[i]; {
@@ -80,11 +83,11 @@ const maxExponent = 64
 
 // quantityRule: reading digits takes the square of their number.
 func quantityRule(m *meter, args []ref.Val) {
-	texts, ok := textsOf(args, 1)
+	texts, ok := textArguments(args, 1)
 	if !ok {
 		return
 	}
-	m.step(8 + len(texts[0]) + len(texts[0])*len(texts[0])/64)
+	m.chargeSteps(8 + len(texts[0]) + len(texts[0])*len(texts[0])/64)
 	at := strings.LastIndexAny(texts[0], "eE")
 	if at < 0 || at == len(texts[0])-1 {
 		return
@@ -98,7 +101,7 @@ func quantityRule(m *meter, args []ref.Val) {
 // queryRule: each letter of a URL's query may be a value of its own.
 func queryRule(m *meter, args []ref.Val) {
 	if u, ok := args[0].(kubernetes.URL); ok {
-		m.step(len(u.RawQuery))
-		m.need(64 * len(u.RawQuery))
+		m.chargeSteps(len(u.RawQuery))
+		m.ensureMemory(64 * len(u.RawQuery))
 	}
 }

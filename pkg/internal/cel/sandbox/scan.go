@@ -1,4 +1,4 @@
-package cel
+package sandbox
 
 import (
 	"github.com/google/cel-go/common/types"
@@ -6,21 +6,21 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// scan counts the steps of going through all of a value, once for each time that
-// it is there, and returns how many parts it has and the bytes of its text. In
-// maps it goes no deeper than deep says.
-func (m *meter) scan(value ref.Val, maps bool) (parts, bytes int) {
-	m.step(1)
+// scanValue charges the steps of going through all of a value, once for each time
+// that it is there, and returns how many parts it has and the bytes of its text. It
+// goes into maps only if maps says so.
+func (m *meter) scanValue(value ref.Val, maps bool) (parts, bytes int) {
+	m.chargeSteps(1)
 	switch v := value.(type) {
 	case types.String:
-		m.step(len(v) / 64)
+		m.chargeSteps(len(v) / 64)
 		return 1, len(v)
 	case types.Bytes:
-		m.step(len(v) / 64)
+		m.chargeSteps(len(v) / 64)
 		return 1, len(v)
 	case *types.Optional:
 		if v.HasValue() {
-			return m.scan(v.GetValue(), maps)
+			return m.scanValue(v.GetValue(), maps)
 		}
 	case traits.Mapper:
 		if maps {
@@ -32,6 +32,15 @@ func (m *meter) scan(value ref.Val, maps bool) (parts, bytes int) {
 	return 1, 8
 }
 
+// scanValues is scanValue for all of them together.
+func (m *meter) scanValues(args []ref.Val) (parts, bytes int) {
+	for _, arg := range args {
+		p, b := m.scanValue(arg, true)
+		parts, bytes = parts+p, bytes+b
+	}
+	return parts, bytes
+}
+
 func (m *meter) scanMap(v traits.Mapper) (parts, bytes int) {
 	if native, ok := v.Value().(map[string]any); ok {
 		return m.scanNative(native)
@@ -39,27 +48,28 @@ func (m *meter) scanMap(v traits.Mapper) (parts, bytes int) {
 	parts = 1
 	for it := v.Iterator(); it.HasNext() == types.True; {
 		key := it.Next()
-		p, b := m.scan(key, true)
-		q, c := m.scan(v.Get(key), true)
+		p, b := m.scanValue(key, true)
+		q, c := m.scanValue(v.Get(key), true)
 		parts, bytes = parts+p+q, bytes+b+c
 	}
 	return parts, bytes
 }
 
 func (m *meter) scanList(v traits.Lister, maps bool) (parts, bytes int) {
-	if native, ok := plain(v); ok && maps {
+	if native, ok := nativeList(v); ok && maps {
 		return m.scanNative(native)
 	}
 	parts = 1
 	for i, size := 0, sizeOf(v); i < size; i++ {
-		p, b := m.scan(v.Get(types.Int(i)), maps)
+		p, b := m.scanValue(v.Get(types.Int(i)), maps)
 		parts, bytes = parts+p, bytes+b
 	}
 	return parts, bytes
 }
 
+// scanNative is scanValue for JSON-like Go values, without a CEL value for each part.
 func (m *meter) scanNative(value any) (parts, bytes int) {
-	m.step(1)
+	m.chargeSteps(1)
 	parts = 1
 	switch v := value.(type) {
 	case map[string]any:
@@ -73,7 +83,7 @@ func (m *meter) scanNative(value any) (parts, bytes int) {
 			parts, bytes = parts+p, bytes+b
 		}
 	case string:
-		m.step(len(v) / 64)
+		m.chargeSteps(len(v) / 64)
 		return 1, len(v)
 	default:
 		return 1, 8
@@ -81,8 +91,8 @@ func (m *meter) scanNative(value any) (parts, bytes int) {
 	return parts, bytes
 }
 
-// sizeOf is how many parts a list or a map has, or how long a text is in bytes; 0
-// for all else.
+// sizeOf is the number of parts of a list or a map, or of the bytes of a text; 0 for
+// all else.
 func sizeOf(value ref.Val) int {
 	switch v := value.(type) {
 	case types.String:
@@ -98,8 +108,8 @@ func sizeOf(value ref.Val) int {
 	return 0
 }
 
-// shallow is the bytes that a value takes without what it refers to.
-func shallow(value ref.Val) int {
+// shallowSize is the bytes that a value takes without what it refers to.
+func shallowSize(value ref.Val) int {
 	switch value.(type) {
 	case types.String, types.Bytes:
 		return 16 + sizeOf(value)

@@ -1,4 +1,4 @@
-package cel
+package sandbox
 
 import (
 	"math/bits"
@@ -11,10 +11,10 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// loopRange gives a loop a list or map that counts the steps of each round.
+// loopRange is what a loop runs over: a list or a map that charges each round.
 type loopRange struct {
 	interpreter.InterpretableCall
-	weight int
+	weight int // the steps of one round
 }
 
 // Eval implements interpreter.Interpretable.
@@ -47,7 +47,7 @@ func (l *loopList) Iterator() traits.Iterator { return &loopIterator{list: l, si
 // Fold implements traits.Foldable.
 func (l *loopList) Fold(f traits.Folder) {
 	for i, size := 0, sizeOf(l.Lister); i < size; i++ {
-		l.meter.step(l.weight)
+		l.meter.chargeSteps(l.weight)
 		if !f.FoldEntry(types.Int(i), l.Get(types.Int(i))) {
 			return
 		}
@@ -66,13 +66,13 @@ func (it *loopIterator) HasNext() ref.Val { return types.Bool(it.at < it.size) }
 
 // Next implements traits.Iterator.
 func (it *loopIterator) Next() ref.Val {
-	it.list.meter.step(it.list.weight)
+	it.list.meter.chargeSteps(it.list.weight)
 	it.at++
 	return it.list.Get(types.Int(it.at - 1))
 }
 
 // loopMap is a map that a loop runs over, in the order of its keys: so the same
-// map gives the same result. Entries that are null are not gone through.
+// map gives the same result. Entries that are null are left out.
 type loopMap struct {
 	traits.Mapper
 	meter  *meter
@@ -90,17 +90,19 @@ func (l *loopMap) Iterator() traits.Iterator {
 // Fold implements traits.Foldable.
 func (l *loopMap) Fold(f traits.Folder) {
 	for _, key := range l.keys() {
-		l.meter.step(l.weight)
+		l.meter.chargeSteps(l.weight)
 		if !f.FoldEntry(key, l.Get(key)) {
 			return
 		}
 	}
 }
 
+// keys returns the keys in order, without those of entries that are null. Their
+// sorting is charged.
 func (l *loopMap) keys() []ref.Val {
 	size := sizeOf(l.Mapper)
-	l.meter.step(size * bits.Len(uint(size)))
-	l.meter.make(32 * size)
+	l.meter.chargeSteps(size * bits.Len(uint(size)))
+	l.meter.chargeMemory(32 * size)
 	keys := make([]ref.Val, 0, size)
 	for it := l.Mapper.Iterator(); it.HasNext() == types.True; {
 		if key := it.Next(); !holdsNull(l.Mapper, key) {

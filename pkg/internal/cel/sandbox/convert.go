@@ -1,6 +1,7 @@
-package cel
+package sandbox
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
 	"math"
@@ -12,19 +13,41 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// converter turns CEL values into JSON-like Go values and counts what they take:
-// a list that is shared many times over is counted, and copied, each time.
-type converter struct {
-	left int
+type absent struct{}
+
+// Absent is what Convert gives for an optional without a value.
+var Absent any = absent{}
+
+// Convert copies a value that Run gave as a JSON-like Go value: map[string]any, []any,
+// string, int64, float64, bool or nil. Others are given as their text, and an optional
+// as its value or Absent; parts that are Absent are left out of lists and maps. A value
+// that is shared many times over is counted, and copied, each time. The error is a
+// LimitError if the result is larger than MaxResultBytes or the budget of ctx is used
+// up, and otherwise says why JSON cannot hold the value.
+func Convert(ctx context.Context, value ref.Val) (any, error) {
+	c := converter{bytesLeft: MaxResultBytes}
+	result, err := c.convert(value)
+	if err != nil {
+		return nil, err
+	}
+	if err := budgetFrom(ctx).spendBytes(MaxResultBytes - c.bytesLeft); err != nil {
+		return nil, err
+	}
+	return result, nil
 }
 
-// overhead is what a value is taken to cost beside its text.
+// converter converts one value. It stops when no bytes are left.
+type converter struct {
+	bytesLeft int
+}
+
+// overhead is what a value is taken to cost beside its text, in bytes.
 const overhead = 8
 
-func (c *converter) spend(bytes int) error {
-	c.left -= bytes + overhead
-	if c.left < 0 {
-		return errTooLarge
+func (c *converter) chargeBytes(bytes int) error {
+	c.bytesLeft -= bytes + overhead
+	if c.bytesLeft < 0 {
+		return ErrResultTooLarge
 	}
 	return nil
 }
@@ -32,20 +55,20 @@ func (c *converter) spend(bytes int) error {
 func (c *converter) convert(value ref.Val) (any, error) {
 	switch v := value.(type) {
 	case types.String:
-		return string(v), c.spend(len(v))
+		return string(v), c.chargeBytes(len(v))
 	case types.Int:
-		return int64(v), c.spend(0)
+		return int64(v), c.chargeBytes(0)
 	case types.Bool:
-		return bool(v), c.spend(0)
+		return bool(v), c.chargeBytes(0)
 	case types.Double:
-		return c.finite(float64(v))
+		return c.convertFloat(float64(v))
 	case types.Uint:
 		if v > math.MaxInt64 {
 			return nil, fmt.Errorf("gives %d, which is more than a 64-bit integer holds", uint64(v))
 		}
-		return int64(v), c.spend(0)
+		return int64(v), c.chargeBytes(0)
 	case types.Null:
-		return nil, c.spend(0)
+		return nil, c.chargeBytes(0)
 	case *types.Optional:
 		if !v.HasValue() {
 			return Absent, nil
@@ -59,10 +82,10 @@ func (c *converter) convert(value ref.Val) (any, error) {
 	return c.convertText(value)
 }
 
-// fits refuses what is too large by the number of its parts alone.
-func (c *converter) fits(s traits.Sizer) error {
-	if size, ok := s.Size().(types.Int); ok && int64(size) > int64(c.left/overhead) {
-		return errTooLarge
+// checkSize refuses what is too large by the number of its parts alone.
+func (c *converter) checkSize(s traits.Sizer) error {
+	if size, ok := s.Size().(types.Int); ok && int64(size) > int64(c.bytesLeft/overhead) {
+		return ErrResultTooLarge
 	}
 	return nil
 }
@@ -71,8 +94,8 @@ func (c *converter) convertText(value ref.Val) (any, error) {
 	var text string
 	switch v := value.(type) {
 	case types.Bytes:
-		if len(v) > c.left {
-			return nil, errTooLarge
+		if len(v) > c.bytesLeft {
+			return nil, ErrResultTooLarge
 		}
 		text = base64.StdEncoding.EncodeToString(v)
 	case types.Timestamp:
@@ -84,18 +107,18 @@ func (c *converter) convertText(value ref.Val) (any, error) {
 	default:
 		s, ok := value.Value().(fmt.Stringer)
 		if !ok {
-			return nil, fmt.Errorf("gives %s, which no field can hold", typeName(value))
+			return nil, fmt.Errorf("gives %s, which no field can hold", TypeName(value))
 		}
 		text = s.String()
 	}
-	return text, c.spend(len(text))
+	return text, c.chargeBytes(len(text))
 }
 
 func (c *converter) convertMap(m traits.Mapper) (any, error) {
 	if native, ok := m.Value().(map[string]any); ok {
 		return c.copyMap(native)
 	}
-	if err := c.fits(m); err != nil {
+	if err := c.checkSize(m); err != nil {
 		return nil, err
 	}
 	result := map[string]any{}
@@ -103,7 +126,7 @@ func (c *converter) convertMap(m traits.Mapper) (any, error) {
 		key := it.Next()
 		name, ok := key.(types.String)
 		if !ok {
-			return nil, fmt.Errorf("gives a map with a key of type %s, want string", typeName(key))
+			return nil, fmt.Errorf("gives a map with a key of type %s, want string", TypeName(key))
 		}
 		value, err := c.convert(m.Get(key))
 		if err != nil {
@@ -112,7 +135,7 @@ func (c *converter) convertMap(m traits.Mapper) (any, error) {
 		if value == Absent {
 			continue
 		}
-		if err := c.spend(len(name)); err != nil {
+		if err := c.chargeBytes(len(name)); err != nil {
 			return nil, err
 		}
 		result[string(name)] = value
@@ -120,13 +143,13 @@ func (c *converter) convertMap(m traits.Mapper) (any, error) {
 	return result, nil
 }
 
-// plainList is the type of lists whose Value costs nothing. That of a
+// nativeListType is the type of lists whose Value costs nothing. That of a
 // concatenation first makes all of it, and of what is in it, uncounted.
-var plainList = reflect.TypeOf(types.DefaultTypeAdapter.NativeToValue([]any{}))
+var nativeListType = reflect.TypeOf(types.DefaultTypeAdapter.NativeToValue([]any{}))
 
-// plain returns what a list is made of, if that is JSON-like already.
-func plain(l traits.Lister) ([]any, bool) {
-	if reflect.TypeOf(l) != plainList {
+// nativeList returns what a list is made of, if that is JSON-like already.
+func nativeList(l traits.Lister) ([]any, bool) {
+	if reflect.TypeOf(l) != nativeListType {
 		return nil, false
 	}
 	native, ok := l.Value().([]any)
@@ -134,10 +157,10 @@ func plain(l traits.Lister) ([]any, bool) {
 }
 
 func (c *converter) convertList(l traits.Lister) (any, error) {
-	if native, ok := plain(l); ok {
+	if native, ok := nativeList(l); ok {
 		return c.copyList(native)
 	}
-	if err := c.fits(l); err != nil {
+	if err := c.checkSize(l); err != nil {
 		return nil, err
 	}
 	result := []any{}
@@ -150,22 +173,22 @@ func (c *converter) convertList(l traits.Lister) (any, error) {
 			result = append(result, value)
 		}
 	}
-	return result, c.spend(0)
+	return result, c.chargeBytes(0)
 }
 
-// copyAny copies what is JSON-like already, without a CEL value for each part.
-func (c *converter) copyAny(value any) (any, error) {
+// copyValue copies what is JSON-like already, without a CEL value for each part.
+func (c *converter) copyValue(value any) (any, error) {
 	switch v := value.(type) {
 	case map[string]any:
 		return c.copyMap(v)
 	case []any:
 		return c.copyList(v)
 	case string:
-		return v, c.spend(len(v))
+		return v, c.chargeBytes(len(v))
 	case bool, int64, nil:
-		return v, c.spend(0)
+		return v, c.chargeBytes(0)
 	case float64:
-		return c.finite(v)
+		return c.convertFloat(v)
 	}
 	return c.convert(types.DefaultTypeAdapter.NativeToValue(value))
 }
@@ -173,14 +196,14 @@ func (c *converter) copyAny(value any) (any, error) {
 func (c *converter) copyMap(m map[string]any) (any, error) {
 	result := make(map[string]any, len(m))
 	for key, value := range m {
-		copied, err := c.copyAny(value)
+		copied, err := c.copyValue(value)
 		if err != nil {
 			return nil, err
 		}
 		if copied == Absent {
 			continue
 		}
-		if err := c.spend(len(key)); err != nil {
+		if err := c.chargeBytes(len(key)); err != nil {
 			return nil, err
 		}
 		result[key] = copied
@@ -191,7 +214,7 @@ func (c *converter) copyMap(m map[string]any) (any, error) {
 func (c *converter) copyList(l []any) (any, error) {
 	result := make([]any, 0, len(l))
 	for _, value := range l {
-		copied, err := c.copyAny(value)
+		copied, err := c.copyValue(value)
 		if err != nil {
 			return nil, err
 		}
@@ -199,18 +222,18 @@ func (c *converter) copyList(l []any) (any, error) {
 			result = append(result, copied)
 		}
 	}
-	return result, c.spend(0)
+	return result, c.chargeBytes(0)
 }
 
-func (c *converter) finite(f float64) (any, error) {
+func (c *converter) convertFloat(f float64) (any, error) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return nil, fmt.Errorf("gives %v, which JSON cannot hold", f)
 	}
-	return f, c.spend(0)
+	return f, c.chargeBytes(0)
 }
 
-// typeName names the type of a CEL or JSON-like value as CEL does.
-func typeName(value any) string {
+// TypeName names the type of a CEL or JSON-like value as CEL does.
+func TypeName(value any) string {
 	if v, ok := value.(ref.Val); ok {
 		return v.Type().TypeName()
 	}

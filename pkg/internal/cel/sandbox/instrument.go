@@ -1,4 +1,4 @@
-package cel
+package sandbox
 
 import (
 	"github.com/google/cel-go/common/ast"
@@ -6,39 +6,42 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// The functions that instrument puts into an expression. guard gives them their
-// meaning.
+// The functions that instrumentExpr puts into an expression. chargeDecorator gives them
+// their meaning.
 const (
 	rangeFunction    = "@range"    // counts the steps of a loop, and sorts the keys of a map
 	keyFunction      = "@key"      // refuses a list or a map as a key
 	optionalFunction = "@optional" // refuses what is not optional behind a `?`
 )
 
-func identity(value ref.Val) ref.Val { return value }
+// returnArgument is what these functions do without a sandbox.
+func returnArgument(value ref.Val) ref.Val { return value }
 
-// instrument marks, by calls, the parts of a checked expression that have to be
-// looked at in each evaluation and that a plan does not show: what loops run over,
+// instrumentExpr marks, by calls, the parts of a checked expression that each
+// evaluation has to charge or check and that a plan does not show: what loops run over,
 // and keys and optional entries, whose wrong values cel-go would write out at full
 // length into its error. It returns how many steps one round of a loop takes, by
-// the id of its range's call.
-func instrument(program *ast.AST) map[int64]int {
+// the id of its range's call. The expression is changed.
+func instrumentExpr(program *ast.AST) map[int64]int {
 	in := instrumenter{factory: ast.NewExprFactory(), next: ast.MaxID(program), weights: map[int64]int{}}
 	in.walk(program.Expr(), 0)
 	return in.weights
 }
 
+// instrumenter instruments one expression.
 type instrumenter struct {
 	factory ast.ExprFactory
-	next    int64 // the first expression id that is free
-	weights map[int64]int
+	next    int64         // the first expression id that is free
+	weights map[int64]int // see instrumentExpr
 }
 
-func (in *instrumenter) call(function string, arg ast.Expr) ast.Expr {
+// wrap puts a call around a part.
+func (in *instrumenter) wrap(function string, arg ast.Expr) ast.Expr {
 	in.next++
 	return in.factory.NewCall(in.next-1, function, arg)
 }
 
-// walk goes through a part at a depth of loops and returns its number of parts.
+// walk instruments a part that stands in so many loops, and returns how many parts it has.
 func (in *instrumenter) walk(e ast.Expr, depth int) int {
 	switch e.Kind() {
 	case ast.SelectKind:
@@ -66,7 +69,7 @@ func (in *instrumenter) walkCall(e ast.Expr, depth int) int {
 	}
 	name := call.FunctionName()
 	if (name == operators.Index || name == operators.OptIndex) && call.Args()[1].Kind() != ast.LiteralKind {
-		e.SetKindCase(in.factory.NewCall(e.ID(), name, call.Args()[0], in.call(keyFunction, call.Args()[1])))
+		e.SetKindCase(in.factory.NewCall(e.ID(), name, call.Args()[0], in.wrap(keyFunction, call.Args()[1])))
 	}
 	return parts
 }
@@ -77,7 +80,7 @@ func (in *instrumenter) walkList(e ast.Expr, depth int) int {
 	for i, element := range list.Elements() {
 		parts += in.walk(element, depth)
 		if list.IsOptional(int32(i)) {
-			element = in.call(optionalFunction, element)
+			element = in.wrap(optionalFunction, element)
 		}
 		elements = append(elements, element)
 	}
@@ -93,10 +96,10 @@ func (in *instrumenter) walkMap(e ast.Expr, depth int) int {
 		key, value := m.Key(), m.Value()
 		parts += in.walk(key, depth) + in.walk(value, depth)
 		if key.Kind() != ast.LiteralKind {
-			key = in.call(keyFunction, key)
+			key = in.wrap(keyFunction, key)
 		}
 		if m.IsOptional() {
-			value = in.call(optionalFunction, value)
+			value = in.wrap(optionalFunction, value)
 		}
 		entries = append(entries, in.factory.NewMapEntry(entry.ID(), key, value, m.IsOptional()))
 	}
@@ -104,18 +107,28 @@ func (in *instrumenter) walkMap(e ast.Expr, depth int) int {
 	return parts
 }
 
-// walkLoop finds the steps of one round: the parts of its condition and step, and
-// for deep loops more, because finding a variable goes through all of them.
+// walkLoop finds the steps of one round: the parts of its condition and step. Loops in
+// loops cost more, because looking up a variable goes through all of them.
 func (in *instrumenter) walkLoop(e ast.Expr, depth int) int {
 	c := e.AsComprehension()
 	parts := 1 + in.walk(c.IterRange(), depth) + in.walk(c.AccuInit(), depth) + in.walk(c.Result(), depth+1)
 	round := in.walk(c.LoopCondition(), depth+1) + in.walk(c.LoopStep(), depth+1)
-	if isBinding(c) {
+	if IsBinding(c) {
 		return parts + round
 	}
-	over := in.call(rangeFunction, c.IterRange())
+	over := in.wrap(rangeFunction, c.IterRange())
 	in.weights[over.ID()] = round * (4 + depth) / 4
 	e.SetKindCase(in.factory.NewComprehensionTwoVar(e.ID(), over, c.IterVar(), c.IterVar2(), c.AccuVar(),
 		c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()))
 	return parts
+}
+
+// IsBinding reports whether a loop runs over an empty list, and so only names a value
+// for its result, as optMap does.
+func IsBinding(c ast.ComprehensionExpr) bool {
+	if c.IterRange().Kind() != ast.ListKind || c.IterRange().AsList().Size() != 0 {
+		return false
+	}
+	step := c.LoopStep()
+	return step.Kind() == ast.IdentKind && step.AsIdent() == c.AccuVar()
 }

@@ -1,4 +1,4 @@
-package cel
+package sandbox
 
 import (
 	"github.com/google/cel-go/common/types"
@@ -7,18 +7,20 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// comparison is == or !=.
-type comparison struct {
+// chargedComparison is == or !=.
+type chargedComparison struct {
 	interpreter.InterpretableCall
 	left, right interpreter.InterpretableV2
-	want        bool
+	want        bool // the result for equal values
 }
 
 // Eval implements interpreter.Interpretable.
-func (n *comparison) Eval(a interpreter.Activation) ref.Val { return n.Exec(interpreter.AsFrame(a)) }
+func (n *chargedComparison) Eval(a interpreter.Activation) ref.Val {
+	return n.Exec(interpreter.AsFrame(a))
+}
 
 // Exec implements interpreter.InterpretableV2.
-func (n *comparison) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+func (n *chargedComparison) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	left, right := n.left.Exec(frame), n.right.Exec(frame)
 	switch {
 	case types.IsUnknownOrError(left):
@@ -26,35 +28,35 @@ func (n *comparison) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	case types.IsUnknownOrError(right):
 		return right
 	}
-	result := equal(frame, left, right)
+	result := compareValues(frame, left, right)
 	if !n.want {
 		return types.Bool(result != types.True)
 	}
 	return result
 }
 
-// equal compares values, and counts only where it may be much.
-func equal(frame *interpreter.ExecutionFrame, x, y ref.Val) ref.Val {
+// compareValues reports whether values are equal. It charges nothing for small ones.
+func compareValues(frame *interpreter.ExecutionFrame, x, y ref.Val) ref.Val {
 	switch v := x.(type) {
 	case types.Int, types.Bool, types.Double, types.Uint, types.Null:
 		return types.Equal(x, y)
 	case types.String:
-		if len(v) < lookEvery {
+		if len(v) < checkInterval {
 			return types.Equal(x, y)
 		}
 	}
-	return meterOf(frame).equal(x, y)
+	return meterOf(frame).equalValues(x, y)
 }
 
-// equal is types.Equal, counted.
-func (m *meter) equal(x, y ref.Val) ref.Val {
-	m.step(1)
+// equalValues is types.Equal, charged for each pair of parts.
+func (m *meter) equalValues(x, y ref.Val) ref.Val {
+	m.chargeSteps(1)
 	switch a := x.(type) {
 	case types.String, types.Bytes:
-		m.step(min(sizeOf(x), sizeOf(y)) / 256)
+		m.chargeSteps(min(sizeOf(x), sizeOf(y)) / 256)
 	case *types.Optional:
 		if b, ok := y.(*types.Optional); ok && a.HasValue() && b.HasValue() {
-			return m.equal(a.GetValue(), b.GetValue())
+			return m.equalValues(a.GetValue(), b.GetValue())
 		}
 	case traits.Mapper:
 		if b, ok := y.(traits.Mapper); ok {
@@ -75,7 +77,7 @@ func (m *meter) equalLists(a, b traits.Lister) ref.Val {
 		return types.False
 	}
 	for i, size := 0, sizeOf(a); i < size; i++ {
-		if m.equal(a.Get(types.Int(i)), b.Get(types.Int(i))) == types.False {
+		if m.equalValues(a.Get(types.Int(i)), b.Get(types.Int(i))) == types.False {
 			return types.False
 		}
 	}
@@ -92,21 +94,23 @@ func (m *meter) equalMaps(a, b traits.Mapper) ref.Val {
 		if !found {
 			return types.False
 		}
-		if value, _ := a.Find(key); m.equal(value, other) == types.False {
+		if value, _ := a.Find(key); m.equalValues(value, other) == types.False {
 			return types.False
 		}
 	}
 	return types.True
 }
 
-// membership is the operator in.
-type membership struct{ *guardedCall }
+// chargedMembership is the operator in. An entry of a map that is null is not in it.
+type chargedMembership struct{ *chargedCall }
 
 // Eval implements interpreter.Interpretable.
-func (n *membership) Eval(a interpreter.Activation) ref.Val { return n.Exec(interpreter.AsFrame(a)) }
+func (n *chargedMembership) Eval(a interpreter.Activation) ref.Val {
+	return n.Exec(interpreter.AsFrame(a))
+}
 
 // Exec implements interpreter.InterpretableV2.
-func (n *membership) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+func (n *chargedMembership) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	element, in := n.args[0].Exec(frame), n.args[1].Exec(frame)
 	switch {
 	case types.IsUnknownOrError(element):
@@ -123,9 +127,15 @@ func (n *membership) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	}
 	m := meterOf(frame)
 	for i, size := 0, sizeOf(list); i < size; i++ {
-		if m.equal(element, list.Get(types.Int(i))) == types.True {
+		if m.equalValues(element, list.Get(types.Int(i))) == types.True {
 			return types.True
 		}
 	}
 	return types.False
+}
+
+// holdsNull reports whether the entry of a map is null, which reads as absent.
+func holdsNull(m traits.Mapper, key ref.Val) bool {
+	value, found := m.Find(key)
+	return found && value == types.NullValue
 }

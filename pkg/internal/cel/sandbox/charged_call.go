@@ -1,0 +1,168 @@
+package sandbox
+
+import (
+	"github.com/google/cel-go/common/functions"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+	"github.com/google/cel-go/interpreter"
+)
+
+// chargeDecorator replaces the nodes of a plan that may cost more than a step by nodes
+// that charge it first. It is the last decorator.
+type chargeDecorator struct {
+	functions map[string]*functions.Overload // by name and by overload
+	weights   map[int64]int                  // see instrumentExpr
+}
+
+func (d chargeDecorator) decorate(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+	switch n := i.(type) {
+	case interpreter.InterpretableConst, interpreter.InterpretableAttribute:
+		return i, nil
+	case interpreter.InterpretableConstructor:
+		return &chargedLiteral{n}, nil
+	case interpreter.InterpretableCall:
+		return d.decorateCall(n)
+	}
+	return i, nil
+}
+
+func (d chargeDecorator) decorateCall(n interpreter.InterpretableCall) (interpreter.InterpretableV2, error) {
+	args := n.Args()
+	switch n.Function() {
+	case rangeFunction:
+		return &loopRange{InterpretableCall: n, weight: d.weights[n.ID()]}, nil
+	case keyFunction:
+		return &argumentCheck{n, checkKey}, nil
+	case optionalFunction:
+		return &argumentCheck{n, checkOptionalEntry}, nil
+	case operators.Equals, operators.NotEquals:
+		return &chargedComparison{InterpretableCall: n, left: args[0], right: args[1], want: n.Function() == operators.Equals}, nil
+	case operators.In:
+		return &chargedMembership{d.chargedCallOf(n, nil)}, nil
+	case "matches", "find", "findAll":
+		return d.decorateRegex(n)
+	}
+	if isFreeFunction(n.Function()) {
+		return n, nil
+	}
+	return d.chargedCallOf(n, chargeRuleOf(n.Function())), nil
+}
+
+// chargedCallOf returns a call that is charged by a rule.
+func (d chargeDecorator) chargedCallOf(n interpreter.InterpretableCall, rule chargeRule) *chargedCall {
+	overload := d.functions[n.OverloadID()]
+	if overload == nil {
+		overload = d.functions[n.Function()]
+	}
+	if overload == nil {
+		overload = &functions.Overload{}
+	}
+	return &chargedCall{InterpretableCall: n, args: n.Args(), overload: overload, rule: rule}
+}
+
+// chargedCall is a call of a function whose cost is charged before it is made.
+type chargedCall struct {
+	interpreter.InterpretableCall
+	args     []interpreter.InterpretableV2
+	overload *functions.Overload
+	rule     chargeRule
+	inner    interpreter.InterpretableV2 // if not nil, what is run, with the held arguments
+}
+
+// Eval implements interpreter.Interpretable.
+func (n *chargedCall) Eval(a interpreter.Activation) ref.Val { return n.Exec(interpreter.AsFrame(a)) }
+
+// Exec implements interpreter.InterpretableV2.
+func (n *chargedCall) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+	args := make([]ref.Val, len(n.args))
+	for i, arg := range n.args {
+		if args[i] = arg.Exec(frame); types.IsUnknownOrError(args[i]) && !n.overload.NonStrict {
+			return args[i]
+		}
+	}
+	m := meterOf(frame)
+	n.rule(m, args)
+	if n.inner != nil {
+		m.heldArguments = args
+		return m.chargeResult(n.inner.Exec(frame))
+	}
+	return m.chargeResult(types.LabelErrNode(n.ID(), n.invoke(args)))
+}
+
+// invoke calls the function as cel-go does: its implementation if the first argument
+// has the trait that it wants, and otherwise the first argument's own method.
+func (n *chargedCall) invoke(args []ref.Val) ref.Val {
+	f := n.overload
+	if len(args) == 0 {
+		return f.Function()
+	}
+	if f.OperandTrait == 0 || args[0].Type().HasTrait(f.OperandTrait) {
+		switch {
+		case len(args) == 1 && f.Unary != nil:
+			return f.Unary(args[0])
+		case len(args) == 2 && f.Binary != nil:
+			return f.Binary(args[0], args[1])
+		case f.Function != nil:
+			return f.Function(args...)
+		}
+	}
+	if receiver, ok := args[0].(traits.Receiver); ok && args[0].Type().HasTrait(traits.ReceiverType) {
+		return receiver.Receive(n.Function(), n.OverloadID(), args[1:])
+	}
+	return types.NewErr("no such overload: %s", n.Function())
+}
+
+// chargedLiteral is a list or a map that is written out.
+type chargedLiteral struct {
+	interpreter.InterpretableConstructor
+}
+
+// Eval implements interpreter.Interpretable.
+func (n *chargedLiteral) Eval(a interpreter.Activation) ref.Val {
+	return n.Exec(interpreter.AsFrame(a))
+}
+
+// Exec implements interpreter.InterpretableV2.
+func (n *chargedLiteral) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+	result := n.InterpretableConstructor.Exec(frame)
+	meterOf(frame).chargeMemory(shallowSize(result))
+	return result
+}
+
+// argumentCheck passes its argument on, or an error in place of it.
+type argumentCheck struct {
+	interpreter.InterpretableCall
+	check func(ref.Val) ref.Val // returns the error, or nil
+}
+
+// Eval implements interpreter.Interpretable.
+func (n *argumentCheck) Eval(a interpreter.Activation) ref.Val { return n.Exec(interpreter.AsFrame(a)) }
+
+// Exec implements interpreter.InterpretableV2.
+func (n *argumentCheck) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+	value := n.Args()[0].Exec(frame)
+	if types.IsUnknownOrError(value) {
+		return value
+	}
+	if failed := n.check(value); failed != nil {
+		return failed
+	}
+	return value
+}
+
+func checkKey(value ref.Val) ref.Val {
+	switch value.(type) {
+	case types.String, types.Int, types.Uint, types.Double, types.Bool:
+		return nil
+	}
+	return types.NewErr("unsupported key type: %s", TypeName(value))
+}
+
+func checkOptionalEntry(value ref.Val) ref.Val {
+	if _, ok := value.(*types.Optional); ok {
+		return nil
+	}
+	return types.NewErr("an entry marked with ? must be optional, is %s", TypeName(value))
+}

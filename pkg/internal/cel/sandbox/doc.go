@@ -1,0 +1,78 @@
+// Package sandbox runs CEL expressions of strangers within bounds of cost, time and
+// memory.
+//
+// A Planner makes a Program of an expression that cel-go has checked. Program.Run
+// evaluates it, and Convert copies its value as JSON-like Go values. An evaluation ends
+// with a LimitError at CostLimit, TimeLimit or MemoryLimit, or when its context ends; a
+// result at MaxResultBytes; and all evaluations in a context with a Budget when that is
+// used up. Panics of cel-go, and of functions, are errors.
+//
+// # Why Kubernetes' cost limit is not enough
+//
+// Kubernetes' environment counts costs, too, and stops at a limit. It estimates by the
+// types that the checker knows, and in a policy most values are of type dyn:
+//
+//   - An expression of 201 bytes over a dyn value was charged 204 of 1,000,000 and used
+//     3.9 GB. The same over a typed string was stopped at 36 MiB.
+//   - replace and join allocate their result before they are charged for it.
+//   - A list that holds another many times takes no memory as a CEL value. Converted to
+//     JSON, such a list, of 455 bytes of source, passed 7.4 GB.
+//   - Its tracking of costs keeps every value, and makes evaluation 2 to 8 times slower.
+//
+// # What is charged
+//
+// Programs consist of cel-go's nodes. Those that may cost more than one step are
+// replaced by nodes that charge the meter of the evaluation:
+//
+//   - A call of a function charges steps by the size of its arguments, and by how often
+//     the function goes through them (chargeRule); its result charges memory by its
+//     size. Functions that cost no more than a step are free (isFreeFunction).
+//   - A list or a map that is written out charges memory by its number of entries.
+//   - == and != charge a step for each pair of parts that they compare, and so does `in`
+//     for each element of a list.
+//   - A loop charges each round by the number of parts in its body, more where loops
+//     stand in loops; a loop over a map also charges the sorting of its keys.
+//   - Whatever goes through all of a value charges a part each time that it is there,
+//     however often it is shared (scanValue). So does Convert.
+//
+// Every few thousand steps the time and the context are checked. Nothing else reads a
+// clock, so that a quick evaluation never fails because the machine is busy. Reading a
+// field is free: an expression has only so many parts outside of loops.
+//
+// # What is refused before it is allocated
+//
+// A rule knows the arguments, not the result. Where the result, or what the function
+// needs meanwhile, may be larger than the arguments, the rule computes that size and
+// ends the evaluation if there is no room (ensureMemory): additions of text and of lists,
+// replace, split, join, format with its precisions, lists.range, sort, distinct and the
+// functions of sets, flatten, regular expressions that are computed, and the query of a
+// URL. Three things are refused at once: an addition of lists that gives more than
+// maxListSize elements, a regular expression of more than maxRegexWeight instructions, and
+// a quantity whose exponent is more than maxExponent, for its digits are written out.
+//
+// Wrong keys and optional entries are refused by a check of the sandbox's own, because
+// cel-go writes such a value out into its error, at full length (argumentCheck).
+//
+// # Cheap expressions
+//
+// A short expression without macros that only reads and compares cannot cost much. It
+// runs without a meter, several times as fast (isCheap).
+//
+// # Null and the order of maps
+//
+// A map's entry that is null reads as absent: `in` does not find it, and loops leave it
+// out. A loop over a map goes by its keys in order, so that the same values give the same
+// result. How fields are read is the caller's: NewPlanner takes a decorator for it.
+//
+// # Adding a function
+//
+// A function that the base environment of NewPlanner comes to have works at once: what no
+// rule names is charged by deepRule, for going through all of its arguments once and
+// needing up to 64 bytes for each part and 8 for each letter of them. If that is too little
+// (it compares each with each, repeats an argument, or makes more than its arguments are),
+// write a rule and name it in chargeRuleOf. If it costs a constant, name it in
+// isFreeFunction; if it also makes nothing, in isCheapCall. Then add expressions with it
+// to testdata/charges.txt (go test ./pkg/internal/cel/sandbox -run TestCharges -rewrite
+// writes what they are charged), and one that asks for too much to hostile.txt in the
+// testdata of package cel.
+package sandbox
