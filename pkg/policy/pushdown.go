@@ -27,7 +27,7 @@ func pushDown(filter *cel.Expr, gvk schema.GroupVersionKind) pushed {
 		return out
 	}
 	var terms []string
-	for _, t := range filter.EqualityTerms("object") {
+	for _, t := range filter.EqualityPredicates("object") {
 		if r := labelTerm(t); r != nil {
 			out.labels = append(out.labels, *r)
 			continue
@@ -43,7 +43,7 @@ func pushDown(filter *cel.Expr, gvk schema.GroupVersionKind) pushed {
 
 // labelTerm returns an equality of a label; nil if t is none that the API server
 // would accept.
-func labelTerm(t cel.Term) *labels.Requirement {
+func labelTerm(t cel.EqualityPredicate) *labels.Requirement {
 	if len(t.Path) != 3 || t.Path[0] != "metadata" || t.Path[1] != "labels" {
 		return nil
 	}

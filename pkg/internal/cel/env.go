@@ -76,7 +76,7 @@ func NewTypedEnv(variables map[string]*Schema) (*Env, error) {
 
 func isIdentifier(name string) bool {
 	for i := range len(name) {
-		if !isWord(name[i]) {
+		if !isWordByte(name[i]) {
 			return false
 		}
 	}
@@ -117,23 +117,23 @@ func (e *Env) Compile(source string) (compiled *Expr, found []Issue) {
 	reads := readsOf(root, e.variables)
 	return &Expr{
 		source: source, program: program, root: root,
-		output: checked.OutputType(), reads: reads, variables: sortedKeys(reads), asked: askedIn(root),
+		output: checked.OutputType(), reads: reads, variables: sortedKeys(reads), asked: readyNames(root),
 	}, nil
 }
 
 // check parses an expression and finds its types.
 func (e *Env) check(source string) (*celgo.Ast, []Issue) {
-	if found := reserved(source); found != nil {
+	if found := reservedNames(source); found != nil {
 		return nil, toIssues(source, found)
 	}
 	parsed, issues := e.env.Parse(source)
 	if issues != nil && len(issues.Errors()) > 0 {
 		return nil, toIssues(source, issues.Errors())
 	}
-	if found := messages(parsed.NativeRep()); found != nil {
+	if found := messageLiterals(parsed.NativeRep()); found != nil {
 		return nil, toIssues(source, found)
 	}
-	loosen(parsed.NativeRep())
+	relaxLiterals(parsed.NativeRep())
 	checked, issues := e.env.Check(parsed)
 	if issues != nil && len(issues.Errors()) > 0 {
 		return nil, toIssues(source, issues.Errors())
@@ -150,9 +150,9 @@ func (e *Env) plan(checked *celgo.Ast) (*sandbox.Program, error) {
 	return p.Plan(e.env, checked)
 }
 
-// messages finds literals of protocol buffers, which Kubernetes' environment knows
+// messageLiterals finds literals of protocol buffers, which Kubernetes' environment knows
 // and JSON does not.
-func messages(parsed *ast.AST) []*common.Error {
+func messageLiterals(parsed *ast.AST) []*common.Error {
 	var found []*common.Error
 	ast.PreOrderVisit(parsed.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		if e.Kind() == ast.StructKind {
@@ -168,14 +168,14 @@ func messages(parsed *ast.AST) []*common.Error {
 func toIssues(source string, errors []*common.Error) []Issue {
 	issues := make([]Issue, len(errors))
 	for i, err := range errors {
-		issues[i] = Issue{Offset: offset(source, err.Location.Line(), err.Location.Column()), Message: err.Message}
+		issues[i] = Issue{Offset: byteOffset(source, err.Location.Line(), err.Location.Column()), Message: err.Message}
 	}
 	return issues
 }
 
-// offset turns cel-go's place (line from 1, column from 0 in code points) into
+// byteOffset turns cel-go's place (line from 1, column from 0 in code points) into
 // bytes.
-func offset(source string, line, column int) int {
+func byteOffset(source string, line, column int) int {
 	at := 0
 	for ; line > 1; line-- {
 		next := strings.IndexByte(source[at:], '\n')

@@ -138,15 +138,15 @@ func TestCompileIssues(t *testing.T) {
 	}
 }
 
-func TestEqualityTerms(t *testing.T) {
+func TestEqualityPredicates(t *testing.T) {
 	cases := map[string]struct {
 		source string
-		want   []Term
+		want   []EqualityPredicate
 	}{
-		"One":       {source: `object.status.phase == 'Running'`, want: []Term{{Path: []string{"status", "phase"}, Value: "Running"}}},
-		"Turned":    {source: `'a' == object.metadata.name`, want: []Term{{Path: []string{"metadata", "name"}, Value: "a"}}},
-		"Label":     {source: `object.metadata.labels['a.b/c'] == 'd'`, want: []Term{{Path: []string{"metadata", "labels", "a.b/c"}, Value: "d"}}},
-		"And":       {source: `object.a == 'x' && (object.b == 'y' && size(object.c) > 1)`, want: []Term{{Path: []string{"a"}, Value: "x"}, {Path: []string{"b"}, Value: "y"}}},
+		"One":       {source: `object.status.phase == 'Running'`, want: []EqualityPredicate{{Path: []string{"status", "phase"}, Value: "Running"}}},
+		"Turned":    {source: `'a' == object.metadata.name`, want: []EqualityPredicate{{Path: []string{"metadata", "name"}, Value: "a"}}},
+		"Label":     {source: `object.metadata.labels['a.b/c'] == 'd'`, want: []EqualityPredicate{{Path: []string{"metadata", "labels", "a.b/c"}, Value: "d"}}},
+		"And":       {source: `object.a == 'x' && (object.b == 'y' && size(object.c) > 1)`, want: []EqualityPredicate{{Path: []string{"a"}, Value: "x"}, {Path: []string{"b"}, Value: "y"}}},
 		"Or":        {source: `object.a == 'x' || object.b == 'y'`},
 		"Not":       {source: `!(object.a == 'x')`},
 		"NotEqual":  {source: `object.a != 'x'`},
@@ -157,7 +157,7 @@ func TestEqualityTerms(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := mustCompile(t, mustEnv(t, "object", "owner"), tc.source).EqualityTerms("object")
+			got := mustCompile(t, mustEnv(t, "object", "owner"), tc.source).EqualityPredicates("object")
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

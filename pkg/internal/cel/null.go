@@ -9,8 +9,8 @@ import (
 )
 
 // decorateNull makes an entry of a map that is null read as one that is not there,
-// whether by x.f, x.?f, has(x.f), x[f] or x[?f]. It sees a place before fields are
-// selected of it. The values are not copied: null is noticed where it is read.
+// whether by x.f, x.?f, has(x.f), x[f] or x[?f]. It is given a variable before
+// fields of it are selected. The values are not copied: null is noticed where it is read.
 func decorateNull(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	switch n := i.(type) {
 	case *nullFree:
@@ -21,7 +21,7 @@ func decorateNull(i interpreter.InterpretableV2) (interpreter.InterpretableV2, e
 	return i, nil
 }
 
-// nullFree is a place whose fields are never null.
+// nullFree is a variable, or a part of one, whose fields are never null.
 type nullFree struct {
 	interpreter.InterpretableAttribute
 }
@@ -84,7 +84,7 @@ func (q *nullFreeField) key(vars interpreter.Activation) any {
 			return key
 		}
 	}
-	return concealed
+	return redacted
 }
 
 // isNullEntry reports whether a value that was found in obj is null and obj a map.

@@ -8,43 +8,44 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox"
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
 )
 
 // readsOf finds which of these variables an expression uses, and what it can
 // read of each.
 //
-// The walk follows what a part of the expression denotes: a place below a
+// The walk follows what a part of the expression denotes: a path below a
 // variable (`owner.spec`, an element of a list that a macro runs over) or
-// something computed. A field of a place is a place, and so is what gives a value
-// on unchanged, or only some elements of it, as filter() does. has() and size()
-// read of a place only that it is there. Whatever else is done with a place reads
-// all below it. So the result errs only to the side of too much.
+// something computed. A field of a path is a path, and so is the result of what
+// passes a value on unchanged, or only some elements of it, as filter() does. has()
+// and size() read only that something is there. Any other use reads all below the
+// path. So the result may have too much in it, and never too little.
 func readsOf(root ast.Expr, variables map[string]bool) map[string]*fields.Set {
-	r := reader{variables: variables, reads: map[string]*fields.Set{}}
-	r.use(root, nil)
+	r := readsFinder{variables: variables, reads: map[string]*fields.Set{}}
+	r.walkUsed(root, nil)
 	return r.reads
 }
 
-// place is a path below a free variable, the variable first. nil: computed.
-type place []string
+// variablePath is a path below a free variable, the variable first. nil: computed.
+type variablePath []string
 
-func (p place) field(name string) place {
+func (p variablePath) field(name string) variablePath {
 	if p == nil {
 		return nil
 	}
 	return append(slices.Clip(p), name)
 }
 
-// scope binds the variables of macros, the innermost first.
-type scope struct {
+// macroScope binds the variables of macros, the innermost first.
+type macroScope struct {
 	name  string
-	bound place
+	bound variablePath
 	used  bool
-	outer *scope
+	outer *macroScope
 }
 
-func (s *scope) find(name string) *scope {
+func (s *macroScope) lookup(name string) *macroScope {
 	for ; s != nil; s = s.outer {
 		if s.name == name {
 			return s
@@ -53,26 +54,26 @@ func (s *scope) find(name string) *scope {
 	return nil
 }
 
-type reader struct {
+type readsFinder struct {
 	variables map[string]bool
 	reads     map[string]*fields.Set
 }
 
-// record notes that all at and below a place is read.
-func (r *reader) record(p place) {
+// recordAll notes that all at and below a path is read.
+func (r *readsFinder) recordAll(p variablePath) {
 	if p != nil {
-		r.of(p).Add(p[1:]...)
+		r.fieldsOf(p).Add(p[1:]...)
 	}
 }
 
-// present notes that of a place only its presence is read.
-func (r *reader) present(p place) {
+// recordPresence notes that of a path only the presence is read.
+func (r *readsFinder) recordPresence(p variablePath) {
 	if p != nil {
-		r.of(p).AddPresence(p[1:]...)
+		r.fieldsOf(p).AddPresence(p[1:]...)
 	}
 }
 
-func (r *reader) of(p place) *fields.Set {
+func (r *readsFinder) fieldsOf(p variablePath) *fields.Set {
 	set, ok := r.reads[p[0]]
 	if !ok {
 		set = &fields.Set{}
@@ -81,12 +82,12 @@ func (r *reader) of(p place) *fields.Set {
 	return set
 }
 
-// use walks a part whose whole value is used.
-func (r *reader) use(e ast.Expr, s *scope) { r.record(r.walk(e, s)) }
+// walkUsed walks a part whose whole value is used.
+func (r *readsFinder) walkUsed(e ast.Expr, s *macroScope) { r.recordAll(r.walk(e, s)) }
 
-// walk returns the place that a part denotes, if it does, and records what is
+// walk returns the path that a part denotes, if it does, and records what is
 // read on the way there.
-func (r *reader) walk(e ast.Expr, s *scope) place {
+func (r *readsFinder) walk(e ast.Expr, s *macroScope) variablePath {
 	switch e.Kind() {
 	case ast.IdentKind:
 		return r.walkIdent(e.AsIdent(), s)
@@ -98,16 +99,16 @@ func (r *reader) walk(e ast.Expr, s *scope) place {
 		return r.walkComprehension(e.AsComprehension(), s)
 	case ast.ListKind:
 		for _, element := range e.AsList().Elements() {
-			r.use(element, s)
+			r.walkUsed(element, s)
 		}
 	case ast.MapKind:
 		for _, entry := range e.AsMap().Entries() {
-			r.use(entry.AsMapEntry().Key(), s)
-			r.use(entry.AsMapEntry().Value(), s)
+			r.walkUsed(entry.AsMapEntry().Key(), s)
+			r.walkUsed(entry.AsMapEntry().Value(), s)
 		}
 	case ast.StructKind:
 		for _, field := range e.AsStruct().Fields() {
-			r.use(field.AsStructField().Value(), s)
+			r.walkUsed(field.AsStructField().Value(), s)
 		}
 	}
 	return nil
@@ -115,28 +116,28 @@ func (r *reader) walk(e ast.Expr, s *scope) place {
 
 // walkIdent finds what a name stands for. With a dot before it, it is never a
 // macro's variable. Names of types are no variables.
-func (r *reader) walkIdent(name string, s *scope) place {
-	if local := s.find(name); local != nil {
+func (r *readsFinder) walkIdent(name string, s *macroScope) variablePath {
+	if local := s.lookup(name); local != nil {
 		local.used = true
 		return local.bound
 	}
 	if name = strings.TrimPrefix(name, "."); r.variables[name] {
-		r.of(place{name}) // it is used, whatever of it
-		return place{name}
+		r.fieldsOf(variablePath{name}) // it is used, whatever of it
+		return variablePath{name}
 	}
 	return nil
 }
 
-func (r *reader) walkSelect(sel ast.SelectExpr, s *scope) place {
+func (r *readsFinder) walkSelect(sel ast.SelectExpr, s *macroScope) variablePath {
 	at := r.walk(sel.Operand(), s).field(sel.FieldName())
 	if sel.IsTestOnly() {
-		r.present(at)
+		r.recordPresence(at)
 		return nil
 	}
 	return at
 }
 
-func (r *reader) walkCall(call ast.CallExpr, s *scope) place {
+func (r *readsFinder) walkCall(call ast.CallExpr, s *macroScope) variablePath {
 	args := call.Args()
 	if call.IsMemberFunction() {
 		args = append([]ast.Expr{call.Target()}, args...)
@@ -145,23 +146,23 @@ func (r *reader) walkCall(call ast.CallExpr, s *scope) place {
 	case name == operators.OptSelect || name == operators.Index || name == operators.OptIndex:
 		return r.walkIndex(args[0], args[1], s)
 	case name == "size" && len(args) == 1:
-		r.present(r.walk(args[0], s).field(fields.Any))
+		r.recordPresence(r.walk(args[0], s).field(fields.Any))
 	case name == "hasValue" && len(args) == 1:
-		r.present(r.walk(args[0], s))
+		r.recordPresence(r.walk(args[0], s))
 	case passesOn(name) && len(args) > 0:
 		return r.walkFirst(args, s)
 	case (name == "first" || name == "last") && len(args) == 1:
 		return r.walk(args[0], s).field(fields.Any)
 	default:
 		for _, arg := range args {
-			r.use(arg, s)
+			r.walkUsed(arg, s)
 		}
 	}
 	return nil
 }
 
-// passesOn says whether a function's result is its target or first argument, or
-// an optional of it, or a list of elements of it, without a look at these.
+// passesOn reports whether a function's result is its target or first argument, or
+// an optional of it, or a list of elements of it, whatever these are.
 func passesOn(function string) bool {
 	switch function {
 	case "dyn", "value", "orValue", "optional.of", "reverse", "slice", "@sortByAssociatedKeys":
@@ -170,15 +171,15 @@ func passesOn(function string) bool {
 	return false
 }
 
-// walkFirst returns the place of the first argument; the others are used.
-func (r *reader) walkFirst(args []ast.Expr, s *scope) place {
+// walkFirst returns the path of the first argument; the others are used.
+func (r *readsFinder) walkFirst(args []ast.Expr, s *macroScope) variablePath {
 	for _, arg := range args[1:] {
-		r.use(arg, s)
+		r.walkUsed(arg, s)
 	}
 	return r.walk(args[0], s)
 }
 
-func (r *reader) walkIndex(operand, index ast.Expr, s *scope) place {
+func (r *readsFinder) walkIndex(operand, index ast.Expr, s *macroScope) variablePath {
 	at := r.walk(operand, s)
 	if index.Kind() == ast.LiteralKind {
 		if name, ok := index.AsLiteral().(types.String); ok {
@@ -186,6 +187,67 @@ func (r *reader) walkIndex(operand, index ast.Expr, s *scope) place {
 		}
 		return at.field(fields.Any)
 	}
-	r.use(index, s)
+	r.walkUsed(index, s)
 	return at.field(fields.Any)
+}
+
+// walkComprehension binds the variables of a macro. It returns the path that
+// the macro's result denotes, if it does: see isFilter and sandbox.IsBinding.
+func (r *readsFinder) walkComprehension(c ast.ComprehensionExpr, s *macroScope) variablePath {
+	if sandbox.IsBinding(c) {
+		return r.walkBinding(c, s)
+	}
+	over := r.walk(c.IterRange(), s)
+	r.walkUsed(c.AccuInit(), s)
+	element := &macroScope{name: c.IterVar(), bound: over.field(fields.Any), outer: s}
+	inner := element
+	if c.HasIterVar2() { // the first is the key or the position, the second the element
+		element = &macroScope{name: c.IterVar2(), bound: over.field(fields.Any), outer: &macroScope{name: c.IterVar(), outer: s}}
+		inner = element
+	}
+	inner = &macroScope{name: c.AccuVar(), outer: inner}
+	if condition, ok := isFilter(c); ok {
+		r.walkUsed(condition, inner)
+		r.recordPresence(over.field(fields.Any))
+		return over
+	}
+	r.walkUsed(c.LoopCondition(), inner)
+	r.walkUsed(c.LoopStep(), inner)
+	r.walkUsed(c.Result(), &macroScope{name: c.AccuVar(), outer: s})
+	if !element.used { // it still sees how many there are
+		r.recordPresence(over.field(fields.Any))
+	}
+	return nil
+}
+
+// isFilter reports whether a macro gives a list of some elements of its range, and
+// returns the condition: for each element, condition ? accu + [element] : accu.
+func isFilter(c ast.ComprehensionExpr) (ast.Expr, bool) {
+	step, ok := callOf(c.LoopStep(), operators.Conditional)
+	if !ok || c.HasIterVar2() || !isIdent(c.Result(), c.AccuVar()) || !isIdent(step[2], c.AccuVar()) {
+		return nil, false
+	}
+	added, ok := callOf(step[1], operators.Add)
+	if !ok || !isIdent(added[0], c.AccuVar()) || added[1].Kind() != ast.ListKind {
+		return nil, false
+	}
+	elements := added[1].AsList().Elements()
+	return step[0], len(elements) == 1 && isIdent(elements[0], c.IterVar())
+}
+
+func callOf(e ast.Expr, function string) ([]ast.Expr, bool) {
+	if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != function {
+		return nil, false
+	}
+	return e.AsCall().Args(), true
+}
+
+func isIdent(e ast.Expr, name string) bool {
+	return e.Kind() == ast.IdentKind && e.AsIdent() == name
+}
+
+func (r *readsFinder) walkBinding(c ast.ComprehensionExpr, s *macroScope) variablePath {
+	bound := r.walk(c.AccuInit(), s)
+	r.recordPresence(bound)
+	return r.walk(c.Result(), &macroScope{name: c.AccuVar(), bound: bound, outer: s})
 }

@@ -27,8 +27,8 @@ func unknownFields(source string, checked *ast.AST, schemas map[string]*Schema) 
 	return slices.Compact(c.issues)
 }
 
-// known is a value whose schema is known. The zero one is any value.
-type known struct {
+// knownValue is a value whose schema is known. The zero one is any value.
+type knownValue struct {
 	schema *Schema
 	path   string // how it is written
 }
@@ -36,7 +36,7 @@ type known struct {
 // knownScope binds the variables of macros, the innermost first.
 type knownScope struct {
 	name  string
-	bound known
+	bound knownValue
 	outer *knownScope
 }
 
@@ -47,17 +47,17 @@ type schemaChecker struct {
 	issues  []Issue
 }
 
-func (c *schemaChecker) walk(e ast.Expr, s *knownScope) known {
+func (c *schemaChecker) walk(e ast.Expr, s *knownScope) knownValue {
 	switch e.Kind() {
 	case ast.IdentKind:
-		return c.ident(e.AsIdent(), s)
+		return c.identValue(e.AsIdent(), s)
 	case ast.SelectKind:
 		sel := e.AsSelect()
-		return c.field(e, c.walk(sel.Operand(), s), sel.FieldName(), sel.IsTestOnly())
+		return c.fieldValue(e, c.walk(sel.Operand(), s), sel.FieldName(), sel.IsTestOnly())
 	case ast.CallKind:
-		return c.call(e, s)
+		return c.callValue(e, s)
 	case ast.ComprehensionKind:
-		return c.loop(e.AsComprehension(), s)
+		return c.loopValue(e.AsComprehension(), s)
 	case ast.ListKind:
 		for _, element := range e.AsList().Elements() {
 			c.walk(element, s)
@@ -68,94 +68,94 @@ func (c *schemaChecker) walk(e ast.Expr, s *knownScope) known {
 			c.walk(entry.AsMapEntry().Value(), s)
 		}
 	}
-	return known{}
+	return knownValue{}
 }
 
-func (c *schemaChecker) ident(name string, s *knownScope) known {
+func (c *schemaChecker) identValue(name string, s *knownScope) knownValue {
 	for ; s != nil; s = s.outer {
 		if s.name == name {
 			return s.bound
 		}
 	}
 	name = strings.TrimPrefix(name, ".")
-	return known{c.schemas[name], name}
+	return knownValue{c.schemas[name], name}
 }
 
-// field is a field of a value; maybe: the expression does not count on it.
-func (c *schemaChecker) field(at ast.Expr, of known, name string, maybe bool) known {
+// fieldValue is a field of a value; maybe: the expression does not count on it.
+func (c *schemaChecker) fieldValue(at ast.Expr, of knownValue, name string, maybe bool) knownValue {
 	field, ok := of.schema.field(name)
 	if ok {
-		return known{field, of.path + "." + name}
+		return knownValue{field, of.path + "." + name}
 	}
 	near := nearest(name, sortedKeys(of.schema.fields))
 	if maybe && !isSlip(name, near) {
-		return known{}
+		return knownValue{}
 	}
 	message := fmt.Sprintf("%s has no field %q", of.path, name)
 	if len(near) > 0 {
 		message += "; did you mean " + orList(near) + "?"
 	}
-	c.issues = append(c.issues, Issue{Offset: c.place(at, name), Message: message})
-	return known{}
+	c.issues = append(c.issues, Issue{Offset: c.nameOffset(at, name), Message: message})
+	return knownValue{}
 }
 
-// place is where a name stands: behind the place of its selection.
-func (c *schemaChecker) place(at ast.Expr, name string) int {
+// nameOffset is where a name stands: behind the start of its selection.
+func (c *schemaChecker) nameOffset(at ast.Expr, name string) int {
 	start := c.info.GetStartLocation(at.ID())
-	from := offset(c.source, start.Line(), start.Column())
+	from := byteOffset(c.source, start.Line(), start.Column())
 	if i := strings.Index(c.source[from:], name); i >= 0 {
 		return from + i
 	}
 	return from
 }
 
-func (c *schemaChecker) call(e ast.Expr, s *knownScope) known {
+func (c *schemaChecker) callValue(e ast.Expr, s *knownScope) knownValue {
 	call := e.AsCall()
 	parts := call.Args()
 	if call.IsMemberFunction() {
 		parts = append([]ast.Expr{call.Target()}, parts...)
 	}
-	args := make([]known, len(parts))
+	args := make([]knownValue, len(parts))
 	for i, part := range parts {
 		args[i] = c.walk(part, s)
 	}
 	switch name := call.FunctionName(); {
 	case name == operators.OptSelect || name == operators.Index || name == operators.OptIndex:
-		return c.index(e, args[0], parts[1], name != operators.Index)
+		return c.indexValue(e, args[0], parts[1], name != operators.Index)
 	case name == operators.Conditional:
-		return same(args[1], args[2])
+		return commonValue(args[1], args[2])
 	case (name == operators.Add || name == "or") && len(args) == 2:
-		return same(args[0], args[1])
+		return commonValue(args[0], args[1])
 	case name == "orValue" && len(args) == 2:
-		if isEmpty(parts[1]) {
+		if isEmptyLiteral(parts[1]) {
 			return args[0]
 		}
-		return same(args[0], args[1])
+		return commonValue(args[0], args[1])
 	case name != "dyn" && passesOn(name) && len(args) > 0:
 		return args[0]
 	case (name == "first" || name == "last") && len(args) == 1:
 		return args[0].element()
 	}
-	return known{}
+	return knownValue{}
 }
 
-func (k known) element() known {
+func (k knownValue) element() knownValue {
 	if k.schema == nil || !k.schema.list {
-		return known{}
+		return knownValue{}
 	}
-	return known{k.schema.element(), k.path + "[]"}
+	return knownValue{k.schema.element(), k.path + "[]"}
 }
 
-// same is what two values have in common.
-func same(x, y known) known {
+// commonValue is what two values have in common.
+func commonValue(x, y knownValue) knownValue {
 	if x.schema == y.schema {
 		return x
 	}
-	return known{}
+	return knownValue{}
 }
 
-// isEmpty says whether a part is a literal without any field.
-func isEmpty(e ast.Expr) bool {
+// isEmptyLiteral reports whether a part is a literal without any field.
+func isEmptyLiteral(e ast.Expr) bool {
 	switch e.Kind() {
 	case ast.LiteralKind:
 		return true
@@ -167,16 +167,16 @@ func isEmpty(e ast.Expr) bool {
 	return false
 }
 
-func (c *schemaChecker) index(at ast.Expr, of known, key ast.Expr, maybe bool) known {
+func (c *schemaChecker) indexValue(at ast.Expr, of knownValue, key ast.Expr, maybe bool) knownValue {
 	if key.Kind() == ast.LiteralKind {
 		if name, ok := key.AsLiteral().(types.String); ok {
-			return c.field(at, of, string(name), maybe)
+			return c.fieldValue(at, of, string(name), maybe)
 		}
 	}
-	return known{of.schema.element(), of.path + "[]"}
+	return knownValue{of.schema.element(), of.path + "[]"}
 }
 
-func (c *schemaChecker) loop(l ast.ComprehensionExpr, s *knownScope) known {
+func (c *schemaChecker) loopValue(l ast.ComprehensionExpr, s *knownScope) knownValue {
 	if sandbox.IsBinding(l) {
 		bound := c.walk(l.AccuInit(), s)
 		return c.walk(l.Result(), &knownScope{l.AccuVar(), bound, s})
@@ -185,15 +185,15 @@ func (c *schemaChecker) loop(l ast.ComprehensionExpr, s *knownScope) known {
 	c.walk(l.AccuInit(), s)
 	inner := &knownScope{l.IterVar(), over.element(), s}
 	if l.HasIterVar2() {
-		value := known{over.schema.element(), over.path + "[]"}
-		inner = &knownScope{l.IterVar2(), value, &knownScope{l.IterVar(), known{}, s}}
+		value := knownValue{over.schema.element(), over.path + "[]"}
+		inner = &knownScope{l.IterVar2(), value, &knownScope{l.IterVar(), knownValue{}, s}}
 	}
-	inner = &knownScope{l.AccuVar(), known{}, inner}
+	inner = &knownScope{l.AccuVar(), knownValue{}, inner}
 	c.walk(l.LoopCondition(), inner)
 	c.walk(l.LoopStep(), inner)
-	c.walk(l.Result(), &knownScope{l.AccuVar(), known{}, s})
+	c.walk(l.Result(), &knownScope{l.AccuVar(), knownValue{}, s})
 	if _, ok := isFilter(l); ok && over.schema != nil && over.schema.list {
 		return over
 	}
-	return known{}
+	return knownValue{}
 }

@@ -25,7 +25,7 @@ func nearest(name string, names []string) []string {
 	return near[:min(len(near), 3)]
 }
 
-// isSlip says whether a name is so near to the first of others that it is hardly
+// isSlip reports whether a name is so near to the first of others that it is hardly
 // the name of something else.
 func isSlip(name string, near []string) bool {
 	if len(near) == 0 || len(name) < 4 {

@@ -139,7 +139,7 @@ func inPolicies(t *testing.T) []string {
 			t.Fatal(err)
 		}
 		for _, found := range regexp.MustCompile(`\$\{[^\n]*`).FindAllString(string(text), -1) {
-			pieces, _ := split(strings.TrimRight(found, `"'`))
+			pieces, _ := splitTemplate(strings.TrimRight(found, `"'`))
 			for _, p := range pieces {
 				if p.expression {
 					sources = append(sources, p.text)

@@ -35,8 +35,8 @@ type TemplateIssue struct {
 // that were found; with any, the template is nil. The tree is not kept.
 func (e *Env) CompileTemplate(tree any) (*Template, []TemplateIssue) {
 	paths := &fields.Builder{}
-	c := compiler{env: e, asked: map[string]bool{}, template: &Template{reads: map[string]*fields.Set{}}, paths: paths}
-	c.template.root = c.compile(tree)
+	c := templateCompiler{env: e, asked: map[string]bool{}, template: &Template{reads: map[string]*fields.Set{}}, paths: paths}
+	c.template.root = c.compileNode(tree)
 	if len(c.issues) > 0 {
 		return nil, c.issues
 	}
@@ -97,8 +97,8 @@ func (e LeafError) Error() string {
 // Unwrap implements errors.Unwrap.
 func (e LeafError) Unwrap() error { return e.Err }
 
-// below puts one more path element in front of failures.
-func below(element string, failed []LeafError) []LeafError {
+// prefixPaths puts one more path element in front of failures.
+func prefixPaths(element string, failed []LeafError) []LeafError {
 	for i, f := range failed {
 		switch {
 		case f.Path == "":

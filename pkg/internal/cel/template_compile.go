@@ -8,8 +8,8 @@ import (
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
 )
 
-// compiler compiles one template.
-type compiler struct {
+// templateCompiler compiles one template.
+type templateCompiler struct {
 	env      *Env
 	template *Template
 	asked    map[string]bool
@@ -21,8 +21,8 @@ type compiler struct {
 	paths *fields.Builder
 }
 
-// compile compiles the part of the tree at c.path, and notes the fields that it sets.
-func (c *compiler) compile(tree any) node {
+// compileNode compiles the part of the tree at c.path, and notes the fields that it sets.
+func (c *templateCompiler) compileNode(tree any) node {
 	switch v := tree.(type) {
 	case map[string]any:
 		return c.compileMap(v)
@@ -33,38 +33,38 @@ func (c *compiler) compile(tree any) node {
 		return c.compileString(v)
 	}
 	c.paths.AddWhole()
-	return constant{tree}
+	return constantNode{tree}
 }
 
 // compileBelow compiles a part of the part at c.path, which an element leads to.
-func (c *compiler) compileBelow(element any, tree any) node {
+func (c *templateCompiler) compileBelow(element any, tree any) node {
 	name, ok := element.(string)
 	if !ok {
 		name = fields.Any
 	}
 	above := c.paths
 	c.path, c.paths = append(c.path, element), above.Below(name)
-	n := c.compile(tree)
+	n := c.compileNode(tree)
 	c.path, c.paths = c.path[:len(c.path)-1], above
 	return n
 }
 
-// issue notes a mistake in the part at c.path, or in what the elements lead to from there.
-func (c *compiler) issue(issue TemplateIssue, below ...any) {
+// addIssue notes a mistake in the part at c.path, or in what the elements lead to from there.
+func (c *templateCompiler) addIssue(issue TemplateIssue, below ...any) {
 	issue.Path = slices.Concat(c.path, below)
 	c.issues = append(c.issues, issue)
 }
 
-func (c *compiler) compileMap(m map[string]any) node {
+func (c *templateCompiler) compileMap(m map[string]any) node {
 	if len(m) == 0 {
 		c.paths.AddWhole()
-		return constant{map[string]any{}}
+		return constantNode{map[string]any{}}
 	}
-	result := mapping{keys: sortedKeys(m), nodes: make([]node, 0, len(m))}
+	result := mapNode{keys: sortedKeys(m), nodes: make([]node, 0, len(m))}
 	fixed := true
 	for _, key := range result.keys {
 		if strings.Contains(key, "${") {
-			c.issue(TemplateIssue{Message: fmt.Sprintf("key %q: keys are literal, ${...} is for values", key)}, key)
+			c.addIssue(TemplateIssue{Message: fmt.Sprintf("key %q: keys are literal, ${...} is for values", key)}, key)
 			continue
 		}
 		n := c.compileBelow(key, m[key])
@@ -72,65 +72,65 @@ func (c *compiler) compileMap(m map[string]any) node {
 		fixed = fixed && isConstant(n)
 	}
 	if fixed && len(result.nodes) == len(result.keys) {
-		return constant{result.values()}
+		return constantNode{result.values()}
 	}
 	return result
 }
 
-func (c *compiler) compileList(l []any) node {
+func (c *templateCompiler) compileList(l []any) node {
 	if len(l) == 0 {
 		c.paths.AddWhole()
-		return constant{[]any{}}
+		return constantNode{[]any{}}
 	}
-	result := make(sequence, len(l))
+	result := make(listNode, len(l))
 	fixed := true
 	for i, element := range l {
 		result[i] = c.compileBelow(i, element)
 		fixed = fixed && isConstant(result[i])
 	}
 	if fixed {
-		return constant{result.values()}
+		return constantNode{result.values()}
 	}
 	return result
 }
 
 func isConstant(n node) bool {
-	_, ok := n.(constant)
+	_, ok := n.(constantNode)
 	return ok
 }
 
-func (n mapping) values() map[string]any {
+func (n mapNode) values() map[string]any {
 	m := make(map[string]any, len(n.keys))
 	for i, key := range n.keys {
-		m[key] = n.nodes[i].(constant).value
+		m[key] = n.nodes[i].(constantNode).value
 	}
 	return m
 }
 
-func (n sequence) values() []any {
+func (n listNode) values() []any {
 	l := make([]any, len(n))
 	for i, element := range n {
-		l[i] = element.(constant).value
+		l[i] = element.(constantNode).value
 	}
 	return l
 }
 
 // compileString compiles the text of one string.
-func (c *compiler) compileString(s string) node {
-	pieces, issue := split(s)
+func (c *templateCompiler) compileString(s string) node {
+	pieces, issue := splitTemplate(s)
 	if issue != nil {
-		c.issue(*issue)
-		return constant{s}
+		c.addIssue(*issue)
+		return constantNode{s}
 	}
-	var parts text
+	var parts textNode
 	for _, p := range pieces {
 		if !p.expression {
-			parts = append(parts, part{literal: p.text})
+			parts = append(parts, textPart{literal: p.text})
 			continue
 		}
 		expr, issues := c.env.Compile(p.text)
 		for _, issue := range issues {
-			c.issue(TemplateIssue{Offset: p.offset + issue.Offset, Message: issue.Message})
+			c.addIssue(TemplateIssue{Offset: p.offset + issue.Offset, Message: issue.Message})
 		}
 		if expr == nil {
 			continue
@@ -141,19 +141,19 @@ func (c *compiler) compileString(s string) node {
 		for name, set := range expr.Reads() {
 			c.template.reads[name] = c.template.reads[name].Union(set)
 		}
-		parts = append(parts, part{expr: expr})
+		parts = append(parts, textPart{expr: expr})
 	}
-	return simplify(parts)
+	return simplestNode(parts)
 }
 
-func simplify(parts text) node {
+func simplestNode(parts textNode) node {
 	switch {
 	case len(parts) == 0:
-		return constant{""}
+		return constantNode{""}
 	case len(parts) > 1:
 		return parts
 	case parts[0].expr != nil:
-		return lone{parts[0].expr}
+		return expressionNode{parts[0].expr}
 	}
-	return constant{parts[0].literal}
+	return constantNode{parts[0].literal}
 }

@@ -20,7 +20,7 @@ func FuzzTemplate(f *testing.F) {
 	}
 	env := mustEnv(f, "owner")
 	f.Fuzz(func(t *testing.T, s string) {
-		pieces, issue := split(s)
+		pieces, issue := splitTemplate(s)
 		if issue != nil {
 			if issue.Offset < 0 || issue.Offset >= len(s) || issue.Message == "" {
 				t.Fatalf("%q: issue %+v is not in it", s, issue)
@@ -43,7 +43,7 @@ func FuzzTemplate(f *testing.F) {
 }
 
 // joined undoes split.
-func joined(s string, pieces []piece) string {
+func joined(s string, pieces []templatePiece) string {
 	var b strings.Builder
 	for _, p := range pieces {
 		if !p.expression {
@@ -214,7 +214,7 @@ func checkJSON(t *testing.T, value any, limit int) {
 	}
 }
 
-// stoppedByTime says whether how fast the machine is has made a difference.
+// stoppedByTime reports whether how fast the machine is has made a difference.
 func stoppedByTime(failed []LeafError) bool {
 	for _, f := range failed {
 		if strings.Contains(f.Error(), "stopped at the time limit") {

@@ -20,9 +20,9 @@ type node interface {
 	render(context.Context, rendering) (any, []LeafError)
 }
 
-type constant struct{ value any }
+type constantNode struct{ value any }
 
-func (n constant) render(context.Context, rendering) (any, []LeafError) {
+func (n constantNode) render(context.Context, rendering) (any, []LeafError) {
 	return copyJSON(n.value), nil
 }
 
@@ -44,9 +44,9 @@ func copyJSON(value any) any {
 	return value
 }
 
-type lone struct{ expr *Expr }
+type expressionNode struct{ expr *Expr }
 
-func (n lone) render(ctx context.Context, r rendering) (any, []LeafError) {
+func (n expressionNode) render(ctx context.Context, r rendering) (any, []LeafError) {
 	value, err := n.expr.Eval(ctx, r.activation)
 	if err != nil {
 		return Absent, []LeafError{{Err: err}}
@@ -54,15 +54,15 @@ func (n lone) render(ctx context.Context, r rendering) (any, []LeafError) {
 	return value, nil
 }
 
-// text is literal text and expressions in turn.
-type text []part
+// textNode is literal text and expressions in turn.
+type textNode []textPart
 
-type part struct {
+type textPart struct {
 	literal string
 	expr    *Expr // nil: literal
 }
 
-func (n text) render(ctx context.Context, r rendering) (any, []LeafError) {
+func (n textNode) render(ctx context.Context, r rendering) (any, []LeafError) {
 	value, err := n.join(ctx, r)
 	if err != nil {
 		return Absent, []LeafError{{Err: err}}
@@ -70,7 +70,7 @@ func (n text) render(ctx context.Context, r rendering) (any, []LeafError) {
 	return value, nil
 }
 
-func (n text) join(ctx context.Context, r rendering) (string, error) {
+func (n textNode) join(ctx context.Context, r rendering) (string, error) {
 	var b strings.Builder
 	for _, p := range n {
 		if p.expr == nil {
@@ -81,14 +81,14 @@ func (n text) join(ctx context.Context, r rendering) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if err := write(&b, p.expr, value); err != nil {
+		if err := writeText(&b, p.expr, value); err != nil {
 			return "", err
 		}
 	}
 	return b.String(), nil
 }
 
-func write(b *strings.Builder, x *Expr, value any) error {
+func writeText(b *strings.Builder, x *Expr, value any) error {
 	switch v := value.(type) {
 	case string:
 		b.WriteString(v)
@@ -107,18 +107,18 @@ func write(b *strings.Builder, x *Expr, value any) error {
 	return nil
 }
 
-type mapping struct {
+type mapNode struct {
 	keys  []string // sorted
 	nodes []node
 }
 
-func (n mapping) render(ctx context.Context, r rendering) (any, []LeafError) {
+func (n mapNode) render(ctx context.Context, r rendering) (any, []LeafError) {
 	m := make(map[string]any, len(n.keys))
 	var failed []LeafError
 	for i, key := range n.keys {
 		value, f := n.nodes[i].render(ctx, r)
 		if len(f) > 0 {
-			failed = append(failed, below(key, f)...)
+			failed = append(failed, prefixPaths(key, f)...)
 			if !r.partial {
 				return nil, failed
 			}
@@ -130,15 +130,15 @@ func (n mapping) render(ctx context.Context, r rendering) (any, []LeafError) {
 	return m, failed
 }
 
-type sequence []node
+type listNode []node
 
-func (n sequence) render(ctx context.Context, r rendering) (any, []LeafError) {
+func (n listNode) render(ctx context.Context, r rendering) (any, []LeafError) {
 	l := make([]any, 0, len(n))
 	var failed []LeafError
 	for i, element := range n {
 		value, f := element.render(ctx, r)
 		if len(f) > 0 {
-			failed = append(failed, below("["+strconv.Itoa(i)+"]", f)...)
+			failed = append(failed, prefixPaths("["+strconv.Itoa(i)+"]", f)...)
 			if !r.partial {
 				return nil, failed
 			}

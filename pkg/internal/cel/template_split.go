@@ -2,20 +2,20 @@ package cel
 
 import "strings"
 
-// piece is a stretch of a template string.
-type piece struct {
+// templatePiece is a stretch of a template string.
+type templatePiece struct {
 	expression bool
 	text       string // unescaped literal text, or the expression without ${ and }
 	offset     int    // of text in the string, for expressions
 }
 
-// split takes a template string apart. Adjacent literal text is one piece.
-func split(s string) ([]piece, *TemplateIssue) {
-	var pieces []piece
+// splitTemplate takes a template string apart. Adjacent literal text is one piece.
+func splitTemplate(s string) ([]templatePiece, *TemplateIssue) {
+	var pieces []templatePiece
 	var literal strings.Builder
 	flush := func() {
 		if literal.Len() > 0 {
-			pieces = append(pieces, piece{text: literal.String()})
+			pieces = append(pieces, templatePiece{text: literal.String()})
 			literal.Reset()
 		}
 	}
@@ -34,7 +34,7 @@ func split(s string) ([]piece, *TemplateIssue) {
 				return nil, &TemplateIssue{Offset: at, Message: "${} holds no expression"}
 			}
 			flush()
-			pieces = append(pieces, piece{expression: true, text: source, offset: at + 2})
+			pieces = append(pieces, templatePiece{expression: true, text: source, offset: at + 2})
 			at += 2 + length + 1
 		default:
 			literal.WriteByte(s[at])
@@ -58,7 +58,7 @@ func expressionLength(s string) (int, bool) {
 		case ch == '}':
 			depth--
 		case ch == '"' || ch == '\'':
-			at += literalLength(s[at:], isRaw(s, at))
+			at += literalLength(s[at:], isRawLiteral(s, at))
 			continue
 		case strings.HasPrefix(s[at:], "//"):
 			end := strings.IndexByte(s[at:], '\n')
@@ -72,21 +72,21 @@ func expressionLength(s string) (int, bool) {
 	return 0, false
 }
 
-// isRaw says whether the quote at that place opens a raw string: after r, R, and
+// isRawLiteral reports whether the quote at that place opens a raw string: after r, R, and
 // also with b or B beside it.
-func isRaw(s string, at int) bool {
+func isRawLiteral(s string, at int) bool {
 	start := at
 	for start > 0 && strings.IndexByte("rRbB", s[start-1]) >= 0 {
 		start--
 	}
 	prefix := s[start:at]
-	if start > 0 && isWord(s[start-1]) { // the tail of an identifier
+	if start > 0 && isWordByte(s[start-1]) { // the tail of an identifier
 		return false
 	}
 	return len(prefix) <= 2 && strings.ContainsAny(prefix, "rR")
 }
 
-func isWord(b byte) bool {
+func isWordByte(b byte) bool {
 	return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
 }
 

@@ -8,22 +8,23 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// Term says that the field at Path, below a variable, equals Value.
-type Term struct {
+// EqualityPredicate says that the field at Path, below a variable, equals Value.
+type EqualityPredicate struct {
 	Path  []string
 	Value string
 }
 
-// EqualityTerms returns those conditions of the expression that all have to hold
+// EqualityPredicates returns those conditions of the expression that all have to hold
 // for it to be true, and that compare a field of the variable with a literal
 // string. They are in the order of the source.
-func (x *Expr) EqualityTerms(variable string) []Term {
-	var terms []Term
-	collectTerms(x.root, variable, &terms)
-	return terms
+func (x *Expr) EqualityPredicates(variable string) []EqualityPredicate {
+	var found []EqualityPredicate
+	collectEqualities(x.root, variable, &found)
+	return found
 }
 
-func collectTerms(e ast.Expr, variable string, terms *[]Term) {
+// collectEqualities adds those of an expression that has to be true.
+func collectEqualities(e ast.Expr, variable string, found *[]EqualityPredicate) {
 	if e.Kind() != ast.CallKind {
 		return
 	}
@@ -31,7 +32,7 @@ func collectTerms(e ast.Expr, variable string, terms *[]Term) {
 	switch call.FunctionName() {
 	case operators.LogicalAnd:
 		for _, arg := range call.Args() {
-			collectTerms(arg, variable, terms)
+			collectEqualities(arg, variable, found)
 		}
 	case operators.Equals:
 		left, right := call.Args()[0], call.Args()[1]
@@ -44,7 +45,7 @@ func collectTerms(e ast.Expr, variable string, terms *[]Term) {
 		value, isString := right.AsLiteral().(types.String)
 		path, isPath := pathOf(left, variable)
 		if isString && isPath {
-			*terms = append(*terms, Term{Path: path, Value: string(value)})
+			*found = append(*found, EqualityPredicate{Path: path, Value: string(value)})
 		}
 	}
 }

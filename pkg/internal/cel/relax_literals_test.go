@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestLooseLiterals(t *testing.T) {
+func TestRelaxLiterals(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		source string
