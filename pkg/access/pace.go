@@ -1,6 +1,10 @@
 package access
 
-import "time"
+import (
+	"time"
+
+	"github.com/ambit-dev/ambit/pkg/internal/backoff"
+)
 
 // The pace of probes.
 const (
@@ -54,12 +58,8 @@ func (r *Reviewer) gap() time.Duration {
 
 // retry is the wait after a number of failures in a row, from 1.
 func (r *Reviewer) retry(failures int) time.Duration {
-	wait := retryFirst
-	for i := 1; i < failures && wait < retryLast; i++ {
-		wait *= 2
-	}
-	wait = min(wait, retryLast)
-	return wait + r.random(wait/20)
+	jitter := func(wait time.Duration) time.Duration { return wait + r.random(wait/20) }
+	return backoff.Exponential{First: retryFirst, Last: retryLast, Jitter: jitter}.After(failures)
 }
 
 // later returns the later of two moments.

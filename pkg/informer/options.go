@@ -8,6 +8,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/utils/clock"
+
+	"github.com/ambit-dev/ambit/pkg/internal/backoff"
 )
 
 // Options are the inputs of a Set.
@@ -46,14 +48,8 @@ type Backoff func(failures int) time.Duration
 // random, so that streams that failed together do not come back together. Both
 // must be positive.
 func Exponential(first, last time.Duration) Backoff {
-	return func(failures int) time.Duration {
-		wait := first
-		for i := 1; i < failures && wait < last; i++ {
-			wait *= 2
-		}
-		wait = min(wait, last)
-		return wait - rand.N(wait/4+1)
-	}
+	upToAQuarterLess := func(wait time.Duration) time.Duration { return wait - rand.N(wait/4+1) }
+	return backoff.Exponential{First: first, Last: last, Jitter: upToAQuarterLess}.After
 }
 
 // How an opening is bounded.

@@ -1,30 +1,26 @@
 package policy
 
 import (
-	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/ambit-dev/ambit/pkg/internal/spelling"
 )
 
 // suggest returns ` (did you mean "x"?)` for the known name nearest to name, or
 // nothing if none is near. Of names equally near the first counts.
 func suggest(name string, known []string) string {
 	if utf8.RuneCountInString(name) > 100 {
-		return "" // no known name is near, and distance takes quadratic time
+		return "" // no known name is near, and Distance takes quadratic time
 	}
-	best, least := "", min(max(len(name)/3, 1)+1, len(name))
-	for _, k := range known {
-		if n := distance(strings.ToLower(name), strings.ToLower(k)); n < least {
-			best, least = k, n
-		}
+	allowed := min(max(len(name)/3, 1), len(name)-1)
+	if near := spelling.Nearest(name, known, func(string) int { return allowed }); len(near) > 0 {
+		return " (" + spelling.DidYouMean(near[0]) + ")"
 	}
-	if best == "" {
-		best = sameStart(name, known)
+	if best := sameStart(name, known); best != "" {
+		return " (" + spelling.DidYouMean(best) + ")"
 	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf(" (did you mean %q?)", best)
+	return ""
 }
 
 // sameStart returns the first known name that begins like name.
@@ -36,34 +32,4 @@ func sameStart(name string, known []string) string {
 		}
 	}
 	return ""
-}
-
-// distance counts the insertions, deletions, replacements and swaps of
-// neighbours that make b of a (optimal string alignment).
-func distance(a, b string) int {
-	x, y := []rune(a), []rune(b)
-	var before []int
-	last := make([]int, len(y)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := range x {
-		next := make([]int, len(y)+1)
-		next[0] = i + 1
-		for j := range y {
-			next[j+1] = min(last[j+1]+1, next[j]+1, last[j]+differ(x[i], y[j]))
-			if i > 0 && j > 0 && x[i] == y[j-1] && x[i-1] == y[j] {
-				next[j+1] = min(next[j+1], before[j-1]+1)
-			}
-		}
-		before, last = last, next
-	}
-	return last[len(y)]
-}
-
-func differ(a, b rune) int {
-	if a == b {
-		return 0
-	}
-	return 1
 }

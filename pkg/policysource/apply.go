@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ambit-dev/ambit/pkg/internal/backoff"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -59,7 +60,7 @@ func (s *Source) noteRefusal(d decision, err error, now time.Time) {
 	if before.isOf(d) {
 		s.refusal.failures = before.failures + 1
 	}
-	s.refusal.next = now.Add(min(firstRefused<<min(s.refusal.failures-1, 5), mostRefused))
+	s.refusal.next = now.Add(backoff.Exponential{First: firstRefused, Last: mostRefused}.After(s.refusal.failures))
 	if before.err == nil || before.err.Error() != err.Error() {
 		s.o.Logger.Error(err, "the engine refuses the policies; what was run before goes on")
 	}

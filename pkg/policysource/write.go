@@ -13,6 +13,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/internal/backoff"
 )
 
 // fieldManager is who writes finalizers, statuses and annotations of policies.
@@ -130,7 +131,7 @@ func (s *secretary) write(ctx context.Context, l letter) {
 	answer, err := s.send(ctx, l)
 	if err != nil {
 		last.failures++
-		last.next = now.Add(min(tellTime<<min(last.failures-1, 5), mostWait))
+		last.next = now.Add(backoff.Exponential{First: tellTime, Last: mostWait}.After(last.failures))
 		s.written[l.origin()] = last
 		s.failed(ctx, l, err)
 		return

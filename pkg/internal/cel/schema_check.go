@@ -10,6 +10,7 @@ import (
 	"github.com/google/cel-go/common/types"
 
 	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox"
+	"github.com/ambit-dev/ambit/pkg/internal/spelling"
 )
 
 // unknownFields finds the fields that an expression reads of objects that do not
@@ -87,16 +88,31 @@ func (c *schemaChecker) fieldValue(at ast.Expr, of knownValue, name string, mayb
 	if ok {
 		return knownValue{field, of.path + "." + name}
 	}
-	near := nearest(name, sortedKeys(of.schema.fields))
+	near := nearestFields(name, of.schema)
 	if maybe && !isSlip(name, near) {
 		return knownValue{}
 	}
 	message := fmt.Sprintf("%s has no field %q", of.path, name)
 	if len(near) > 0 {
-		message += "; did you mean " + orList(near) + "?"
+		message += "; " + spelling.DidYouMean(near...)
 	}
 	c.issues = append(c.issues, Issue{Offset: c.nameOffset(at, name), Message: message})
 	return knownValue{}
+}
+
+// nearestFields returns those fields of an object that one may have meant by a name,
+// the nearest first, three at most.
+func nearestFields(name string, object *Schema) []string {
+	near := spelling.Nearest(name, sortedKeys(object.fields), func(field string) int {
+		return max(1, min(len(name), len(field))/3)
+	})
+	return near[:min(len(near), 3)]
+}
+
+// isSlip reports whether a name is so near to the first of others that it is hardly
+// the name of something else.
+func isSlip(name string, near []string) bool {
+	return len(near) > 0 && len(name) >= 4 && spelling.Distance(name, near[0]) <= 1
 }
 
 // nameOffset is where a name stands: behind the start of its selection.

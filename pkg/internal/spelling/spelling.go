@@ -1,0 +1,65 @@
+// Package spelling finds the names that somebody may have meant who wrote another.
+package spelling
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Nearest returns those known names whose Distance from name is at most what is allowed
+// for them, the nearest first. Names that are equally near stay in the order given.
+func Nearest(name string, known []string, allowed func(candidate string) int) []string {
+	distances := map[string]int{}
+	var near []string
+	for _, candidate := range known {
+		if d := Distance(name, candidate); d <= allowed(candidate) {
+			distances[candidate] = d
+			near = append(near, candidate)
+		}
+	}
+	slices.SortStableFunc(near, func(a, b string) int { return distances[a] - distances[b] })
+	return near
+}
+
+// Distance is the number of letters that have to be put in, left out, changed or swapped
+// with the next to make b of a (optimal string alignment). Upper case counts as lower
+// case. It takes time and memory by the product of the lengths.
+func Distance(a, b string) int {
+	x, y := []rune(strings.ToLower(a)), []rune(strings.ToLower(b))
+	var before []int
+	row := make([]int, len(y)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range x {
+		next := make([]int, len(y)+1)
+		next[0] = i + 1
+		for j := range y {
+			change := row[j]
+			if x[i] != y[j] {
+				change++
+			}
+			next[j+1] = min(change, row[j+1]+1, next[j]+1)
+			if i > 0 && j > 0 && x[i] == y[j-1] && x[i-1] == y[j] {
+				next[j+1] = min(next[j+1], before[j-1]+1)
+			}
+		}
+		before, row = row, next
+	}
+	return row[len(y)]
+}
+
+// DidYouMean is the question that offers names, as in `did you mean "a", "b" or "c"?`.
+// There must be one at least.
+func DidYouMean(names ...string) string {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = fmt.Sprintf("%q", name)
+	}
+	last := len(quoted) - 1
+	if last == 0 {
+		return "did you mean " + quoted[0] + "?"
+	}
+	return "did you mean " + strings.Join(quoted[:last], ", ") + " or " + quoted[last] + "?"
+}
