@@ -9,6 +9,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/status"
 	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/plan/ssadiff"
 )
 
 // statusFeedback is what is remembered of an owner whose policy reads the status that it writes.
@@ -91,7 +92,7 @@ func unstableProblem(before, after map[string]any) *plan.Problem {
 	object := func(status map[string]any) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{"owner": map[string]any{"status": status}}}
 	}
-	differences := plan.Diff(object(after), object(before), "")
+	differences, _ := ssadiff.Compare(object(after), object(before), "")
 	texts := make([]string, 0, conflictFields)
 	for _, d := range differences[:min(len(differences), conflictFields)] {
 		texts = append(texts, d.String())

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan/ssadiff"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -114,7 +115,7 @@ func BenchmarkDiffMemcached(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if d := Diff(desired, live, v1alpha1.FieldManager("memcached")); len(d) != 0 {
+				if d, _ := ssadiff.Compare(desired, live, v1alpha1.FieldManager("memcached")); len(d) != 0 {
 					b.Fatal(d)
 				}
 			}

@@ -5,11 +5,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
+	"github.com/ambit-dev/ambit/pkg/plan/ssadiff"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -111,14 +113,14 @@ func (p *planner) evaluateCondition(ctx context.Context, c *policy.Condition) (m
 	}
 	status, ok := statusOf(value)
 	if !ok {
-		return none, p.scope.fail(what+".status", fmt.Errorf("the value is %s, not a bool, 'True', 'False' or 'Unknown'", valueText(value)))
+		return none, p.scope.fail(what+".status", fmt.Errorf("the value is %s, not a bool, 'True', 'False' or 'Unknown'", ssadiff.DescribeValue(value)))
 	}
 	result := metav1.Condition{Type: c.Type, Status: status, Reason: string(status)}
 	if f := p.textOf(ctx, what+".reason", c.Reason, &result.Reason); f != nil {
 		return none, f
 	}
 	if !isReason(result.Reason) {
-		return none, p.scope.fail(what+".reason", fmt.Errorf("the value is %s, not a CamelCase word", valueText(result.Reason)))
+		return none, p.scope.fail(what+".reason", fmt.Errorf("the value is %s, not a CamelCase word", ssadiff.DescribeValue(result.Reason)))
 	}
 	if f := p.textOf(ctx, what+".message", c.Message, &result.Message); f != nil {
 		return none, f
@@ -150,6 +152,15 @@ func statusOf(v any) (metav1.ConditionStatus, bool) {
 		return metav1.ConditionUnknown, true
 	}
 	return "", false
+}
+
+// shorten cuts a text to at most limit runes, the mark for what is left out
+// included.
+func shorten(s string, limit int) string {
+	if utf8.RuneCountInString(s) <= limit {
+		return s
+	}
+	return string([]rune(s)[:limit-3]) + "..."
 }
 
 // isReason says whether the API allows s as the reason of a condition.

@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan/ssadiff"
 )
 
 // render makes the desired object, and says whether to go on.
@@ -87,7 +87,7 @@ func (p *planner) locate(c *child, it *item, meta map[string]any) *Problem {
 	namespace, ok := given.(string)
 	switch {
 	case given != nil && !ok:
-		return p.scope.fail(what, fmt.Errorf("the value is %s, not a string", valueText(given))).problem()
+		return p.scope.fail(what, fmt.Errorf("the value is %s, not a string", ssadiff.DescribeValue(given))).problem()
 	case !namespaced && namespace != "":
 		return p.scope.fail(what, fmt.Errorf("objects of kind %s have no namespace", c.GVK.Kind)).problem()
 	case namespaced && namespace == "":
@@ -113,15 +113,15 @@ func (p *planner) unknownKind(c *child) *Problem {
 
 // sign adds labels, the record of fields, and the proof that the object is ours.
 func (p *planner) sign(c *child, it *item, object, meta map[string]any) {
-	record := recordOf(object)
+	fieldSet := ssadiff.FieldSetHash(object)
 	if c.Apply == v1alpha1.ApplyRecreate {
-		record += "." + digestOf(object)
+		fieldSet += "." + ssadiff.ObjectDigest(object)
 	}
 	labels := submap(meta, "labels")
 	labels[v1alpha1.LabelManagedBy] = v1alpha1.ManagedBy
 	labels[v1alpha1.LabelPolicy] = p.program.Name
 	annotations := submap(meta, "annotations")
-	annotations[AnnotationFields] = record
+	annotations[v1alpha1.AnnotationFields] = fieldSet
 	if it.tie == ensured {
 		annotations[v1alpha1.AnnotationEnsuredBy] = p.ensuredBy()
 		return
@@ -150,17 +150,10 @@ func (p *planner) refer(meta map[string]any) {
 	})
 }
 
-// digestOf stands for all values of an object.
-func digestOf(object map[string]any) string {
-	h := fnv.New64a()
-	hashValue(h, object)
-	return strconv.FormatUint(h.Sum64(), 36)
-}
-
 // cleanMetadata removes what is not a template's to set.
 func cleanMetadata(meta map[string]any) {
 	for key := range meta {
-		if isServerMetadata(key) && key != "name" {
+		if ssadiff.IsServerMetadata(key) && key != "name" {
 			delete(meta, key)
 		}
 	}

@@ -73,11 +73,8 @@
 //
 // # What is different
 //
-// There is no schema here. Diff compares the desired object with the live one,
-// guided by the managedFields entries of the policy's field manager on the live
-// object: they are what the API server itself understood of the desired object,
-// so that they say how list items are matched and which fields are ours to
-// remove. The comparison is asymmetric: what others set beside is no difference.
+// Package ssadiff compares the desired object with the live one, as a server-side apply of the
+// policy's field manager would. What others set beside is no difference.
 //
 // With apply Create nothing is compared, and what is adopted is only tied to its owner
 // (Action.AsItIs). With apply Recreate an object is deleted

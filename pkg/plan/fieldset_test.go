@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/ambit-dev/ambit/pkg/plan/ssadiff"
 )
 
 // fieldSet maps the text of a path to its elements, as in f:spec, k:{"name":"a"}.
@@ -103,7 +105,7 @@ func encode(v any) string {
 func managedLeaves(object map[string]any) []leaf {
 	return slices.DeleteFunc(leavesOf(object, nil, ""), func(l leaf) bool {
 		return l.path[0] == "f:apiVersion" || l.path[0] == "f:kind" || l.path[0] == "f:status" ||
-			l.path[0] == "f:metadata" && len(l.path) > 1 && isServerMetadata(strings.TrimPrefix(l.path[1], "f:"))
+			l.path[0] == "f:metadata" && len(l.path) > 1 && ssadiff.IsServerMetadata(strings.TrimPrefix(l.path[1], "f:"))
 	})
 }
 
@@ -270,4 +272,23 @@ func encodeFields(fields fieldSet) map[string]any {
 		}
 	}
 	return root
+}
+
+// isEmpty reports whether a value counts as not there.
+func isEmpty(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	}
+	return false
+}
+
+// isLeaf reports whether a node of fieldsV1 has nothing below it; "." stands for itself.
+func isLeaf(node map[string]any) bool {
+	_, self := node["."]
+	return len(node) == 0 || self && len(node) == 1
 }

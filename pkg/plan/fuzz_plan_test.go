@@ -95,6 +95,14 @@ children:
 `)
 }
 
+func parse(text string) (*unstructured.Unstructured, bool) {
+	var object map[string]any
+	if err := json.Unmarshal([]byte(text), &object); err != nil || object == nil {
+		return nil, false
+	}
+	return &unstructured.Unstructured{Object: object}, true
+}
+
 // fuzz puts the owner and the objects into the world.
 func (o *operator) fuzz(owner, objects, entry string) bool {
 	parsed, ok := parse(owner)

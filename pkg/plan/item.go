@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan/ssadiff"
 )
 
 // item is what is known of one object of a child while the plan is made.
@@ -44,7 +45,7 @@ func (p *planner) list(ctx context.Context, c *child) bool {
 	}
 	elements, ok := value.([]any)
 	if !ok {
-		return c.block(p.scope.fail(what, fmt.Errorf("the value is %s, not a list", valueText(value))).problem())
+		return c.block(p.scope.fail(what, fmt.Errorf("the value is %s, not a list", ssadiff.DescribeValue(value))).problem())
 	}
 	if len(elements) > MaxElements {
 		return c.block(tooMany(fmt.Sprintf("%s: child %q has %d elements", p.program.Place(what), c.ID, len(elements)), MaxElements))

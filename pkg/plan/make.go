@@ -80,7 +80,7 @@ func Bind(ctx context.Context, program *policy.Program, owner *unstructured.Unst
 // the MergeManager for objects that are merged, are needed as well. The caller owns
 // the result.
 func Fields(c *policy.Child) *fields.Set {
-	kept := c.Fields.Union(nil).Union(LeftoverFields()).Add("metadata", "annotations", AnnotationFields)
+	kept := c.Fields.Union(nil).Union(LeftoverFields()).Add("metadata", "annotations", v1alpha1.AnnotationFields)
 	if isSecret(c.GVK) {
 		kept.Add("data")
 	}

@@ -2,12 +2,11 @@ package plan
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan/ssadiff"
 )
 
 // alone says whether no other child or element wants the same object; if one does,
@@ -119,20 +118,20 @@ func (p *planner) compare(c *child, it *item) bool {
 	if it.tie == merged {
 		manager, verb = p.mergeManager(), Merge
 	}
-	differences, migrate := compare(it.desired, it.live, manager)
+	differences, migrate := ssadiff.Compare(it.desired, it.live, manager)
 	if len(differences) == 0 {
 		return true
 	}
 	if c.Apply == v1alpha1.ApplyRecreate {
 		return p.recreate(c, it, differences)
 	}
-	digest := Digest(differences)
+	digest := ssadiff.Digest(differences)
 	if p.snapshot.Settled[it.live.GetUID()] == digest {
 		return true
 	}
 	p.act(c, it, Action{
 		Verb: verb, UID: it.live.GetUID(), ResourceVersion: it.live.GetResourceVersion(),
-		Migrate: migrate && verb == Apply, Reason: reasonOf(differences), Fields: pathsOf(differences), Digest: digest,
+		Migrate: migrate && verb == Apply, Reason: ssadiff.Reason(differences), Fields: ssadiff.Paths(differences), Digest: digest,
 	})
 	return false
 }
@@ -140,25 +139,20 @@ func (p *planner) compare(c *child, it *item) bool {
 // recreate deletes an object whose template gives another one than it was made from, or
 // in which somebody else has changed what the template sets. What the API server or
 // admission made of it is no reason: it would be made anew for ever.
-func (p *planner) recreate(c *child, it *item, differences []Difference) bool {
-	drift := driftOf(differences)
-	digest := Digest(drift)
+func (p *planner) recreate(c *child, it *item, differences []ssadiff.Difference) bool {
+	drift := ssadiff.Drift(differences)
+	digest := ssadiff.Digest(drift)
 	if len(drift) == 0 || p.snapshot.Settled[it.live.GetUID()] == digest {
 		return true
 	}
-	if slices.ContainsFunc(drift, Difference.isRecord) { // another template: all that differs is why
+	if ssadiff.HasOtherFields(drift) { // another template: all that differs is why
 		drift = differences
 	}
 	p.act(c, it, Action{
 		Verb: Delete, UID: it.live.GetUID(), ResourceVersion: it.live.GetResourceVersion(),
-		Reason: "is made anew: " + reasonOf(drift), Fields: pathsOf(drift), Digest: digest,
+		Reason: "is made anew: " + ssadiff.Reason(drift), Fields: ssadiff.Paths(drift), Digest: digest,
 	})
 	return false
-}
-
-// driftOf returns the differences for which an object with apply Recreate is made anew.
-func driftOf(differences []Difference) []Difference {
-	return slices.DeleteFunc(slices.Clone(differences), func(d Difference) bool { return !d.isRecord() && !d.lost })
 }
 
 // Settles returns the digest of the difference that stays, whatever is written again, now
@@ -167,12 +161,12 @@ func driftOf(differences []Difference) []Difference {
 // by the API server or admission; so was what the Create of an object that is made anew when
 // it differs (apply Recreate) does. What another Create leaves is for an Apply to try.
 func Settles(a Action, live *unstructured.Unstructured, manager string) string {
-	differences := Diff(a.Object, live, manager)
+	differences, _ := ssadiff.Compare(a.Object, live, manager)
 	switch {
 	case a.Verb == Apply, a.Verb == Merge:
-		return Digest(differences)
+		return ssadiff.Digest(differences)
 	case a.Verb == Create && a.Recreates:
-		return Digest(driftOf(differences))
+		return ssadiff.Digest(ssadiff.Drift(differences))
 	}
 	return ""
 }
@@ -180,7 +174,7 @@ func Settles(a Action, live *unstructured.Unstructured, manager string) string {
 // act notes the action that the object needs.
 func (p *planner) act(c *child, it *item, a Action) {
 	a.Child, a.GVK, a.Namespace, a.Name = c.ID, c.GVK, it.at.Namespace, it.state.Name
-	a.Wanted = digestOf(it.desired.Object)
+	a.Wanted = ssadiff.ObjectDigest(it.desired.Object)
 	if a.Verb != Delete {
 		a.Object = it.desired
 	}
@@ -204,35 +198,4 @@ func (p *planner) act(c *child, it *item, a Action) {
 		separator = ": "
 	}
 	it.advance(c.name(it)+separator+a.Reason, a.Reason)
-}
-
-// pathsOf returns the paths of differences, but for the record beside others.
-func pathsOf(differences []Difference) []string {
-	paths := make([]string, 0, len(differences))
-	for _, d := range differences {
-		if len(differences) == 1 || !d.isRecord() {
-			paths = append(paths, d.Path)
-		}
-	}
-	return paths
-}
-
-// maxReasons is how many differences a reason lists.
-const maxReasons = 3
-
-// reasonOf lists differences. The record is a difference for people only where
-// it is the only one.
-func reasonOf(differences []Difference) string {
-	if len(differences) > 1 {
-		differences = slices.DeleteFunc(slices.Clone(differences), Difference.isRecord)
-	}
-	texts := make([]string, 0, maxReasons+1)
-	for i, d := range differences {
-		if i == maxReasons {
-			texts = append(texts, fmt.Sprintf("and %d more", len(differences)-maxReasons))
-			break
-		}
-		texts = append(texts, d.String())
-	}
-	return strings.Join(texts, "; ")
 }

@@ -120,17 +120,6 @@ func (c Claimant) whoseOther(owner types.UID, detail string) (whose, advice stri
 	return labelled + " that is gone: this policy left it behind (onDelete: Orphan)", "existing: Adopt takes it back; or delete it"
 }
 
-// isServerMetadata says whether a field of metadata is the object's identity, or
-// set by nobody but the API server.
-func isServerMetadata(key string) bool {
-	switch key {
-	case "name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp",
-		"deletionTimestamp", "deletionGracePeriodSeconds", "managedFields", "selfLink":
-		return true
-	}
-	return false
-}
-
 // field returns what is at a path of nested maps, or nil.
 func field(m map[string]any, path ...string) any {
 	var v any = m
@@ -139,4 +128,10 @@ func field(m map[string]any, path ...string) any {
 		v = m[key]
 	}
 	return v
+}
+
+// text returns a value that is a text, else "".
+func text(v any) string {
+	s, _ := v.(string)
+	return s
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan/ssadiff"
 )
 
 // TokenOf returns the value of the annotation ambit.dev/claim on the object of an entry.
@@ -43,7 +44,7 @@ func (inv Inventory) Tokens(e Entry) []string {
 // managedFields say, and no manager of merged fields did: what Ambit merges for an owner is
 // the choice of whoever writes the owner. A merged entry proves nothing.
 func (inv Inventory) Prove(e Entry, obj *unstructured.Unstructured) (orphan, ours bool) {
-	if !WroteAnnotation(obj, v1alpha1.FieldManager(inv.Policy), v1alpha1.AnnotationClaim) {
+	if !ssadiff.WroteAnnotation(obj, v1alpha1.FieldManager(inv.Policy), v1alpha1.AnnotationClaim) {
 		return false, false
 	}
 	return inv.matchClaim(e, obj)
@@ -62,37 +63,10 @@ func (inv Inventory) matchClaim(e Entry, obj *unstructured.Unstructured) (orphan
 	return orphan, orphan || claim == inv.claimOf(e, false)
 }
 
-// WroteAnnotation reports whether the managedFields of an object say that a policy's field
-// manager wrote an annotation, and that no manager of fields that the policy has merged
-// did. obj may be projected, with the entries of these managers.
-func WroteAnnotation(obj *unstructured.Unstructured, manager, key string) bool {
-	list, _ := field(obj.Object, "metadata", "managedFields").([]any)
-	wrote := false
-	for _, e := range list {
-		entry, _ := e.(map[string]any)
-		if field(entry, "fieldsV1", "f:metadata", "f:annotations", "f:"+key) == nil {
-			continue
-		}
-		switch name := text(entry["manager"]); {
-		case name == manager:
-			wrote = true
-		case strings.HasPrefix(name, manager+"/"):
-			return false
-		}
-	}
-	return wrote
-}
-
-// hasNoManagers reports whether an object has no managedFields at all, as `kubectl get`
-// prints it.
-func hasNoManagers(obj *unstructured.Unstructured) bool {
-	return field(obj.Object, "metadata", "managedFields") == nil
-}
-
 // proofOf reports whether the inventory proves an object to be the owner's, and whether its
 // claim says that it is left behind.
 func (p *planner) proofOf(e Entry, obj *unstructured.Unstructured) (orphan, ours bool) {
-	if p.snapshot.Unmanaged && hasNoManagers(obj) {
+	if p.snapshot.Unmanaged && !ssadiff.HasManagedFields(obj) {
 		return p.ledger.old.matchClaim(e, obj)
 	}
 	return p.ledger.old.Prove(e, obj)
@@ -101,10 +75,10 @@ func (p *planner) proofOf(e Entry, obj *unstructured.Unstructured) (orphan, ours
 // hasClaim reports whether there is a claim on an object that the policy wrote, whether or
 // not it proves anything.
 func (p *planner) hasClaim(obj *unstructured.Unstructured) bool {
-	if p.snapshot.Unmanaged && hasNoManagers(obj) {
+	if p.snapshot.Unmanaged && !ssadiff.HasManagedFields(obj) {
 		return field(obj.Object, "metadata", "annotations", v1alpha1.AnnotationClaim) != nil
 	}
-	return WroteAnnotation(obj, v1alpha1.FieldManager(p.program.Name), v1alpha1.AnnotationClaim)
+	return ssadiff.WroteAnnotation(obj, v1alpha1.FieldManager(p.program.Name), v1alpha1.AnnotationClaim)
 }
 
 // isClaimed reports whether the inventory has an object, and proves it to be the owner's.

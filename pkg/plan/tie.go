@@ -5,6 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan/ssadiff"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -54,7 +55,7 @@ func (p *planner) isOurs(kind schema.GroupVersionKind, obj *unstructured.Unstruc
 // for: it is ours, or has fields of ours.
 func (p *planner) isEntered(e Entry, obj *unstructured.Unstructured) bool {
 	if e.Merged {
-		return obj.GetUID() == e.UID && hasFields(obj, p.mergeManager())
+		return obj.GetUID() == e.UID && ssadiff.HasManager(obj, p.mergeManager())
 	}
 	return p.isClaimed(e, obj)
 }
@@ -91,23 +92,12 @@ func keyOfItem(c *child, it *item) ObjectKey {
 // mergeManager is the field manager of what is merged for this owner.
 func (p *planner) mergeManager() string { return v1alpha1.MergeManager(p.program.Name, p.owner) }
 
-// hasFields says whether a manager has fields in an object.
-func hasFields(obj *unstructured.Unstructured, manager string) bool {
-	list, _ := field(obj.Object, "metadata", "managedFields").([]any)
-	for _, entry := range list {
-		if entry, _ := entry.(map[string]any); entry["manager"] == manager {
-			return true
-		}
-	}
-	return false
-}
-
 // isEnsured reports whether the policy itself has made an object: its field manager has
 // written so, and nobody controls it.
 func (p *planner) isEnsured(obj *unstructured.Unstructured) bool {
 	by := text(field(obj.Object, "metadata", "annotations", v1alpha1.AnnotationEnsuredBy))
 	return by == p.ensuredBy() && !hasController(obj) &&
-		WroteAnnotation(obj, v1alpha1.FieldManager(p.program.Name), v1alpha1.AnnotationEnsuredBy)
+		ssadiff.WroteAnnotation(obj, v1alpha1.FieldManager(p.program.Name), v1alpha1.AnnotationEnsuredBy)
 }
 
 // claimant is who wants the names of the children.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -49,7 +50,7 @@ func setDefaults(object map[string]any) {
 		}
 		limits, _ := c["limits"].(map[string]any)
 		for k, v := range limits {
-			if q, ok := quantity(v); ok {
+			if q, err := resource.ParseQuantity(fmt.Sprint(v)); err == nil {
 				limits[k] = q.String()
 			}
 		}

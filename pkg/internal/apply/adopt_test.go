@@ -14,6 +14,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/apply"
 	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/plan/ssadiff"
 )
 
 const deadUID = types.UID("33333333-3333-4333-8333-333333333333")
@@ -115,7 +116,7 @@ func (a *arena) wantAdopted(t *testing.T, k kind, action plan.Action, out apply.
 	if out.Object == nil || !out.Adopted || out.Met || out.Object.GetUID() != before.GetUID() {
 		t.Fatalf("gave %+v (%+v), want it adopted", out, out.Problem)
 	}
-	if difference := plan.Diff(action.Object, out.Object, manager); len(difference) > 0 {
+	if difference, _ := ssadiff.Compare(action.Object, out.Object, manager); len(difference) > 0 {
 		t.Errorf("differs from what is wanted: %+v", difference)
 	}
 	for _, path := range [][]string{{"data", "theirs"}, {"metadata", "labels", "app"}, {"spec", "paused"}, {"metadata", "annotations", "theirs"}} {

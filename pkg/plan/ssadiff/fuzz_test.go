@@ -1,4 +1,4 @@
-package plan
+package ssadiff
 
 import (
 	"encoding/json"
@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// FuzzDiff compares arbitrary objects: Diff must not panic nor change them, is
-// deterministic, finds nothing between an object and itself as our POST leaves it,
+// FuzzDiff compares arbitrary objects: Compare must not panic nor change them, is
+// deterministic, finds nothing between an object and itself as a POST leaves it,
 // and nothing that is not there after the desired values were laid over.
 func FuzzDiff(f *testing.F) {
 	f.Add(`{"metadata":{"name":"a","labels":{"x":"y"}},"spec":{"containers":[{"name":"m","ports":[{"containerPort":1}]}]}}`,
@@ -23,14 +23,14 @@ func FuzzDiff(f *testing.F) {
 			t.Skip()
 		}
 		before := encode(d.Object) + encode(l.Object)
-		first := Diff(d, l, "m")
-		if again := Diff(d, l, "m"); Digest(first) != Digest(again) {
+		first, _ := Compare(d, l, "m")
+		if again, _ := Compare(d, l, "m"); Digest(first) != Digest(again) {
 			t.Errorf("two digests: %v, %v", first, again)
 		}
 		if encode(d.Object)+encode(l.Object) != before {
 			t.Error("the input was changed")
 		}
-		if same := Diff(d, &unstructured.Unstructured{Object: withoutManagedFields(d)}, "m"); len(same) != 0 {
+		if same, _ := Compare(d, &unstructured.Unstructured{Object: withoutManagedFields(d)}, "m"); len(same) != 0 {
 			t.Errorf("an object differs from itself: %v", same)
 		}
 	})

@@ -1,4 +1,4 @@
-package plan
+package ssadiff
 
 import (
 	"cmp"
@@ -6,69 +6,69 @@ import (
 	"strings"
 )
 
-// lists compares by key, by value, or by position, as our entries have it.
-func (d *differ) lists(want, have []any, own owned) {
+// compareLists compares by key, by value, or by position, as the manager's entries have it.
+func (d *comparison) compareLists(want, have []any, own ownership) {
 	switch own.listType() {
 	case keyed:
-		if d.keyed(want, have, own) {
+		if d.compareByKey(want, have, own) {
 			return
 		}
 	case set:
-		d.set(want, have, own)
+		d.compareSet(want, have, own)
 		return
 	}
-	d.positions(want, have)
+	d.compareByPosition(want, have)
 }
 
-func (d *differ) positions(want, have []any) {
+func (d *comparison) compareByPosition(want, have []any) {
 	if len(want) == 0 {
 		return
 	}
 	if len(want) != len(have) {
-		d.add(want, have)
+		d.addDifference(want, have)
 		return
 	}
 	for i := range want {
 		d.push(segment{index: i + 1})
-		d.value(want[i], have[i], owned{})
+		d.compareValue(want[i], have[i], ownership{})
 		d.pop()
 	}
 }
 
-func (d *differ) set(want, have []any, own owned) {
+func (d *comparison) compareSet(want, have []any, own ownership) {
 	for _, w := range want {
 		if !containsScalar(have, w) {
 			d.push(segment{value: w})
 			before := d.lost
-			d.lost = before || own.known()
-			d.add(w, nil)
+			d.lost = before || own.isKnown()
+			d.addDifference(w, nil)
 			d.lost = before
 			d.pop()
 		}
 	}
 	for element, update := range own.elements {
-		v, ok := setValue(element)
+		v, ok := parseSetValue(element)
 		if !ok || containsScalar(want, v) {
 			continue
 		}
 		d.push(segment{value: v})
-		d.remove(v, update)
+		d.addRemoved(v, update)
 		d.pop()
 	}
 }
 
-// listItem is one list item that our entries name by its key.
+// listItem is one list item that the manager's entries name by its key.
 type listItem struct {
 	element string
 	key     []keyField
-	own     owned
-	update  bool // our Update entry has it
+	own     ownership
+	update  bool // the Update entry has it
 	wanted  bool
 }
 
-// keyed compares a list whose items have keys. It returns false, having noted
+// compareByKey compares a list whose items have keys. It returns false, having noted
 // nothing, if the desired items are not maps.
-func (d *differ) keyed(want, have []any, own owned) bool {
+func (d *comparison) compareByKey(want, have []any, own ownership) bool {
 	items := own.items()
 	if len(items) == 0 || !allMaps(want) {
 		return false
@@ -77,23 +77,23 @@ func (d *differ) keyed(want, have []any, own owned) bool {
 	var buffer [8]int
 	match := matchItems(want, items, buffer[:0])
 	for i := range want {
-		d.item(want[i].(map[string]any), have, items, match[i])
+		d.compareItem(want[i].(map[string]any), have, items, match[i])
 	}
 	for i := range items {
 		if it := &items[i]; !it.wanted {
 			d.push(segment{key: it.key})
-			d.remove(first(candidates(have, it.key)), it.update)
+			d.addRemoved(first(candidates(have, it.key)), it.update)
 			d.pop()
 		}
 	}
 	return true
 }
 
-// item compares one desired item with the live one of its key: the key in our
+// compareItem compares one desired item with the live one of its key: the key in our
 // entries (items[match]) or, if it has none there, the one it carries itself.
-func (d *differ) item(want map[string]any, have []any, items []listItem, match int) {
+func (d *comparison) compareItem(want map[string]any, have []any, items []listItem, match int) {
 	var key []keyField
-	var own owned
+	var own ownership
 	if match >= 0 {
 		key, own = items[match].key, items[match].own
 	} else {
@@ -103,29 +103,29 @@ func (d *differ) item(want map[string]any, have []any, items []listItem, match i
 	d.lost = before || match < 0
 	d.push(segment{key: key})
 	if live := candidates(have, key); len(live) == 0 {
-		d.add(want, nil)
+		d.addDifference(want, nil)
 	} else {
-		d.best(want, live, own)
+		d.compareBestItem(want, live, own)
 	}
 	d.pop()
 	d.lost = before
 }
 
-// best compares with the live item that differs least: a projected live list may
+// compareBestItem compares with the live item that differs least: a projected live list may
 // have several items that cannot be told apart by their keys.
-func (d *differ) best(want map[string]any, live []map[string]any, own owned) {
+func (d *comparison) compareBestItem(want map[string]any, live []map[string]any, own ownership) {
 	for i := range live[:len(live)-1] {
-		trial := differ{secret: d.secret, path: slices.Clone(d.path)}
-		trial.value(want, live[i], own)
+		trial := comparison{secret: d.secret, path: slices.Clone(d.path)}
+		trial.compareValue(want, live[i], own)
 		if len(trial.found) == 0 {
 			d.migrate, d.extras = d.migrate || trial.migrate, d.extras || trial.extras
 			return
 		}
 	}
-	d.value(want, live[len(live)-1], own)
+	d.compareValue(want, live[len(live)-1], own)
 }
 
-// matchItems returns for each desired item the index of the item in our entries
+// matchItems returns for each desired item the index of the item in the manager's entries
 // that is the same one, or -1; and marks those. A key field that the desired item
 // does not set is one that the API server has a default for. Items that set more
 // of their key choose first.
@@ -206,5 +206,5 @@ func containsScalar(list []any, v any) bool {
 	return slices.ContainsFunc(list, func(e any) bool { return equalScalar(e, v) })
 }
 
-// fieldName returns the name in a path element `f:name`.
-func fieldName(element string) (string, bool) { return strings.CutPrefix(element, "f:") }
+// parseFieldName returns the name in a path element `f:name`.
+func parseFieldName(element string) (string, bool) { return strings.CutPrefix(element, "f:") }
