@@ -18,7 +18,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller"
-	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -117,7 +117,7 @@ func (o *cleanupOptions) leftOf(ctx context.Context, c *cluster, program *policy
 		switch {
 		case err != nil:
 			found = append(found, leftover{Policy: program.Name, Why: err.Error()})
-		case plan.IsMarked(program.Name, owner):
+		case inventory.IsMarked(program.Name, owner):
 			found = append(found, leftoverObject(program, owner, "it still has "+strings.Join(marksOf(owner), ", ")))
 		}
 	})

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
-	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
 
 // What is found of an object.
@@ -82,12 +82,12 @@ func recorded(gvk schema.GroupVersionKind, object *metav1.PartialObjectMetadata)
 	if gvk.Group == v1alpha1.Group {
 		return object.Name, ""
 	}
-	inventory, err := plan.ParseInventory(object.Annotations[v1alpha1.AnnotationChildren])
+	record, err := inventory.Parse(object.Annotations[v1alpha1.AnnotationChildren])
 	if err != nil {
 		return "", "; its record cannot be read"
 	}
 	made, lent := 0, 0
-	for _, entry := range inventory.Entries {
+	for _, entry := range record.Entries {
 		switch {
 		case entry.Merged:
 			lent++
@@ -96,9 +96,9 @@ func recorded(gvk schema.GroupVersionKind, object *metav1.PartialObjectMetadata)
 		}
 	}
 	if made+lent == 0 {
-		return inventory.Policy, ""
+		return record.Policy, ""
 	}
-	return inventory.Policy, fmt.Sprintf("; on record: %s made, %d merged into", plural(made, "object"), lent)
+	return record.Policy, fmt.Sprintf("; on record: %s made, %d merged into", plural(made, "object"), lent)
 }
 
 // untied returns the policy that has made an object which no ownerReference ties to

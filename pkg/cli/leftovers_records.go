@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
-	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
 
 // maxRecordKinds is how many kinds are looked at because records name them, and nothing
@@ -35,13 +35,13 @@ type recordedBy struct {
 // record; empty if it does. known reports of a kind whether it is looked at anyway. What
 // cannot be read is a finding already.
 func (r leftoverRecords) read(gvk schema.GroupVersionKind, object *metav1.PartialObjectMetadata, known func(schema.GroupKind) bool) (unbelieved string) {
-	inventory, err := plan.ParseInventory(object.Annotations[v1alpha1.AnnotationChildren])
+	record, err := inventory.Parse(object.Annotations[v1alpha1.AnnotationChildren])
 	if err != nil {
 		return ""
 	}
 	owner := gvk.Kind + " " + strings.TrimPrefix(object.Namespace+"/"+object.Name, "/")
 	others := map[schema.GroupKind]bool{}
-	for _, e := range inventory.Entries {
+	for _, e := range record.Entries {
 		if kind := e.GVK.GroupKind(); !known(kind) {
 			others[kind] = true
 		}
@@ -49,7 +49,7 @@ func (r leftoverRecords) read(gvk schema.GroupVersionKind, object *metav1.Partia
 	if len(others) > maxRecordKinds {
 		return fmt.Sprintf("the record of %s is left out: it names %d kinds that no policy has; Ambit writes at most %d", owner, len(others), maxRecordKinds)
 	}
-	for _, e := range inventory.Entries {
+	for _, e := range record.Entries {
 		r[recordedObject{e.GVK.GroupKind(), e.Namespace, e.Name}] = recordedBy{owner: owner, orphan: e.Orphan}
 	}
 	return ""

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
 
 // planText is what `ambit test` compares of the plan: all but the status, which
@@ -70,22 +71,22 @@ func writeMark(b *strings.Builder, mark plan.OwnerMetadata, before *unstructured
 	case slices.Contains(before.GetFinalizers(), v1alpha1.FinalizerCleanup):
 		fmt.Fprintf(b, "  no finalizer %s\n", v1alpha1.FinalizerCleanup)
 	}
-	inventory, err := plan.ParseInventory(mark.Children)
+	record, err := inventory.Parse(mark.Children)
 	switch {
 	case err != nil:
 		fmt.Fprintf(b, "  annotation %s: %v\n", v1alpha1.AnnotationChildren, err)
-	case len(inventory.Entries) > 0:
+	case len(record.Entries) > 0:
 		fmt.Fprintf(b, "  annotation %s:\n", v1alpha1.AnnotationChildren)
-	case inventory.Policy == "" && before.GetAnnotations()[v1alpha1.AnnotationChildren] != "":
+	case record.Policy == "" && before.GetAnnotations()[v1alpha1.AnnotationChildren] != "":
 		fmt.Fprintf(b, "  no annotation %s\n", v1alpha1.AnnotationChildren)
 	}
-	for _, e := range inventory.Entries {
+	for _, e := range record.Entries {
 		fmt.Fprintf(b, "    %s\n", entryText(e))
 	}
 }
 
 // entryText is as in `Role team-a/admin (child role, about to be made)`.
-func entryText(e plan.Entry) string {
+func entryText(e inventory.Entry) string {
 	name := strings.TrimPrefix(e.Namespace+"/"+e.Name, "/")
 	about := "recorded"
 	switch {

@@ -12,6 +12,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
 	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -72,7 +73,7 @@ func completeOwner(owner *unstructured.Unstructured, namespace string) *unstruct
 // unserved says why the policy does not work on the owner, "" if it does, and then
 // whether it removes what is there of it.
 func (s *scene) unserved(ctx context.Context) (why string, retire bool) {
-	held := slices.Contains(s.owner.GetFinalizers(), v1alpha1.FinalizerCleanup) && plan.IsMarked(s.program.Name, s.owner)
+	held := slices.Contains(s.owner.GetFinalizers(), v1alpha1.FinalizerCleanup) && inventory.IsMarked(s.program.Name, s.owner)
 	if held && s.owner.GetDeletionTimestamp() != nil && !s.program.Suspend {
 		return "", false
 	}

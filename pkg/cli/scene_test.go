@@ -8,6 +8,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -96,12 +97,12 @@ func TestScene(t *testing.T) {
 	for name, tc := range sceneCases() {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(pass{program: compiled(t, scenePolicy), owner: completeOwner(decode(t, tc.owner)[0], ""), observed: decode(t, tc.observed)})
-			inventory, err := plan.ParseInventory(s.owner.GetAnnotations()[v1alpha1.AnnotationChildren])
+			stored, err := inventory.Parse(s.owner.GetAnnotations()[v1alpha1.AnnotationChildren])
 			if err != nil {
 				t.Fatal(err)
 			}
 			var record []string
-			for _, e := range inventory.Entries {
+			for _, e := range stored.Entries {
 				record = append(record, entryText(e))
 			}
 			if diff := cmp.Diff(tc.wantRecord, record); diff != "" {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -17,7 +18,7 @@ import (
 type ties struct {
 	*scene
 	// inventory is the owner's record; given: its file has it, and nothing is added.
-	inventory plan.Inventory
+	inventory inventory.Inventory
 	given     bool
 }
 
@@ -25,12 +26,12 @@ func newTies(s *scene) *ties {
 	t := &ties{scene: s}
 	text := s.owner.GetAnnotations()[v1alpha1.AnnotationChildren]
 	t.given = text != ""
-	if inventory, err := plan.ParseInventory(text); err == nil {
-		t.inventory = inventory // what cannot be read is for the planner to say
+	if record, err := inventory.Parse(text); err == nil {
+		t.inventory = record // what cannot be read is for the planner to say
 	}
 	t.inventory.Owner = s.owner.GetUID()
 	if !t.given {
-		t.inventory.Policy, t.inventory.Claim = s.program.Name, placeholderClaim
+		t.inventory.Policy, t.inventory.TokenSecret = s.program.Name, placeholderClaim
 	}
 	return t
 }
@@ -50,7 +51,7 @@ func (t *ties) complete(object *unstructured.Unstructured, number int) {
 	}
 	child := t.program.Children[rank]
 	t.sign(object, child)
-	entry := plan.Entry{
+	entry := inventory.Entry{
 		Child: child.ID, GVK: child.GVK, Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(),
 		Orphan: child.OnDelete == v1alpha1.DeleteOrphan, Rank: rank,
 	}
@@ -58,7 +59,7 @@ func (t *ties) complete(object *unstructured.Unstructured, number int) {
 		owner := metav1.NewControllerRef(t.owner, t.owner.GroupVersionKind())
 		object.SetOwnerReferences([]metav1.OwnerReference{*owner})
 		if object.GetNamespace() != t.owner.GetNamespace() {
-			t.add(plan.Entry{Child: child.ID, GVK: child.GVK, Namespace: object.GetNamespace(), Rank: rank})
+			t.add(inventory.Entry{Child: child.ID, GVK: child.GVK, Namespace: object.GetNamespace(), Rank: rank})
 		}
 		return
 	}
@@ -101,8 +102,8 @@ func (t *ties) known(object *unstructured.Unstructured) types.UID {
 }
 
 // add adds an entry to the record, once.
-func (t *ties) add(entry plan.Entry) {
-	same := func(e plan.Entry) bool {
+func (t *ties) add(entry inventory.Entry) {
+	same := func(e inventory.Entry) bool {
 		return e.Child == entry.Child && e.GVK == entry.GVK && e.Namespace == entry.Namespace && e.Name == entry.Name
 	}
 	if !t.given && !slices.ContainsFunc(t.inventory.Entries, same) {
@@ -117,7 +118,7 @@ func (t *ties) record() {
 	if t.given || len(t.inventory.Entries) == 0 && !held {
 		return
 	}
-	left := func(e plan.Entry) bool { return !e.Orphan }
+	left := func(e inventory.Entry) bool { return !e.Orphan }
 	finalizer := held || slices.ContainsFunc(t.inventory.Entries, left)
 	t.owner = marked(t.owner, plan.OwnerMetadata{Finalizer: finalizer, Children: t.inventory.String()})
 	t.scene.owner = t.owner

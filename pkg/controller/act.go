@@ -19,6 +19,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/internal/apply"
 	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
 
 // act carries out an action, unless it was tried in this pass already. An action
@@ -192,7 +193,7 @@ func (p *pass) take(ctx context.Context, action plan.Action, outcome apply.Outco
 		log.V(1).Info("done", "because", action.Reason)
 	default:
 		p.unmeet(action)
-		p.confirmed[plan.ObjectKey{Kind: action.GVK.GroupKind(), Namespace: action.Namespace, Name: action.Name}] = false
+		p.confirmed[inventory.ObjectKey{Kind: action.GVK.GroupKind(), Namespace: action.Namespace, Name: action.Name}] = false
 		delete(p.state.settled, action.UID)
 		for _, key := range p.streamsOf(action) {
 			p.engine.options.Informers.Deleted(key, lastSeen(action), p.state.subscriber)

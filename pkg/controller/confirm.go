@@ -10,6 +10,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/internal/apply"
 	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
 
 // confirm reads the objects of the entries that a mark drops, each at most once in a
@@ -36,7 +37,7 @@ func (p *pass) confirm(ctx context.Context, mark plan.OwnerMetadata) (gone, did 
 
 // seek reads the object of one entry. ok is false if that could not be done now; a
 // problem of the owner's metadata then says why.
-func (p *pass) seek(ctx context.Context, mark plan.OwnerMetadata, record plan.Inventory, e plan.Entry) (there, ok bool, err error) {
+func (p *pass) seek(ctx context.Context, mark plan.OwnerMetadata, record inventory.Inventory, e inventory.Entry) (there, ok bool, err error) {
 	if !p.seekKind(e.GVK) {
 		p.problems[plan.KeyOwner] = *tooManyKinds()
 		return false, false, nil
@@ -73,7 +74,7 @@ func (p *pass) seek(ctx context.Context, mark plan.OwnerMetadata, record plan.In
 }
 
 // unconfirmed lets the next plan know that the mark cannot be written.
-func (p *pass) unconfirmed(ctx context.Context, mark plan.OwnerMetadata, e plan.Entry, found kind, problem plan.Problem) {
+func (p *pass) unconfirmed(ctx context.Context, mark plan.OwnerMetadata, e inventory.Entry, found kind, problem plan.Problem) {
 	a := access.Access{Verb: "get", Group: found.resource.Group, Resource: found.resource.Resource, Name: e.Name}
 	level := 1
 	if p.refuse(plan.KeyOwner, markText(mark), e.Namespace, a, problem) && ctx.Err() == nil {

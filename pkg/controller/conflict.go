@@ -16,6 +16,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/apply"
 	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -180,13 +181,13 @@ func (p *pass) tellConflict(ctx context.Context, c *childConflict, action plan.A
 // matter of conflict any more; nor is what was written so long ago that it stands.
 func (p *pass) noteChildWrite(action plan.Action) {
 	now, key := p.engine.now(), action.ObjectKey()
-	maps.DeleteFunc(p.state.conflicts, func(_ plan.ObjectKey, c *childConflict) bool { return !c.told && c.isOver(now) })
+	maps.DeleteFunc(p.state.conflicts, func(_ inventory.ObjectKey, c *childConflict) bool { return !c.told && c.isOver(now) })
 	if action.Wanted == "" {
 		delete(p.state.conflicts, key)
 		return
 	}
 	if p.state.conflicts == nil {
-		p.state.conflicts = map[plan.ObjectKey]*childConflict{}
+		p.state.conflicts = map[inventory.ObjectKey]*childConflict{}
 	}
 	if p.state.conflicts[key] == nil {
 		p.state.conflicts[key] = &childConflict{}
@@ -206,7 +207,7 @@ func (p *pass) forgetGoneKinds(children map[plan.Location]plan.Input) {
 			gone[child.GVK.GroupKind()] = true
 		}
 	}
-	maps.DeleteFunc(p.state.conflicts, func(key plan.ObjectKey, _ *childConflict) bool { return gone[key.Kind] })
+	maps.DeleteFunc(p.state.conflicts, func(key inventory.ObjectKey, _ *childConflict) bool { return gone[key.Kind] })
 }
 
 // conflictProblems are those of children that are fought over: they hold between two writes as
@@ -227,7 +228,7 @@ func (p *pass) conflictProblems() []plan.Problem {
 // may be.
 func (p *pass) endConflicts(ctx context.Context) {
 	now := p.engine.now()
-	maps.DeleteFunc(p.state.conflicts, func(_ plan.ObjectKey, c *childConflict) bool {
+	maps.DeleteFunc(p.state.conflicts, func(_ inventory.ObjectKey, c *childConflict) bool {
 		switch {
 		case !c.told:
 			return false

@@ -14,6 +14,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/apply"
 	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
 
 // mark makes the owner's metadata say what the plan wants it to, unless that was
@@ -167,7 +168,7 @@ func (p *pass) marked(ctx context.Context, found kind, outcome apply.Outcome, se
 
 // isHeld says whether an owner is held until this policy has cleaned up after it.
 func (op *operator) isHeld(owner *unstructured.Unstructured) bool {
-	return hasFinalizer(owner) && plan.IsMarked(op.program.Name, owner)
+	return hasFinalizer(owner) && inventory.IsMarked(op.program.Name, owner)
 }
 
 func hasFinalizer(owner *unstructured.Unstructured) bool {

@@ -13,6 +13,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/internal/status"
 	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
 
 // ownerState is what the engine remembers of one owner between passes. All of
@@ -51,7 +52,7 @@ type ownerState struct {
 	// feedback is about writes of a status that the policy reads.
 	feedback statusFeedback
 	// conflicts are the writes of children that others may undo, by object; nil: there are none.
-	conflicts map[plan.ObjectKey]*childConflict
+	conflicts map[inventory.ObjectKey]*childConflict
 	former    []schema.GroupVersionKind // see plan.Snapshot.Former
 	lost      time.Time                 // since when rights are missing for the owner; zero: none are. For metrics.
 	// refused are writes that the API server refused, by the key of the problem.

@@ -12,6 +12,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/internal/status"
 	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -31,7 +32,7 @@ type pass struct {
 	doubted bool
 	met     []met
 	// confirmed says of objects of the record whether they are there, as of this pass.
-	confirmed map[plan.ObjectKey]bool
+	confirmed map[inventory.ObjectKey]bool
 	verified  time.Time // when a write was sent whose answer was the owner as it is; zero: none was
 	stale     bool      // an answer showed that the cache is behind
 	again     time.Time // when to look at what was held back, or is not over; zero: there is nothing
@@ -52,7 +53,7 @@ func (op *operator) newPass(owner *unstructured.Unstructured, state *ownerState,
 	}
 	return &pass{
 		operator: op, owner: owner, state: state, retire: retire, met: before,
-		problems: map[string]plan.Problem{}, tried: map[string]bool{}, confirmed: map[plan.ObjectKey]bool{}, sought: kindSet{},
+		problems: map[string]plan.Problem{}, tried: map[string]bool{}, confirmed: map[inventory.ObjectKey]bool{}, sought: kindSet{},
 	}
 }
 

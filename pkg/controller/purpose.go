@@ -10,7 +10,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
 	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox"
-	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
 
 // purpose is what a pass over an owner is for.
@@ -54,7 +54,7 @@ func (op *operator) purpose(ctx context.Context, name types.NamespacedName, owne
 		return serve
 	case !known:
 		return unknown
-	case plan.IsMarked(op.program.Name, owner):
+	case inventory.IsMarked(op.program.Name, owner):
 		return retire
 	}
 	return op.unmatch(name, owner)

@@ -11,7 +11,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/ambit-dev/ambit/pkg/informer"
-	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
 
 // watchOwners declares the streams of owners. A cluster-wide stream takes over from
@@ -141,7 +141,7 @@ func (op *operator) install(views map[string]informer.Lister, where territory, a
 		op.adopted[namespace], news[namespace] = now, all || before[namespace] != now
 		for _, owner := range listed {
 			name := types.NamespacedName{Namespace: owner.GetNamespace(), Name: owner.GetName()}
-			if !op.inScope(name.Namespace) && !plan.IsMarked(op.program.Name, owner) {
+			if !op.inScope(name.Namespace) && !inventory.IsMarked(op.program.Name, owner) {
 				continue
 			}
 			op.members.add(name.Namespace, name.Name)
@@ -202,7 +202,7 @@ func (op *operator) Changed(event informer.Event) {
 		return
 	}
 	namespace, name := event.Object.GetNamespace(), event.Object.GetName()
-	if !op.inScope(namespace) && !plan.IsMarked(op.program.Name, event.Object) && !op.knows(namespace, name) {
+	if !op.inScope(namespace) && !inventory.IsMarked(op.program.Name, event.Object) && !op.knows(namespace, name) {
 		return
 	}
 	op.mu.Lock()

@@ -4,6 +4,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
 
 // Verb is what an action does.
@@ -93,8 +95,8 @@ func (a Action) Key() string {
 }
 
 // ObjectKey names the object that the action is about.
-func (a Action) ObjectKey() ObjectKey {
-	return ObjectKey{Kind: a.GVK.GroupKind(), Namespace: a.Namespace, Name: a.Name}
+func (a Action) ObjectKey() inventory.ObjectKey {
+	return inventory.ObjectKey{Kind: a.GVK.GroupKind(), Namespace: a.Namespace, Name: a.Name}
 }
 
 // Leftover is the key of the deletion or release of an object that no child wants;

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
 
 // attack is a story in which the author of an owner, who knows everything, writes the
@@ -40,7 +41,7 @@ func (a *attack) writeSpec(spec string) {
 	a.owner.Object["spec"] = object
 }
 
-func (a *attack) writeRecord(inv Inventory) {
+func (a *attack) writeRecord(inv inventory.Inventory) {
 	a.owner = a.owner.DeepCopy()
 	annotations := a.owner.GetAnnotations()
 	if annotations == nil {
@@ -50,8 +51,8 @@ func (a *attack) writeRecord(inv Inventory) {
 	a.owner.SetAnnotations(annotations)
 }
 
-func (a *attack) record() Inventory {
-	inv, err := ParseInventory(a.owner.GetAnnotations()[v1alpha1.AnnotationChildren])
+func (a *attack) record() inventory.Inventory {
+	inv, err := inventory.Parse(a.owner.GetAnnotations()[v1alpha1.AnnotationChildren])
 	if err != nil {
 		a.t.Fatalf("the record cannot be read: %v", err)
 	}
@@ -72,9 +73,9 @@ func (a *attack) stays(obj *unstructured.Unstructured) {
 
 // forgedRecord is a record that the attacker makes up, with the claim that goes with its
 // only entry.
-func (a *attack) forgedRecord(child, kind, namespace, name string) (Inventory, string) {
+func (a *attack) forgedRecord(child, kind, namespace, name string) (inventory.Inventory, string) {
 	e := entryOf(child, "example.com/v1", kind, namespace+"/"+name+"/")
-	inv := Inventory{Policy: "test", Claim: "the attacker's own secret", Owner: a.owner.GetUID(), Entries: []Entry{e}}
+	inv := inventory.Inventory{Policy: "test", TokenSecret: "the attacker's own secret", Owner: a.owner.GetUID(), Entries: []inventory.Entry{e}}
 	return inv, inv.TokenOf(e)
 }
 
@@ -118,14 +119,14 @@ func TestOverriddenOrphan(t *testing.T) {
   onDelete: Orphan
   template: {apiVersion: example.com/v1, kind: Gadget, metadata: {name: "${owner.spec.name}", namespace: shared}}
 `
-	rewrites := map[string]func(a *attack, inv *Inventory){
-		"UnknownChild": func(a *attack, inv *Inventory) { inv.Entries[0].Child, inv.Entries[0].Orphan = "zzz", false },
-		"NoFlag":       func(a *attack, inv *Inventory) { inv.Entries[0].Orphan = false },
-		"OtherKind": func(a *attack, inv *Inventory) {
+	rewrites := map[string]func(a *attack, inv *inventory.Inventory){
+		"UnknownChild": func(a *attack, inv *inventory.Inventory) { inv.Entries[0].Child, inv.Entries[0].Orphan = "zzz", false },
+		"NoFlag":       func(a *attack, inv *inventory.Inventory) { inv.Entries[0].Orphan = false },
+		"OtherKind": func(a *attack, inv *inventory.Inventory) {
 			a.program = compile(a.t, strings.ReplaceAll(spec, "Gadget", "Widget"))
 			inv.Entries[0].Orphan = false
 		},
-		"NoChildAnyMore": func(a *attack, inv *Inventory) {
+		"NoChildAnyMore": func(a *attack, inv *inventory.Inventory) {
 			a.program = compile(a.t, strings.ReplaceAll(strings.ReplaceAll(spec, "onDelete: Orphan", ""), "id: data", "id: other"))
 			inv.Entries[0].Orphan = false
 		},
@@ -215,10 +216,10 @@ func TestLostRecordOrphan(t *testing.T) {
 	for name, lose := range map[string]func(a *attack){
 		"Replaced": func(a *attack) {
 			inv := a.record()
-			inv.Claim, inv.Entries[0].Child, inv.Entries[0].Orphan = "another secret, as long as one has to be", "zzz", false
+			inv.TokenSecret, inv.Entries[0].Child, inv.Entries[0].Orphan = "another secret, as long as one has to be", "zzz", false
 			a.writeRecord(inv)
 		},
-		"Removed": func(a *attack) { a.writeRecord(Inventory{}) },
+		"Removed": func(a *attack) { a.writeRecord(inventory.Inventory{}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newAttack(t, spec)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
 
 // cleanUp plans for an owner that is deleted or retired. But for protect it needs
@@ -20,8 +21,8 @@ func (p *planner) cleanUp(ctx context.Context) *Plan {
 	}
 	p.forgetChildren()
 	p.want()
-	if p.ledger.err != nil {
-		p.blockers.add(*p.ledger.problem())
+	if p.inventory.Err != nil {
+		p.blockers.add(*p.inventory.problem())
 		return p.cleanupPlan(ctx, false)
 	}
 	gone := p.findEntries()
@@ -52,17 +53,17 @@ func (p *planner) forgetChildren() {
 }
 
 // findEntries finds what the inventory has. It returns false if something of it
-// cannot be seen. What stays of the inventory is in the ledger's next.
+// cannot be seen. What stays of the inventory is in next of the inventory.
 func (p *planner) findEntries() bool {
 	all := true
-	for _, e := range p.ledger.old.Entries {
+	for _, e := range p.inventory.Entries {
 		stays := true
 		switch in := p.inputAt(p.atOf(e), e.GVK); {
 		case !p.matters(e):
 			stays = false
-		case p.ledger.waits(e):
+		case p.inventory.waits(e):
 			all = false
-		case e.isPlace(): // what is in it has an ownerReference
+		case e.IsPlace(): // what is in it has an ownerReference
 			stays = in.Blocked != nil && !in.Blocked.Gone || p.holdsUnwanted(e, in)
 		case in.Blocked != nil:
 			gone := p.hides(Query{Location: p.atOf(e), GVK: e.GVK}, in.Blocked, e.Rank)
@@ -71,14 +72,14 @@ func (p *planner) findEntries() bool {
 			stays = p.findEntry(e, in)
 		}
 		if stays {
-			p.ledger.next = append(p.ledger.next, e)
+			p.inventory.next = append(p.inventory.next, e)
 		}
 	}
 	return all
 }
 
 // findEntry reports whether the object of an entry is there, to be removed.
-func (p *planner) findEntry(e Entry, in Input) bool {
+func (p *planner) findEntry(e inventory.Entry, in Input) bool {
 	obj := p.indexes.find(in.Objects, e.Namespace, e.Name)
 	if obj == nil || !p.isEntered(e, obj) || p.isLeft(e, obj) {
 		return false
@@ -123,17 +124,17 @@ func (p *planner) hides(w Query, problem *Problem, rank int) bool {
 // cleanupPlan makes the plan; gone says that nothing is left.
 func (p *planner) cleanupPlan(ctx context.Context, gone bool) *Plan {
 	plan := &Plan{Actions: p.actions, Partial: true, Queries: p.wants}
-	switch waiting := len(p.ledger.waiting); {
+	switch waiting := len(p.inventory.waiting); {
 	case gone:
-		p.setMark(false, "")
-		plan.Done = !p.ledger.isMarked()
+		p.setOwnerMetadata(false, "")
+		plan.Done = !p.inventory.IsMarked()
 	case waiting > 0: // their turn comes when what is gone is off the record
-		inv := p.ledger.old
-		inv.Entries = p.ledger.next
-		p.setMark(p.ledger.finalizer, inv.String())
+		inv := p.inventory.Inventory
+		inv.Entries = p.inventory.next
+		p.setOwnerMetadata(p.inventory.HasFinalizer, inv.String())
 		p.blockers.add(Problem{Reason: v1alpha1.ReasonDeleting, Message: fmt.Sprintf("%d more places on record are looked at when the first ones are empty", waiting)})
 	}
-	plan.OwnerMetadata = p.mark
+	plan.OwnerMetadata = p.ownerMetadata
 	for i := range p.leftovers {
 		plan.Children = append(plan.Children, p.leftovers[i].state())
 	}

@@ -135,7 +135,7 @@ func (p *planner) sign(c *child, it *item, object, meta map[string]any) {
 	}
 	if it.tie == controlled {
 		p.refer(meta)
-	} else if claim := p.claimOf(c, it); claim != "" {
+	} else if claim := p.tokenOf(c, it); claim != "" {
 		annotations[v1alpha1.AnnotationClaim] = claim
 	}
 }

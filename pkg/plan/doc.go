@@ -21,18 +21,15 @@
 // Labels prove nothing. An observed object is the owner's child if
 //
 //   - the uid in its controller ownerReference is the owner's; or
-//   - the owner's inventory has it, with its uid or with none yet, it has the
-//     annotation ambit.dev/claim that goes with that, and its managedFields say that the
-//     policy's own field manager wrote the annotation.
+//   - the owner's inventory proves it, by an ownership token on the object that the policy's own
+//     field manager wrote (package inventory).
 //
-// The claim is a hash over the owner's uid, the inventory's secret, the child, the object,
-// and whether that is left behind (Inventory.ClaimOf). Whoever writes the owner can read
-// and change all of this but one thing: what Ambit writes as the policy's manager. There
-// no expression gives a key of ambit.dev (dropReserved), so a claim for this owner was
-// made for this owner. A claim that says that the object is left behind is believed
-// whatever the inventory says. When onDelete is edited the claim in the desired object
-// changes, and the object is written again. When the child gets another id the claim stays,
-// and the inventory says which id it names.
+// Whoever writes the owner can read and change all that an ownership token is made of but one
+// thing: what Ambit writes as the policy's manager. There no expression gives a key of
+// ambit.dev (dropReserved), so a token for this owner was made for this owner. A token that
+// says that the object is left behind is believed whatever the inventory says. When onDelete is
+// edited the token in the desired object changes, and the object is written again. When the
+// child gets another id the token stays, and the inventory says which id it names.
 //
 // The first is the rule, where Kubernetes allows it: for a cluster-scoped owner, or
 // in the owner's namespace. The second is for children in another namespace or
@@ -48,24 +45,22 @@
 //
 // # The inventory
 //
-// Inventory is the text of the owner's annotation ambit.dev/children. An entry is
-// written before its object is made or merged into (Mark), and goes when the object
-// is not seen any more, or is left behind. What may still be wanted, and is merged into or to be
-// left behind, stays in it, seen or not. As an object without our labels is not seen
-// either, whoever carries out a Mark first reads what it drops (OwnerMetadata.Drops). It holds no uid as long as the object is about to
-// be made: a crash between the two writes leaves an object that the claim proves to
-// be ours. Where objects with an ownerReference may be in any namespace, the
-// inventory holds the places, so that leftovers are found there. An inventory that
-// Ambit cannot have written stops all that needs one: nothing is looked for, nothing is
-// deleted, and the finalizer stays. It has at most maxInventory bytes and maxEntries
-// entries, and at most maxOtherKinds kinds that the program does not have. What this
-// program would not have written may be of an earlier revision: maxOtherPlaces such
-// places are wanted at a time, and the other entries wait for theirs.
+// The inventory is the owner's annotation ambit.dev/children (package inventory). An entry is
+// written before its object is made or merged into (Plan.OwnerMetadata), and goes when the
+// object is not seen any more, or is left behind. What may still be wanted, and is merged into
+// or to be left behind, stays in it, seen or not. As an object without our labels is not seen
+// either, whoever writes the metadata first reads what it drops (OwnerMetadata.Drops). An entry
+// holds no uid as long as the object is about to be made: a crash between the two writes leaves
+// an object that the token proves to be ours. Where objects with an ownerReference may be in any
+// namespace, the inventory holds the places, so that leftovers are found there. An inventory
+// that Ambit cannot have written stops all that needs one: nothing is looked for, nothing is
+// deleted, and the finalizer stays. What this program would not have written may be of an
+// earlier revision: maxOtherPlaces such places are wanted at a time, and the other entries wait
+// for theirs.
 //
-// The inventory names its policy. While it is another's, a plan does nothing for the
-// owner but to say so: when owners go from one policy to another, the second begins
-// when the first has cleaned up. Retiring such an owner still removes what has an
-// ownerReference and our labels.
+// While the inventory is another policy's, a plan does nothing for the owner but to say so: when
+// owners go from one policy to another, the second begins when the first has cleaned up.
+// Retiring such an owner still removes what has an ownerReference and our labels.
 //
 // The finalizer ambit.dev/cleanup stands on an owner as long as the inventory has
 // an entry that is not to be left behind, or if the policy has protect or an order

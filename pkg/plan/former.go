@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -42,7 +43,7 @@ func isHome(c *policy.Child) bool { return c.Existing != v1alpha1.ExistingMerge 
 
 // formerWant is where objects of a former kind are looked for.
 func (p *planner) formerWant(gvk schema.GroupVersionKind) Query {
-	return Query{Location: leftoverAt(Entry{GVK: gvk, Namespace: p.namespace}), GVK: gvk}
+	return Query{Location: leftoverAt(inventory.Entry{GVK: gvk, Namespace: p.namespace}), GVK: gvk}
 }
 
 // wantFormer wants the places of former kinds in which something is left, or that cannot be

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -203,12 +204,14 @@ func (g *game) writeRecord(o *operator, text string) {
 }
 
 // forged is a record that the attacker makes up.
-func (g *game) forged() Inventory {
+func (g *game) forged() inventory.Inventory {
 	inv := g.inventory()
 	inv.Entries = nil
 	for range 1 + g.pick(2) {
 		e := g.entry()
-		if !slices.ContainsFunc(inv.Entries, func(o Entry) bool { return compareEntries(o, e) == 0 }) {
+		if !slices.ContainsFunc(inv.Entries, func(o inventory.Entry) bool {
+			return o.ObjectKey() == e.ObjectKey() && (!e.IsPlace() || o.Child == e.Child)
+		}) {
 			inv.Entries = append(inv.Entries, e)
 		}
 	}
@@ -216,20 +219,20 @@ func (g *game) forged() Inventory {
 }
 
 // inventory is one with the secret of some owner.
-func (g *game) inventory() Inventory {
+func (g *game) inventory() inventory.Inventory {
 	o := g.owners[g.pick(2)]
-	inv, _ := ParseInventory(o.owner.GetAnnotations()[v1alpha1.AnnotationChildren])
-	if inv.Claim == "" || g.pick(3) == 0 {
-		inv.Claim = "a secret of the attacker"
+	inv, _ := inventory.Parse(o.owner.GetAnnotations()[v1alpha1.AnnotationChildren])
+	if inv.TokenSecret == "" || g.pick(3) == 0 {
+		inv.TokenSecret = "a secret of the attacker"
 	}
 	inv.Policy, inv.Owner = "test", g.owners[g.pick(2)].owner.GetUID()
 	return inv
 }
 
 // entry names an object that there is.
-func (g *game) entry() Entry {
+func (g *game) entry() inventory.Entry {
 	obj := g.objects[g.pick(len(g.objects))]
-	e := Entry{
+	e := inventory.Entry{
 		Child: g.text("copy", "note", "left", "web", "kept", "zzz"), GVK: obj.GroupVersionKind(), Namespace: obj.GetNamespace(), Name: obj.GetName(),
 		Orphan: g.pick(3) == 0, Rank: g.pick(3),
 	}

@@ -9,35 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
-
-// FuzzInventory reads arbitrary text: what is read is written as text that reads the
-// same, and that is the same once more.
-func FuzzInventory(f *testing.F) {
-	f.Add("")
-	f.Add(`{"policy":"test"}`)
-	f.Add(`{"policy":"test","claim":"0123456789abcdef","groups":[{"child":"c","apiVersion":"v1","kind":"Pod","merged":true,"rank":2,"objects":["a/b/c"]},{"child":"c","apiVersion":"a.b/v1","kind":"Pod","objects":["a//","a/x/"]}]}`)
-	f.Fuzz(func(t *testing.T, text string) {
-		inv, err := ParseInventory(text)
-		if err != nil {
-			if len(inv.Entries) > 0 || inv.Claim != "" || inv.Policy != "" {
-				t.Fatalf("what cannot be read gives %v", inv)
-			}
-			return
-		}
-		written := inv.String()
-		again, err := ParseInventory(written)
-		if err != nil || again.String() != written || len(again.Entries) != len(inv.Entries) {
-			t.Fatalf("%q was written as %q, and read as %v, %v", text, written, again, err)
-		}
-		for i, e := range again.Entries {
-			if e != inv.Entries[i] {
-				t.Fatalf("entry %v was read as %v", inv.Entries[i], e)
-			}
-		}
-	})
-}
 
 // FuzzMake makes plans of arbitrary objects in the places of a program that uses the
 // whole language, for owners in any state: no panic, the same inputs give the same
@@ -58,7 +32,7 @@ func FuzzMake(f *testing.F) {
 		if again := o.make(t); again.String() != p.String() {
 			t.Fatalf("two plans:\n%s\n%s", p, again)
 		}
-		ledger := &planner{program: program, owner: "owner-uid", ledger: openLedger(program, o.owner)}
+		ledger := &planner{program: program, owner: "owner-uid", inventory: inventoryUpdate{Stored: inventory.Read(program, o.owner)}}
 		for _, a := range p.Actions {
 			obj := o.world.findUID(a.GVK.Kind, a.UID)
 			switch a.Verb {
@@ -113,7 +87,7 @@ func (o *operator) fuzz(owner, objects, entry string) bool {
 	meta := submap(parsed.Object, "metadata")
 	meta["uid"], meta["namespace"], meta["name"] = "owner-uid", "default", "sample"
 	if entry != "" {
-		inv := Inventory{Policy: "test", Claim: testClaim, Entries: []Entry{entryOf("each", "v1", "Widget", entry)}}
+		inv := inventory.Inventory{Policy: "test", TokenSecret: testSecret, Entries: []inventory.Entry{entryOf("each", "v1", "Widget", entry)}}
 		submap(meta, "annotations")[v1alpha1.AnnotationChildren] = inv.String()
 	}
 	o.owner = parsed

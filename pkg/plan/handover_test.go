@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -43,7 +44,7 @@ func named(name string, program *policy.Program) *policy.Program {
 // step lets one of two policies make a few writes; the other then sees the owner as
 // it is.
 func step(t *testing.T, r *rapid.T, one, other *operator) {
-	foreign := !IsMarked(one.program.Name, one.owner) && IsMarked(other.program.Name, one.owner)
+	foreign := !inventory.IsMarked(one.program.Name, one.owner) && inventory.IsMarked(other.program.Name, one.owner)
 	before, owner := one.all(), encode(one.owner.Object)
 	one.writes, one.problems = rapid.IntRange(1, 4).Draw(r, "writes"), nil
 	one.converge(t)
@@ -69,7 +70,7 @@ func (o *operator) end(t *testing.T, r *rapid.T, from, to *operator) {
 	if p := to.plan(t); p.Foreign != "" || len(p.Actions) > 0 || p.OwnerMetadata != nil {
 		r.Fatalf("the second policy has still to do:\n%s", p)
 	}
-	if slices.Contains(to.owner.GetFinalizers(), "ambit.dev/cleanup") != IsMarked(to.program.Name, to.owner) && len(to.owner.GetFinalizers()) > 0 {
+	if slices.Contains(to.owner.GetFinalizers(), "ambit.dev/cleanup") != inventory.IsMarked(to.program.Name, to.owner) && len(to.owner.GetFinalizers()) > 0 {
 		r.Fatalf("whose finalizer is it: %s", encode(to.owner.Object))
 	}
 	if len(from.world.crimes) > 0 {

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -154,8 +155,8 @@ func (l *language) noteOrphans() {
 	}
 }
 
-func (l *language) inventory() Inventory {
-	inv, err := ParseInventory(l.owner.GetAnnotations()[v1alpha1.AnnotationChildren])
+func (l *language) inventory() inventory.Inventory {
+	inv, err := inventory.Parse(l.owner.GetAnnotations()[v1alpha1.AnnotationChildren])
 	if err != nil {
 		l.r.Fatalf("the record cannot be read: %v", err)
 	}
@@ -278,7 +279,7 @@ func (o *operator) all() string {
 	if o.gone {
 		return text + "no owner"
 	}
-	inv, _ := ParseInventory(o.owner.GetAnnotations()[v1alpha1.AnnotationChildren])
+	inv, _ := inventory.Parse(o.owner.GetAnnotations()[v1alpha1.AnnotationChildren])
 	for _, e := range inv.Entries {
 		if obj := o.world.findIn(e.GVK.Kind, e.Namespace, e.Name); obj != nil && obj.GetUID() == e.UID {
 			e.UID = "right"

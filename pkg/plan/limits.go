@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -12,8 +13,9 @@ import (
 const (
 	// MaxElements is how many elements the list of a forEach may have.
 	MaxElements = 1000
-	// MaxObjects is how many objects may be rendered.
-	MaxObjects = 2000
+	// MaxObjects is how many objects may be rendered: the inventory holds all of them, and as
+	// many that are not wanted any more.
+	MaxObjects = inventory.MaxEntries / 2
 	// MaxObjectBytes is how large one of them may be, as JSON.
 	MaxObjectBytes = 1 << 20
 	// MaxDepth is how deep one of them may be nested. It may come from an owner or a
@@ -25,12 +27,6 @@ const (
 	MaxGenerations = 5
 	// MaxBytes is how large all of them may be.
 	MaxBytes = 64 << 20
-	// maxInventory is how large the record of children may be: an object may have
-	// 256 KiB of annotations.
-	maxInventory = 192 << 10
-	// maxEntries is how many entries it may have: those of all objects that are wanted, and
-	// of as many that are not wanted any more.
-	maxEntries = 2 * MaxObjects
 )
 
 // size is what was rendered so far.

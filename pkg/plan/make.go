@@ -11,6 +11,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
 	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox"
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -34,14 +35,14 @@ func (p *planner) make(ctx context.Context) *Plan {
 	switch deleting := isDeleting(p.snapshot.Owner); {
 	case p.program.Suspend:
 		return &Plan{}
-	case deleting && !p.ledger.finalizer:
+	case deleting && !p.inventory.HasFinalizer:
 		return &Plan{Done: true}
 	case deleting || p.snapshot.Retire:
 		return p.cleanUp(ctx)
 	case p.program.CleanupOnly != nil:
 		return &Plan{}
-	case p.ledger.foreign != "":
-		return p.yieldTo(ctx, p.ledger.foreign)
+	case p.inventory.OtherPolicy != "":
+		return p.yieldTo(ctx, p.inventory.OtherPolicy)
 	}
 	p.decideAll(ctx)
 	p.prune()
@@ -55,7 +56,7 @@ func (p *planner) make(ctx context.Context) *Plan {
 func newPlanner(ctx context.Context, program *policy.Program, s Snapshot) *planner {
 	return &planner{
 		program: program, specs: program.Children, part: "children", snapshot: s, scope: bind(ctx, program, s.Owner),
-		owner: s.Owner.GetUID(), namespace: s.Owner.GetNamespace(), ledger: openLedger(program, s.Owner),
+		owner: s.Owner.GetUID(), namespace: s.Owner.GetNamespace(), inventory: inventoryUpdate{Stored: inventory.Read(program, s.Owner)},
 		former: s.Former,
 	}
 }
@@ -113,7 +114,7 @@ type planner struct {
 	owner     types.UID
 	namespace string
 	ensures   bool
-	ledger    ledger
+	inventory inventoryUpdate
 	// watchProblems says why a watch has nothing to show, by its index in the program.
 	watchProblems []*Problem
 	children      []child
@@ -132,10 +133,10 @@ type planner struct {
 	// retired says why nothing of the owner is wanted any more; empty if it is.
 	retired string
 	// suspended says why pruning is; empty if it is not.
-	suspended suspension
-	blockers  blockers
-	wants     []Query
-	mark      *OwnerMetadata
+	suspended     suspension
+	blockers      blockers
+	wants         []Query
+	ownerMetadata *OwnerMetadata
 	// unseen says why a child or watch, by id, or a variable that reads one, cannot be
 	// seen: its input is blocked.
 	unseen map[string]*Problem

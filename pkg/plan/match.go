@@ -45,8 +45,8 @@ func (p *planner) match(c *child, it *item) bool {
 		return it.block(in.Blocked)
 	case failed:
 		return it.block(&problem)
-	case p.ledger.err != nil && (it.tie != controlled || c.CrossNamespace) && !p.ensures:
-		return it.block(p.ledger.problem())
+	case p.inventory.Err != nil && (it.tie != controlled || c.CrossNamespace) && !p.ensures:
+		return it.block(p.inventory.problem())
 	case it.tie == merged:
 		return p.matchMerged(c, it, ours && labelsOf(found).Get(v1alpha1.LabelPolicy) == p.program.Name) // not what the owner's own controller made
 	case found == nil:
@@ -180,9 +180,9 @@ func (p *planner) act(c *child, it *item, a Action) {
 	}
 	switch it.tie {
 	case recorded:
-		a.Claim = p.claimOf(c, it)
-		if e, ok := p.ledger.entry(keyOfItem(c, it)); ok && a.Verb == Create {
-			a.OlderClaims = p.ledger.old.Tokens(e)
+		a.Claim = p.tokenOf(c, it)
+		if e, ok := p.inventory.entry(keyOfItem(c, it)); ok && a.Verb == Create {
+			a.OlderClaims = p.inventory.Tokens(e)
 		}
 	case merged:
 		a.Manager = p.mergeManager()

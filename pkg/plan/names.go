@@ -3,17 +3,12 @@ package plan
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
 
-// ObjectKey names an object in the cluster, whatever its version. It is comparable.
-type ObjectKey struct {
-	Kind schema.GroupKind
-	// Namespace is empty for kinds that have none.
-	Namespace, Name string
-}
-
-func keyIn(kind schema.GroupVersionKind, obj *unstructured.Unstructured) ObjectKey {
-	return ObjectKey{Kind: kind.GroupKind(), Namespace: obj.GetNamespace(), Name: obj.GetName()}
+func keyIn(kind schema.GroupVersionKind, obj *unstructured.Unstructured) inventory.ObjectKey {
+	return inventory.ObjectKey{Kind: kind.GroupKind(), Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
 
 // few is up to how many things are looked through one by one; more are indexed.
@@ -21,7 +16,7 @@ const few = 8
 
 // wanted is an object that a child wants.
 type wanted struct {
-	key  ObjectKey
+	key  inventory.ObjectKey
 	of   *child
 	item *item
 }
@@ -29,10 +24,10 @@ type wanted struct {
 // names finds the wanted objects by name.
 type names struct {
 	list  []wanted
-	index map[ObjectKey]int
+	index map[inventory.ObjectKey]int
 }
 
-func (n *names) find(key ObjectKey) (wanted, bool) {
+func (n *names) find(key inventory.ObjectKey) (wanted, bool) {
 	if n.index != nil {
 		i, ok := n.index[key]
 		if !ok {
@@ -55,7 +50,7 @@ func (n *names) add(w wanted) {
 	case n.index != nil:
 		n.index[w.key] = len(n.list) - 1
 	case len(n.list) > few:
-		n.index = make(map[ObjectKey]int, 4*few)
+		n.index = make(map[inventory.ObjectKey]int, 4*few)
 		for i, w := range n.list {
 			n.index[w.key] = i
 		}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -41,6 +42,15 @@ type operator struct {
 	former []schema.GroupVersionKind
 	// writes is how many writes may still be made before a crash; negative: any number.
 	writes int
+}
+
+const testSecret = "0123456789abcdef"
+
+// entryOf is an entry; object is as in `namespace/name/uid`.
+func entryOf(child, apiVersion, kind, object string) inventory.Entry {
+	namespace, rest, _ := strings.Cut(object, "/")
+	name, uid, _ := strings.Cut(rest, "/")
+	return inventory.Entry{Child: child, GVK: schema.FromAPIVersionAndKind(apiVersion, kind), Namespace: namespace, Name: name, UID: types.UID(uid)}
 }
 
 func compile(t testing.TB, spec string) *policy.Program {

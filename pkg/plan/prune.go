@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
 
 // leftover is an observed object that is ours, or has fields of ours, and that no
@@ -32,8 +33,8 @@ type leftover struct {
 func (p *planner) prune() {
 	p.want()
 	p.enterAll()
-	if p.ledger.err != nil {
-		p.blockers.add(*p.ledger.problem())
+	if p.inventory.Err != nil {
+		p.blockers.add(*p.inventory.problem())
 		p.suspended.add("the annotation "+v1alpha1.AnnotationChildren+" cannot be read", 0)
 		return
 	}
@@ -102,12 +103,12 @@ func (p *planner) isPrunable(gvk schema.GroupVersionKind, obj *unstructured.Unst
 	if !IsOurs(obj, p.owner) {
 		return false
 	}
-	e, ok := p.ledger.entry(keyIn(gvk, obj))
+	e, ok := p.inventory.entry(keyIn(gvk, obj))
 	switch {
 	case ok && p.isLeft(e, obj):
 		return false
-	case p.hasClaim(obj):
-		return ok && p.isClaimed(e, obj)
+	case p.hasToken(obj):
+		return ok && p.isProven(e, obj)
 	}
 	return true
 }
@@ -129,7 +130,7 @@ func (p *planner) isWanted(gvk schema.GroupVersionKind, obj *unstructured.Unstru
 }
 
 // leave notes a leftover. e is its entry in the inventory, if it was found by that.
-func (p *planner) leave(gvk schema.GroupVersionKind, obj *unstructured.Unstructured, e *Entry) {
+func (p *planner) leave(gvk schema.GroupVersionKind, obj *unstructured.Unstructured, e *inventory.Entry) {
 	if seen := obj.GroupVersionKind(); seen.GroupKind() == gvk.GroupKind() {
 		gvk = seen // it may be served in another version than it was made in
 	}
@@ -152,12 +153,12 @@ func (p *planner) leave(gvk schema.GroupVersionKind, obj *unstructured.Unstructu
 // the first child of the kind. As what is to be left behind has no ownerReference, that is
 // one with onDelete Orphan only if there is no other, and the object does not name one that
 // is gone.
-func (p *planner) madeFor(gvk schema.GroupVersionKind, obj *unstructured.Unstructured, e *Entry) *child {
+func (p *planner) madeFor(gvk schema.GroupVersionKind, obj *unstructured.Unstructured, e *inventory.Entry) *child {
 	named := text(field(obj.Object, "metadata", "annotations", v1alpha1.AnnotationChild))
 	ids := []string{named}
 	if e != nil {
 		ids = append(ids, e.Child)
-	} else if known, ok := p.ledger.entry(keyIn(gvk, obj)); ok {
+	} else if known, ok := p.inventory.entry(keyIn(gvk, obj)); ok {
 		ids = append(ids, known.Child)
 	}
 	for _, id := range ids {

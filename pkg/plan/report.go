@@ -20,7 +20,7 @@ func (p *planner) report(ctx context.Context) *Plan {
 		plan.Status, plan.Conditions = nil, nil
 	}
 	plan.Children = p.states()
-	plan.Queries, plan.OwnerMetadata, plan.Blockers = p.wants, p.mark, p.blockers.sorted()
+	plan.Queries, plan.OwnerMetadata, plan.Blockers = p.wants, p.ownerMetadata, p.blockers.sorted()
 	return plan
 }
 

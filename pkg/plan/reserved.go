@@ -7,6 +7,9 @@ import (
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 )
 
+// maxDroppedKey is how many characters of a key are told.
+const maxDroppedKey = 63
+
 // dropReserved takes out of rendered metadata what Ambit takes for its own sign: labels,
 // annotations and finalizers of ambit.dev, the label app.kubernetes.io/managed-by, and
 // ownerReferences. An expression gave them, and with that perhaps whoever writes owners;
@@ -32,7 +35,7 @@ func dropKeys(meta map[string]any, part, what string, reserved func(key string) 
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		if reserved(key) {
 			delete(values, key)
-			dropped = append(dropped, what+" "+shorten(key, mostName))
+			dropped = append(dropped, what+" "+shorten(key, maxDroppedKey))
 		}
 	}
 	if len(values) == 0 && len(dropped) > 0 {
@@ -47,7 +50,7 @@ func dropFinalizers(meta map[string]any) []string {
 	kept := slices.DeleteFunc(slices.Clone(list), func(f any) bool {
 		name := text(f)
 		if v1alpha1.IsReservedKey(name) {
-			dropped = append(dropped, "finalizer "+shorten(name, mostName))
+			dropped = append(dropped, "finalizer "+shorten(name, maxDroppedKey))
 		}
 		return v1alpha1.IsReservedKey(name)
 	})

@@ -3,6 +3,8 @@ package plan
 import (
 	"fmt"
 	"strings"
+
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
 
 // writeMark shows what the owner's metadata is to say.
@@ -11,7 +13,7 @@ func writeMark(b *strings.Builder, m *OwnerMetadata) {
 		return
 	}
 	fmt.Fprintf(b, "mark:\n  finalizer: %t\n  children:", m.Finalizer)
-	inv, err := ParseInventory(m.Children)
+	inv, err := inventory.Parse(m.Children)
 	if err != nil {
 		fmt.Fprintf(b, " %v", err)
 	}
@@ -25,32 +27,6 @@ func writeMark(b *strings.Builder, m *OwnerMetadata) {
 	for _, e := range inv.Entries {
 		fmt.Fprintf(b, "  - %s\n", e)
 	}
-}
-
-// String is as in `Role team-a/web (child role): uid 123, rank 2, orphan`.
-func (e Entry) String() string {
-	title := fmt.Sprintf("%s %s (child %s): ", e.GVK.Kind, strings.Trim(e.Namespace+"/"+e.Name, "/"), e.Child)
-	switch {
-	case e.isPlace():
-		title = fmt.Sprintf("%s objects in %s (child %s)", e.GVK.Kind, e.Namespace, e.Child)
-	case e.UID == "":
-		title += "about to be made"
-	default:
-		title += "uid " + string(e.UID)
-	}
-	if e.ClaimedAs != "" {
-		title += ", claimed as " + e.ClaimedAs
-	}
-	if e.Rank > 0 {
-		title += fmt.Sprintf(", rank %d", e.Rank)
-	}
-	if e.Merged {
-		title += ", merged"
-	}
-	if e.Orphan {
-		title += ", orphan"
-	}
-	return title
 }
 
 func writeBlockers(b *strings.Builder, blockers []Problem) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -25,7 +26,7 @@ func (p *planner) home(c *policy.Child) (Location, bool) {
 
 // atOf is the place of an entry: that of its child, if the child is still there and
 // of the same kind; else one for all such leftovers of the kind.
-func (p *planner) atOf(e Entry) Location {
+func (p *planner) atOf(e inventory.Entry) Location {
 	c := p.spec(e.Child)
 	if c != nil && c.GVK.GroupKind() == e.GVK.GroupKind() && (c.Existing == v1alpha1.ExistingMerge) == e.Merged {
 		return Location{Child: e.Child, Namespace: e.Namespace}
@@ -34,7 +35,7 @@ func (p *planner) atOf(e Entry) Location {
 }
 
 // leftoverAt is the place of entries without a child; its Child is no identifier.
-func leftoverAt(e Entry) Location {
+func leftoverAt(e inventory.Entry) Location {
 	if e.Merged {
 		return Location{Child: e.GVK.String() + ", merged", Namespace: e.Namespace}
 	}
@@ -43,7 +44,7 @@ func leftoverAt(e Entry) Location {
 
 // want lists the places to observe.
 func (p *planner) want() {
-	p.wants = make([]Query, 0, len(p.children)+len(p.ledger.old.Entries))
+	p.wants = make([]Query, 0, len(p.children)+len(p.inventory.Entries))
 	for i := range p.children {
 		c := &p.children[i]
 		home, ok := p.home(c.Child)
@@ -71,8 +72,8 @@ func (p *planner) wantItem(c *child, it *item) {
 
 func (p *planner) wantEntries() {
 	p.findWaiting()
-	for _, e := range p.ledger.old.Entries {
-		if p.ledger.waits(e) || !p.matters(e) {
+	for _, e := range p.inventory.Entries {
+		if p.inventory.waits(e) || !p.matters(e) {
 			continue
 		}
 		w := Query{Location: p.atOf(e), GVK: e.GVK}

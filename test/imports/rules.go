@@ -27,6 +27,7 @@ func layers() []layer {
 		{packages: []string{"pkg/policysource", "pkg/controller"}},
 		{packages: []string{"pkg/internal/apply", "pkg/internal/status", "pkg/internal/life", "pkg/informer", "pkg/access", "pkg/controller/fairqueue"}},
 		{packages: []string{"pkg/plan", "pkg/internal/rbac"}, pure: true},
+		{packages: []string{"pkg/plan/inventory"}, pure: true},
 		{packages: []string{"pkg/policy", "pkg/plan/ssadiff"}, pure: true},
 		{packages: []string{"pkg/internal/schemas"}, pure: true},
 		{packages: []string{"pkg/internal/cel", "pkg/internal/graph"}, pure: true},

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
-	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -98,7 +98,7 @@ func (w *world) servedBy(home, there, team string) {
 		if err != nil {
 			return err
 		}
-		record, err := plan.ParseInventory(owner.GetAnnotations()[v1alpha1.AnnotationChildren])
+		record, err := inventory.Parse(owner.GetAnnotations()[v1alpha1.AnnotationChildren])
 		if err == nil && (record.Policy != team || len(owner.GetFinalizers()) != 1) {
 			err = fmt.Errorf("it is of %q, with finalizers %v", record.Policy, owner.GetFinalizers())
 		}

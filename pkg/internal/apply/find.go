@@ -6,13 +6,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
 
 // Find reads the object of an entry in an owner's record, whatever its labels are. It is
 // one request. The outcome has the object in Object, with Met, if the record proves that
 // it is the owner's and nothing else ties it to an owner; nothing if it is gone or not
 // such a one; else Problem.
-func (a *Applier) Find(ctx context.Context, record plan.Inventory, e plan.Entry, t Target) Outcome {
+func (a *Applier) Find(ctx context.Context, record inventory.Inventory, e inventory.Entry, t Target) Outcome {
 	w := write{
 		Action: plan.Action{GVK: e.GVK, Namespace: e.Namespace, Name: e.Name},
 		Target: t, objects: a.Client.Resource(t.Resource).Namespace(e.Namespace),

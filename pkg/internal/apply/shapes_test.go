@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
-	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
 
 // tie is how a child is tied to its owner.
@@ -21,9 +21,9 @@ const (
 var ties = []tie{byController, byRecord, byPolicy}
 
 var (
-	record  = plan.Inventory{Policy: policyName, Claim: "our random text, 32 bytes of it", Owner: ownerUID}
-	another = plan.Inventory{Policy: policyName, Claim: "the random text of another owner", Owner: otherUID}
-	copied  = plan.Inventory{Policy: policyName, Claim: record.Claim, Owner: otherUID}
+	record  = inventory.Inventory{Policy: policyName, TokenSecret: "our random text, 32 bytes of it", Owner: ownerUID}
+	another = inventory.Inventory{Policy: policyName, TokenSecret: "the random text of another owner", Owner: otherUID}
+	copied  = inventory.Inventory{Policy: policyName, TokenSecret: record.TokenSecret, Owner: otherUID}
 )
 
 const (
@@ -49,8 +49,8 @@ func bind(obj *unstructured.Unstructured, how tie) {
 	}
 }
 
-func claimOf(inv plan.Inventory, obj *unstructured.Unstructured, name string) string {
-	return inv.TokenOf(plan.Entry{Child: "child", GVK: obj.GroupVersionKind(), Namespace: obj.GetNamespace(), Name: name})
+func claimOf(inv inventory.Inventory, obj *unstructured.Unstructured, name string) string {
+	return inv.TokenOf(inventory.Entry{Child: "child", GVK: obj.GroupVersionKind(), Namespace: obj.GetNamespace(), Name: name})
 }
 
 func reference(uid types.UID, controller *bool) metav1.OwnerReference {

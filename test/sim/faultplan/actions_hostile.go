@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
-	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 	"github.com/ambit-dev/ambit/test/sim"
 )
 
@@ -27,10 +27,10 @@ func (c *chooser) forgeRecord() Action {
 		Text: fmt.Sprintf("somebody adds %d objects, from number %d, and %d places to the record of owner %s/%s", count, first, places, namespace, name),
 		Do: func(w *World) {
 			w.pretend(namespace, name)
-			w.editRecord(namespace, name, func(record *plan.Inventory) {
+			w.editRecord(namespace, name, func(record *inventory.Inventory) {
 				record.Entries = append(record.Entries, w.forged(first, count)...)
 				for i := range places {
-					record.Entries = append(record.Entries, plan.Entry{
+					record.Entries = append(record.Entries, inventory.Entry{
 						Child: forgedChild, GVK: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: fmt.Sprintf("place-%d", i)})
 				}
 			})
@@ -66,11 +66,11 @@ func (w *World) pretend(namespace, name string) {
 }
 
 // forged are entries of objects that there are, as many as count, from the first on.
-func (w *World) forged(first, count int) (entries []plan.Entry) {
+func (w *World) forged(first, count int) (entries []inventory.Entry) {
 	objects := slices.DeleteFunc(w.server.Objects(), func(o *unstructured.Unstructured) bool { return o.GetNamespace() == "" })
 	for i := range min(count, len(objects)) {
 		obj := objects[(first+i)%len(objects)]
-		entries = append(entries, plan.Entry{
+		entries = append(entries, inventory.Entry{
 			Child: forgedChild, GVK: obj.GroupVersionKind(), Namespace: obj.GetNamespace(), Name: obj.GetName(), UID: obj.GetUID(), Rank: i})
 	}
 	return entries
@@ -78,24 +78,24 @@ func (w *World) forged(first, count int) (entries []plan.Entry) {
 
 // editRecord changes the record of an owner, and finds one if there is none. One that would
 // have two entries for an object stays as it is.
-func (w *World) editRecord(namespace, name string, edit func(*plan.Inventory)) {
+func (w *World) editRecord(namespace, name string, edit func(*inventory.Inventory)) {
 	owner := w.read(w.plan.Scenario.Owners, namespace, name)
 	if owner == nil {
 		return
 	}
-	record, err := plan.ParseInventory(owner.GetAnnotations()[v1alpha1.AnnotationChildren])
+	record, err := inventory.Parse(owner.GetAnnotations()[v1alpha1.AnnotationChildren])
 	if err != nil {
 		return
 	}
 	record.Policy = w.plan.Scenario.Name
-	if record.Claim == "" {
-		record.Claim = "a secret that somebody made up"
+	if record.TokenSecret == "" {
+		record.TokenSecret = "a secret that somebody made up"
 	}
 	if edit(&record); len(record.Entries) == 0 {
 		w.annotate(namespace, name, nil)
 		return
 	}
-	if _, err := plan.ParseInventory(record.String()); err == nil {
+	if _, err := inventory.Parse(record.String()); err == nil {
 		w.annotate(namespace, name, record.String())
 	}
 }
@@ -114,14 +114,14 @@ func (w *World) annotate(namespace, name string, record any) {
 // look at stay, as they should.
 func (w *World) unforge() {
 	for _, owner := range w.list(w.plan.Scenario.Owners) {
-		record, err := plan.ParseInventory(owner.GetAnnotations()[v1alpha1.AnnotationChildren])
+		record, err := inventory.Parse(owner.GetAnnotations()[v1alpha1.AnnotationChildren])
 		if err != nil || !slices.ContainsFunc(record.Entries, isForged) {
 			continue
 		}
-		w.editRecord(owner.GetNamespace(), owner.GetName(), func(record *plan.Inventory) {
+		w.editRecord(owner.GetNamespace(), owner.GetName(), func(record *inventory.Inventory) {
 			record.Entries = slices.DeleteFunc(record.Entries, isForged)
 		})
 	}
 }
 
-func isForged(e plan.Entry) bool { return e.Child == forgedChild }
+func isForged(e inventory.Entry) bool { return e.Child == forgedChild }

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
-	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/test/sim"
 )
@@ -294,7 +294,7 @@ func (j *judge) stays(obj *unstructured.Unstructured) bool {
 }
 
 // isThereLocked says whether the object of an entry is there, made by Ambit for an owner.
-func (j *judge) isThereLocked(e plan.Entry) bool {
+func (j *judge) isThereLocked(e inventory.Entry) bool {
 	return !isForged(e) && e.UID != "" && !e.Merged && !e.Orphan && j.made[e.UID] && j.alive[e.UID]
 }
 

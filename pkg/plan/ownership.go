@@ -5,6 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 	"github.com/ambit-dev/ambit/pkg/plan/ssadiff"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
@@ -47,46 +48,46 @@ func (p *planner) isOurs(kind schema.GroupVersionKind, obj *unstructured.Unstruc
 	if IsOurs(obj, p.owner) {
 		return true
 	}
-	e, ok := p.ledger.entry(keyIn(kind, obj))
-	return ok && p.isClaimed(e, obj)
+	e, ok := p.inventory.entry(keyIn(kind, obj))
+	return ok && p.isProven(e, obj)
 }
 
 // isEntered says whether an object is the one that its entry in the inventory stands
 // for: it is ours, or has fields of ours.
-func (p *planner) isEntered(e Entry, obj *unstructured.Unstructured) bool {
+func (p *planner) isEntered(e inventory.Entry, obj *unstructured.Unstructured) bool {
 	if e.Merged {
 		return obj.GetUID() == e.UID && ssadiff.HasManager(obj, p.mergeManager())
 	}
-	return p.isClaimed(e, obj)
+	return p.isProven(e, obj)
 }
 
-// claimOf returns the claim of a wanted object, empty if there is none to be had.
-func (p *planner) claimOf(c *child, it *item) string {
-	inv := Inventory{Claim: p.claim(), Owner: p.owner}
-	if inv.Claim == "" {
+// tokenOf returns the ownership token of a wanted object, empty if there is none to be had.
+func (p *planner) tokenOf(c *child, it *item) string {
+	inv := inventory.Inventory{TokenSecret: p.tokenSecret(), Owner: p.owner}
+	if inv.TokenSecret == "" {
 		return ""
 	}
 	key := keyOfItem(c, it)
-	e := Entry{Child: c.ID, GVK: c.GVK, Namespace: key.Namespace, Name: key.Name}
-	if old, ok := p.ledger.entry(key); ok && !old.Merged {
-		e.ClaimedAs = old.claimedAs()
+	e := inventory.Entry{Child: c.ID, GVK: c.GVK, Namespace: key.Namespace, Name: key.Name, Orphan: c.OnDelete == v1alpha1.DeleteOrphan}
+	if old, ok := p.inventory.entry(key); ok && !old.Merged {
+		e.TokenChild = old.ChildInToken()
 	}
-	return inv.claimOf(e, c.OnDelete == v1alpha1.DeleteOrphan)
+	return inv.TokenOf(e)
 }
 
-// claim is that of the inventory, or a fresh one.
-func (p *planner) claim() string {
-	if p.ledger.old.Claim != "" || p.ledger.err != nil {
-		return p.ledger.old.Claim
+// tokenSecret is that of the inventory, or a fresh one; empty if there is none to be had.
+func (p *planner) tokenSecret() string {
+	if p.inventory.TokenSecret != "" || p.inventory.Err != nil {
+		return p.inventory.TokenSecret
 	}
-	if len(p.snapshot.Claim) < minClaim {
+	if len(p.snapshot.Claim) < inventory.MinSecret {
 		return ""
 	}
 	return p.snapshot.Claim
 }
 
-func keyOfItem(c *child, it *item) ObjectKey {
-	return ObjectKey{Kind: c.GVK.GroupKind(), Namespace: it.at.Namespace, Name: it.state.Name}
+func keyOfItem(c *child, it *item) inventory.ObjectKey {
+	return inventory.ObjectKey{Kind: c.GVK.GroupKind(), Namespace: it.at.Namespace, Name: it.state.Name}
 }
 
 // mergeManager is the field manager of what is merged for this owner.
@@ -109,3 +110,37 @@ func (p *planner) claimant() Claimant {
 }
 
 func (p *planner) ensuredBy() string { return p.program.Namespace + "/" + p.program.Name }
+
+// proofOf reports whether the inventory proves an object to be the owner's, and whether its
+// claim says that it is left behind.
+func (p *planner) proofOf(e inventory.Entry, obj *unstructured.Unstructured) (orphan, ours bool) {
+	if p.snapshot.Unmanaged && !ssadiff.HasManagedFields(obj) {
+		return p.inventory.MatchToken(e, obj)
+	}
+	return p.inventory.Prove(e, obj)
+}
+
+// hasToken reports whether there is a claim on an object that the policy wrote, whether or
+// not it proves anything.
+func (p *planner) hasToken(obj *unstructured.Unstructured) bool {
+	if p.snapshot.Unmanaged && !ssadiff.HasManagedFields(obj) {
+		return field(obj.Object, "metadata", "annotations", v1alpha1.AnnotationClaim) != nil
+	}
+	return ssadiff.WroteAnnotation(obj, v1alpha1.FieldManager(p.program.Name), v1alpha1.AnnotationClaim)
+}
+
+// isProven reports whether the inventory has an object, and proves it to be the owner's.
+func (p *planner) isProven(e inventory.Entry, obj *unstructured.Unstructured) bool {
+	_, ok := p.proofOf(e, obj)
+	return ok
+}
+
+// isLeft reports whether the object of an entry is left behind: its child says so, or its
+// claim does. The record alone cannot take that back.
+func (p *planner) isLeft(e inventory.Entry, obj *unstructured.Unstructured) bool {
+	if e.Merged {
+		return false
+	}
+	orphan, _ := p.proofOf(e, obj)
+	return orphan || p.isOrphan(e)
+}

@@ -1,4 +1,4 @@
-package plan
+package inventory
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-const testClaim = "0123456789abcdef"
+const testSecret = "0123456789abcdef"
 
 func entryOf(child, apiVersion, kind, object string) Entry {
 	namespace, rest, _ := strings.Cut(object, "/")
@@ -37,11 +37,11 @@ func TestInventoryText(t *testing.T) {
 		"Empty": {reason: "an inventory of no policy is no annotation"},
 		"Policy": {
 			reason: "without entries it says whose the finalizer is",
-			in:     Inventory{Policy: "test", Claim: testClaim}, want: `{"policy":"test"}`,
+			in:     Inventory{Policy: "test", TokenSecret: testSecret}, want: `{"policy":"test"}`,
 		},
 		"All": {
 			reason: "what objects have in common is written once; the order given does not matter",
-			in:     Inventory{Policy: "test", Claim: testClaim, Entries: []Entry{intent, merged, place, orphan, role, known}},
+			in:     Inventory{Policy: "test", TokenSecret: testSecret, Entries: []Entry{intent, merged, place, orphan, role, known}},
 			want: `{"policy":"test","claim":"0123456789abcdef","groups":[` +
 				`{"child":"config","apiVersion":"v1","kind":"ConfigMap","objects":["a/web/uid-2","b/web/","d//"]},` +
 				`{"child":"pod","apiVersion":"v1","kind":"Pod","merged":true,"objects":["a/p/uid-4"]},` +
@@ -55,7 +55,7 @@ func TestInventoryText(t *testing.T) {
 			if got != tc.want {
 				t.Fatalf("%s: got\n%s\nwant\n%s", tc.reason, got, tc.want)
 			}
-			read, err := ParseInventory(got)
+			read, err := Parse(got)
 			if err != nil || read.String() != got {
 				t.Errorf("%s: read again: %v, %s", tc.reason, err, read)
 			}
@@ -84,7 +84,7 @@ func TestInventoryRefused(t *testing.T) {
 		"NegativeRank":  {object(`"rank":-1,"objects":["a/b/"]`), "rank is negative"},
 		"NoChild":       {fmt.Sprintf(form, `{"apiVersion":"v1","kind":"Pod","objects":["a/b/c"]}`), "child is missing"},
 		"NoKind":        {fmt.Sprintf(form, `{"child":"c","apiVersion":"v1","objects":["a/b/c"]}`), "kind is missing"},
-		"TooLong":       {object(`"objects":["` + strings.Repeat("x", maxInventory) + `/b/c"]`), "bytes; Ambit writes at most 196608"},
+		"TooLong":       {object(`"objects":["` + strings.Repeat("x", MaxBytes) + `/b/c"]`), "bytes; Ambit writes at most 196608"},
 		"NoPolicyName":  {`{"policy":"Not A Name"}`, "no name that a policy can have"},
 		"NoIdentifier":  {fmt.Sprintf(form, `{"child":"a b","apiVersion":"v1","kind":"Pod","objects":["a/b/c"]}`), "no identifier"},
 		"NoSuchKind":    {fmt.Sprintf(form, `{"child":"c","apiVersion":"v1","kind":"../Pod","objects":["a/b/c"]}`), "no kind"},
@@ -95,7 +95,7 @@ func TestInventoryRefused(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			inv, err := ParseInventory(tc.text)
+			inv, err := Parse(tc.text)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
@@ -103,32 +103,5 @@ func TestInventoryRefused(t *testing.T) {
 				t.Errorf("what cannot be read is empty: %s", diff)
 			}
 		})
-	}
-}
-
-func TestClaimOf(t *testing.T) {
-	inv := Inventory{Claim: testClaim, Owner: "owner-uid"}
-	entry := entryOf("web", "apps/v1", "Deployment", "a/web/uid-1")
-	with := func(change func(e *Entry)) string {
-		e := entry
-		change(&e)
-		return inv.TokenOf(e)
-	}
-	claim := inv.TokenOf(entry)
-	if len(claim) != 32 || claim != with(func(e *Entry) { e.UID, e.Rank, e.GVK.Version = "", 3, "v2" }) ||
-		claim != with(func(e *Entry) { e.Child, e.ClaimedAs = "other", "web" }) {
-		t.Fatalf("the claim %q is not stable, or not of 32 characters", claim)
-	}
-	others := []string{
-		with(func(e *Entry) { e.Namespace, e.Name = "aw", "eb" }), with(func(e *Entry) { e.Name = "web2" }),
-		with(func(e *Entry) { e.GVK.Group = "" }), with(func(e *Entry) { e.GVK.Kind = "Pod" }),
-		with(func(e *Entry) { e.Child = "other" }), with(func(e *Entry) { e.Orphan = true }),
-		Inventory{Claim: "another claim of an owner", Owner: "owner-uid"}.TokenOf(entry),
-		Inventory{Claim: testClaim, Owner: "another-uid"}.TokenOf(entry),
-	}
-	for _, other := range others {
-		if other == claim {
-			t.Errorf("two objects have the claim %q", claim)
-		}
 	}
 }

@@ -7,12 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
 // enterAll says what the inventory has to hold of the wanted objects.
 func (p *planner) enterAll() {
-	if p.ensures || p.ledger.err != nil || p.claim() == "" {
+	if p.ensures || p.inventory.Err != nil || p.tokenSecret() == "" {
 		return
 	}
 	for i := range p.children {
@@ -28,40 +29,40 @@ func (p *planner) enterAll() {
 // enter says what the inventory has to hold of one wanted object.
 func (p *planner) enter(c *child, it *item) {
 	key := keyOfItem(c, it)
-	old, has := p.ledger.entry(key)
+	old, has := p.inventory.entry(key)
 	switch {
 	case it.tie == controlled:
 		p.enterControlled(c, it, old, has)
-	case has && old.Merged != (it.tie == merged), p.ledger.covered[key]:
+	case has && old.Merged != (it.tie == merged), p.inventory.covered[key]:
 		// The entry of the other kind goes first.
 	case it.problem != nil:
 		if has && (it.found == nil || it.live != nil) {
-			p.ledger.cover(old)
+			p.inventory.cover(old)
 		}
 	case it.tie == merged && (it.live == nil || isDeleting(it.live)):
 		if has { // what is not seen may be younger than the view
-			p.ledger.cover(old)
+			p.inventory.cover(old)
 		}
 	default:
-		e := Entry{Child: c.ID, GVK: c.GVK, Namespace: it.at.Namespace, Name: it.state.Name, Merged: it.tie == merged,
+		e := inventory.Entry{Child: c.ID, GVK: c.GVK, Namespace: it.at.Namespace, Name: it.state.Name, Merged: it.tie == merged,
 			Orphan: c.OnDelete == v1alpha1.DeleteOrphan, Rank: p.rank(c)}
 		if it.live != nil {
 			e.UID = it.live.GetUID()
 		}
 		if has && it.tie == recorded {
-			p.keepClaim(&e, old, c, it)
+			p.keepTokenChild(&e, old, c, it)
 		}
-		p.ledger.cover(e)
+		p.inventory.cover(e)
 	}
 }
 
-// keepClaim has the new entry of an object name the child that its claim names: that stays
+// keepTokenChild has the new entry of an object name the child that its claim names: that stays
 // when the child gets another id, as record and object are not written at once. Of one that
 // is never written again, because apply is Create or Recreate, it also says so if the claim
 // says that it is left behind.
-func (p *planner) keepClaim(e *Entry, old Entry, c *child, it *item) {
-	if id := old.claimedAs(); id != c.ID {
-		e.ClaimedAs = id
+func (p *planner) keepTokenChild(e *inventory.Entry, old inventory.Entry, c *child, it *item) {
+	if id := old.ChildInToken(); id != c.ID {
+		e.TokenChild = id
 	}
 	if it.live != nil && c.isKept() {
 		orphan, _ := p.proofOf(old, it.live)
@@ -71,60 +72,33 @@ func (p *planner) keepClaim(e *Entry, old Entry, c *child, it *item) {
 
 // enterControlled notes where an object with an ownerReference is, if that need not
 // be the owner's namespace, and keeps the entry of one that has none yet.
-func (p *planner) enterControlled(c *child, it *item, old Entry, has bool) {
+func (p *planner) enterControlled(c *child, it *item, old inventory.Entry, has bool) {
 	if c.CrossNamespace && it.at.Namespace != "" {
-		p.ledger.coverPlace(Entry{Child: c.ID, GVK: c.GVK, Namespace: it.at.Namespace, Rank: p.rank(c)})
+		p.inventory.coverPlace(inventory.Entry{Child: c.ID, GVK: c.GVK, Namespace: it.at.Namespace, Rank: p.rank(c)})
 	}
 	if !has || old.Merged {
 		return
 	}
 	if p.inputAt(it.at, c.GVK).Blocked != nil || it.live != nil && !IsOurs(it.live, p.owner) {
 		old.Orphan = it.live != nil && c.isKept() && p.isLeft(old, it.live) // else, until then, only we remove it
-		p.ledger.cover(old)
+		p.inventory.cover(old)
 	}
-}
-
-func (l *ledger) cover(e Entry) {
-	if l.covered == nil {
-		l.covered = map[ObjectKey]bool{}
-	}
-	l.covered[e.ObjectKey()] = true
-	l.next = append(l.next, e)
-}
-
-func (l *ledger) coverPlace(e Entry) {
-	if l.coveredPlaces[e.place()] {
-		return
-	}
-	if l.coveredPlaces == nil {
-		l.coveredPlaces = map[place]bool{}
-	}
-	l.coveredPlaces[e.place()] = true
-	l.next = append(l.next, e)
-}
-
-// isCovered says whether an entry of the inventory is of a wanted object or place.
-func (l *ledger) isCovered(e Entry) bool {
-	if e.isPlace() {
-		return l.coveredPlaces[e.place()]
-	}
-	return l.covered[e.ObjectKey()]
 }
 
 // review says of each entry that no child wants whether it stays, and finds what
 // it stands for.
 func (p *planner) review() {
-	for _, e := range p.ledger.old.Entries {
-		if !p.ledger.isCovered(e) && p.stays(e) {
-			p.ledger.next = append(p.ledger.next, e)
+	for _, e := range p.inventory.Entries {
+		if !p.inventory.isCovered(e) && p.stays(e) {
+			p.inventory.next = append(p.inventory.next, e)
 		}
 	}
 }
 
 // stays says whether an unwanted entry stays: as long as there is, or may be,
 // something of ours behind it.
-func (p *planner) stays(e Entry) bool {
-	if p.ledger.waits(e) {
+func (p *planner) stays(e inventory.Entry) bool {
+	if p.inventory.waits(e) {
 		return true
 	}
 	in := p.inputAt(p.atOf(e), e.GVK)
@@ -133,7 +107,7 @@ func (p *planner) stays(e Entry) bool {
 	case in.Blocked != nil:
 		p.suspend(e.GVK, in.Blocked)
 		return true
-	case e.isPlace():
+	case e.IsPlace():
 		return p.undecided(e.GVK.GroupKind()) != nil || p.holdsUnwanted(e, in)
 	case named && e.Merged == (w.item.tie == merged):
 		return w.item.live != nil && w.item.tie != controlled
@@ -146,7 +120,7 @@ func (p *planner) stays(e Entry) bool {
 		undecided = nil
 	}
 	switch {
-	case undecided != nil && !e.isReadFirst(p.program) && p.isOwnSite(e.site()) && (obj == nil || !p.isEntered(e, obj)):
+	case undecided != nil && !isReadFirst(p.program, e) && p.isOwnSite(siteOf(e)) && (obj == nil || !p.isEntered(e, obj)):
 		return true // another process may just have made it, or merged into it
 	case obj == nil || !p.isEntered(e, obj):
 		return false
@@ -161,7 +135,7 @@ func (p *planner) stays(e Entry) bool {
 }
 
 // holdsUnwanted says whether there is an object of ours in a place that no child makes.
-func (p *planner) holdsUnwanted(e Entry, in Input) bool {
+func (p *planner) holdsUnwanted(e inventory.Entry, in Input) bool {
 	return slices.ContainsFunc(p.indexes.in(in.Objects, e.Namespace), func(obj *unstructured.Unstructured) bool {
 		if obj.GetNamespace() != e.Namespace || !IsOurs(obj, p.owner) {
 			return false
@@ -173,10 +147,10 @@ func (p *planner) holdsUnwanted(e Entry, in Input) bool {
 
 // isOrphan says whether the object of an entry is left behind. The child says so if
 // it is still there. What was merged is always taken back.
-func (p *planner) isOrphan(e Entry) bool { return e.isLeft(p.spec(e.Child)) }
+func (p *planner) isOrphan(e inventory.Entry) bool { return isLeftBehind(e, p.spec(e.Child)) }
 
-// isLeft is isOrphan; c is the child of the entry's id, if there is one.
-func (e Entry) isLeft(c *policy.Child) bool {
+// isLeftBehind is isOrphan; c is the child of the entry's id, if there is one.
+func isLeftBehind(e inventory.Entry, c *policy.Child) bool {
 	switch {
 	case e.Merged:
 		return false
@@ -188,34 +162,34 @@ func (e Entry) isLeft(c *policy.Child) bool {
 
 // account says what the owner's metadata has to say.
 func (p *planner) account() {
-	if p.ensures || p.ledger.err != nil {
+	if p.ensures || p.inventory.Err != nil {
 		return
 	}
-	inv := Inventory{Claim: p.claim(), Entries: p.ledger.next}
-	p.ledger.finalizes = finalizes(p.program) || slices.ContainsFunc(inv.Entries, Entry.needsFinalizer)
-	if p.ledger.finalizes || len(inv.Entries) > 0 {
+	inv := inventory.Inventory{TokenSecret: p.tokenSecret(), Entries: p.inventory.next}
+	p.inventory.wantsFinalizer = finalizesAll(p.program) || slices.ContainsFunc(inv.Entries, inventory.Entry.NeedsFinalizer)
+	if p.inventory.wantsFinalizer || len(inv.Entries) > 0 {
 		inv.Policy = p.program.Name
 	}
 	text := inv.String()
 	switch {
-	case len(text) > maxInventory && len(text) >= len(p.ledger.text):
-		p.blockers.add(*tooMany(fmt.Sprintf("the record of the children has %d bytes", len(text)), maxInventory))
+	case len(text) > inventory.MaxBytes && len(text) >= len(p.inventory.Text):
+		p.blockers.add(*tooMany(fmt.Sprintf("the record of the children has %d bytes", len(text)), inventory.MaxBytes))
 		return
-	case len(inv.Entries) > maxEntries: // it would not be believed
-		p.blockers.add(*tooMany(fmt.Sprintf("the record of the children has %d entries", len(inv.Entries)), maxEntries))
+	case len(inv.Entries) > inventory.MaxEntries: // it would not be believed
+		p.blockers.add(*tooMany(fmt.Sprintf("the record of the children has %d entries", len(inv.Entries)), inventory.MaxEntries))
 		return
 	}
-	p.setMark(p.ledger.finalizes, text)
+	p.setOwnerMetadata(p.inventory.wantsFinalizer, text)
 }
 
 // setMark plans the change of the owner's metadata, if it needs one and none was
 // refused in this pass.
-func (p *planner) setMark(finalizer bool, children string) {
+func (p *planner) setOwnerMetadata(finalizer bool, children string) {
 	_, refused := p.snapshot.Problems[KeyOwner]
-	if refused || finalizer == p.ledger.finalizer && children == p.ledger.text {
+	if refused || finalizer == p.inventory.HasFinalizer && children == p.inventory.Text {
 		return
 	}
-	p.mark = &OwnerMetadata{Finalizer: finalizer, Children: children}
+	p.ownerMetadata = &OwnerMetadata{Finalizer: finalizer, Children: children}
 }
 
 // collect gathers the actions that may be carried out now: those that need the
@@ -236,13 +210,13 @@ func (p *planner) held(c *child, it *item) bool {
 	if p.ensures {
 		return false
 	}
-	if p.ledger.finalizes && !p.ledger.finalizer && (finalizes(p.program) || it.tie != controlled && c.OnDelete != v1alpha1.DeleteOrphan) {
+	if p.inventory.wantsFinalizer && !p.inventory.HasFinalizer && (finalizesAll(p.program) || it.tie != controlled && c.OnDelete != v1alpha1.DeleteOrphan) {
 		return true
 	}
 	if it.tie == controlled {
-		return c.CrossNamespace && it.at.Namespace != "" && !p.ledger.hasPlace(place{child: c.ID, namespace: it.at.Namespace, kind: c.GVK.GroupKind()})
+		return c.CrossNamespace && it.at.Namespace != "" && !p.inventory.hasPlace(inventoryPlace{child: c.ID, namespace: it.at.Namespace, kind: c.GVK.GroupKind()})
 	}
-	e, has := p.ledger.entry(keyOfItem(c, it))
+	e, has := p.inventory.entry(keyOfItem(c, it))
 	switch {
 	case !has || e.Merged != (it.tie == merged):
 		return true
@@ -250,4 +224,9 @@ func (p *planner) held(c *child, it *item) bool {
 		return e.UID != ""
 	}
 	return e.UID != "" && e.UID != it.live.GetUID()
+}
+
+// finalizesAll reports whether each owner of the program has the finalizer.
+func finalizesAll(program *policy.Program) bool {
+	return program.Protect != nil || program.Deletion == v1alpha1.DeletionOrdered
 }

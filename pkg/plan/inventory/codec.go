@@ -1,4 +1,4 @@
-package plan
+package inventory
 
 import (
 	"bytes"
@@ -14,18 +14,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// record is the text form of an inventory. Objects that have the rest in common
+// document is the text form of an inventory. Objects that have the rest in common
 // are together, because annotations have at most 256 KiB.
-type record struct {
-	Policy string  `json:"policy"`
-	Claim  string  `json:"claim,omitempty"`
-	Groups []group `json:"groups,omitempty"`
+type document struct {
+	Policy string        `json:"policy"`
+	Secret string        `json:"claim,omitempty"`
+	Groups []objectGroup `json:"groups,omitempty"`
 }
 
-// group is objects of one child and kind; each as `namespace/name/uid`.
-type group struct {
+// objectGroup is objects of one child and kind; each as `namespace/name/uid`.
+type objectGroup struct {
 	Child      string   `json:"child"`
-	ClaimedAs  string   `json:"claimedAs,omitempty"`
+	TokenChild string   `json:"claimedAs,omitempty"`
 	APIVersion string   `json:"apiVersion"`
 	Kind       string   `json:"kind"`
 	Merged     bool     `json:"merged,omitempty"`
@@ -34,16 +34,16 @@ type group struct {
 	Objects    []string `json:"objects"`
 }
 
-// ParseInventory reads an inventory; that of "" is empty. What String cannot have
-// written is an error: nothing may be concluded from it.
-func ParseInventory(text string) (Inventory, error) {
+// Parse reads an inventory; that of "" is empty. What String cannot have written is an error:
+// nothing may be concluded from it.
+func Parse(text string) (Inventory, error) {
 	if text == "" {
 		return Inventory{}, nil
 	}
 	var inv Inventory
 	err := checkLength(text)
 	if err == nil {
-		inv, err = decodeInventory(text)
+		inv, err = decode(text)
 	}
 	if err == nil {
 		err = inv.validate()
@@ -56,32 +56,32 @@ func ParseInventory(text string) (Inventory, error) {
 
 // checkLength refuses what is too long to be read at all.
 func checkLength(text string) error {
-	if len(text) > maxInventory {
-		return fmt.Errorf("it has %d bytes; Ambit writes at most %d", len(text), maxInventory)
+	if len(text) > MaxBytes {
+		return fmt.Errorf("it has %d bytes; Ambit writes at most %d", len(text), MaxBytes)
 	}
 	return nil
 }
 
-func decodeInventory(text string) (Inventory, error) {
+func decode(text string) (Inventory, error) {
 	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
 	decoder.DisallowUnknownFields()
-	var r record
-	if err := decoder.Decode(&r); err != nil {
+	var d document
+	if err := decoder.Decode(&d); err != nil {
 		return Inventory{}, err
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return Inventory{}, errors.New("there is text behind it")
 	}
-	inv := Inventory{Policy: r.Policy, Claim: r.Claim}
-	for _, g := range r.Groups {
-		if err := inv.add(g); err != nil {
+	inv := Inventory{Policy: d.Policy, TokenSecret: d.Secret}
+	for _, g := range d.Groups {
+		if err := inv.addGroup(g); err != nil {
 			return Inventory{}, err
 		}
 	}
 	return inv, nil
 }
 
-func (inv *Inventory) add(g group) error {
+func (inv *Inventory) addGroup(g objectGroup) error {
 	version, err := schema.ParseGroupVersion(g.APIVersion)
 	if err != nil {
 		return fmt.Errorf("child %q: %w", g.Child, err)
@@ -92,7 +92,7 @@ func (inv *Inventory) add(g group) error {
 			return fmt.Errorf("entry %q of child %q is not as namespace/name/uid", object, g.Child)
 		}
 		inv.Entries = append(inv.Entries, Entry{
-			Child: g.Child, ClaimedAs: g.ClaimedAs, GVK: version.WithKind(g.Kind), Namespace: parts[0], Name: parts[1], UID: types.UID(parts[2]),
+			Child: g.Child, TokenChild: g.TokenChild, GVK: version.WithKind(g.Kind), Namespace: parts[0], Name: parts[1], UID: types.UID(parts[2]),
 			Merged: g.Merged, Orphan: g.Orphan, Rank: g.Rank,
 		})
 	}
@@ -106,36 +106,38 @@ func (inv Inventory) String() string {
 		return ""
 	}
 	entries := slices.Clone(inv.Entries)
-	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Or(compareGroups(a.group(), b.group()), compareEntries(a, b)) })
-	r := record{Policy: inv.Policy}
+	slices.SortFunc(entries, func(a, b Entry) int {
+		return cmp.Or(compareGroups(a.objectGroup(), b.objectGroup()), compareEntries(a, b))
+	})
+	d := document{Policy: inv.Policy}
 	if len(entries) > 0 {
-		r.Claim = inv.Claim
+		d.Secret = inv.TokenSecret
 	}
 	for _, e := range entries {
-		if n := len(r.Groups); n == 0 || compareGroups(r.Groups[n-1], e.group()) != 0 {
-			r.Groups = append(r.Groups, e.group())
+		if n := len(d.Groups); n == 0 || compareGroups(d.Groups[n-1], e.objectGroup()) != 0 {
+			d.Groups = append(d.Groups, e.objectGroup())
 		}
-		last := &r.Groups[len(r.Groups)-1]
-		last.Objects = append(last.Objects, e.text())
+		last := &d.Groups[len(d.Groups)-1]
+		last.Objects = append(last.Objects, e.objectText())
 	}
-	encoded, _ := json.Marshal(r) // strings, numbers and bools only
+	encoded, _ := json.Marshal(d) // strings, numbers and bools only
 	return string(encoded)
 }
 
-func (e Entry) text() string { return e.Namespace + "/" + e.Name + "/" + string(e.UID) }
+func (e Entry) objectText() string { return e.Namespace + "/" + e.Name + "/" + string(e.UID) }
 
-func (e Entry) group() group {
+func (e Entry) objectGroup() objectGroup {
 	apiVersion, kind := e.GVK.ToAPIVersionAndKind()
-	return group{Child: e.Child, ClaimedAs: e.ClaimedAs, APIVersion: apiVersion, Kind: kind, Merged: e.Merged, Orphan: e.Orphan, Rank: e.Rank}
+	return objectGroup{Child: e.Child, TokenChild: e.TokenChild, APIVersion: apiVersion, Kind: kind, Merged: e.Merged, Orphan: e.Orphan, Rank: e.Rank}
 }
 
-func compareGroups(a, b group) int {
+func compareGroups(a, b objectGroup) int {
 	number := func(flag bool) int {
 		if flag {
 			return 1
 		}
 		return 0
 	}
-	return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Child, b.Child), cmp.Compare(a.ClaimedAs, b.ClaimedAs), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.APIVersion, b.APIVersion),
+	return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Child, b.Child), cmp.Compare(a.TokenChild, b.TokenChild), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.APIVersion, b.APIVersion),
 		cmp.Compare(number(a.Merged), number(b.Merged)), cmp.Compare(number(a.Orphan), number(b.Orphan)))
 }
