@@ -11,12 +11,13 @@ import (
 // cleanUp plans for an owner that is deleted or retired. But for protect it needs
 // no expression: what there is to do is in the inventory and in the places of the
 // children.
-func (p *planner) cleanUp(ctx context.Context) *Plan {
+func (p *pruner) cleanUp(ctx context.Context) *Plan {
 	p.retired = "the policy does not want this owner any more"
 	if !p.snapshot.Retire {
 		p.retired = "its owner is being deleted"
-		if problem := p.protected(ctx); problem != nil {
-			return p.protectedPlan(ctx, problem)
+		r := &reporter{planner: p.planner}
+		if problem := r.protected(ctx); problem != nil {
+			return r.protectedPlan(ctx, problem)
 		}
 	}
 	p.forgetChildren()
@@ -44,17 +45,17 @@ func (p *planner) removesAll() bool {
 }
 
 // forgetChildren starts anew, with children of which none is wanted.
-func (p *planner) forgetChildren() {
+func (p *pruner) forgetChildren() {
 	p.children = make([]child, len(p.specs))
 	for i, c := range p.specs {
 		p.children[i] = child{Child: c, state: ChildState{ID: c.ID}, unwanted: true}
 	}
-	p.names, p.wants, p.unseen = names{}, nil, nil
+	p.names, p.wants = names{}, nil
 }
 
 // findEntries finds what the inventory has. It returns false if something of it
 // cannot be seen. What stays of the inventory is in next of the inventory.
-func (p *planner) findEntries() bool {
+func (p *pruner) findEntries() bool {
 	all := true
 	for _, e := range p.inventory.Entries {
 		stays := true
@@ -79,7 +80,7 @@ func (p *planner) findEntries() bool {
 }
 
 // findEntry reports whether the object of an entry is there, to be removed.
-func (p *planner) findEntry(e inventory.Entry, in Input) bool {
+func (p *pruner) findEntry(e inventory.Entry, in Input) bool {
 	obj := p.indexes.find(in.Objects, e.Namespace, e.Name)
 	if obj == nil || !p.isEntered(e, obj) || p.isLeft(e, obj) {
 		return false
@@ -90,7 +91,7 @@ func (p *planner) findEntry(e inventory.Entry, in Input) bool {
 
 // findObjects finds what has an ownerReference. It returns false if something of it
 // cannot be seen.
-func (p *planner) findObjects() bool {
+func (p *pruner) findObjects() bool {
 	all := true
 	for _, w := range p.wants {
 		if w.Names != nil {
@@ -111,7 +112,7 @@ func (p *planner) findObjects() bool {
 
 // hides notes that a place cannot be seen, and returns whether that does not
 // matter: of a kind that is served in no version there is no object.
-func (p *planner) hides(w Query, problem *Problem, rank int) bool {
+func (p *pruner) hides(w Query, problem *Problem, rank int) bool {
 	if problem.Gone {
 		p.blockers.add(Problem{Reason: problem.Reason, Message: problem.Message + ": its objects are taken for gone"})
 		return true
@@ -122,7 +123,7 @@ func (p *planner) hides(w Query, problem *Problem, rank int) bool {
 }
 
 // cleanupPlan makes the plan; gone says that nothing is left.
-func (p *planner) cleanupPlan(ctx context.Context, gone bool) *Plan {
+func (p *pruner) cleanupPlan(ctx context.Context, gone bool) *Plan {
 	plan := &Plan{Actions: p.actions, Partial: true, Queries: p.wants}
 	switch waiting := len(p.inventory.waiting); {
 	case gone:
@@ -142,12 +143,12 @@ func (p *planner) cleanupPlan(ctx context.Context, gone bool) *Plan {
 	if !plan.Done && len(p.blockers.list) == 0 {
 		p.blockers.add(Problem{Reason: v1alpha1.ReasonDeleting, Message: "all children are gone"})
 	}
-	return p.say(ctx, plan)
+	return (&reporter{planner: p.planner}).say(ctx, plan)
 }
 
 // say adds what is said of a deleted owner; of one that is only retired, the status
 // is no longer ours.
-func (p *planner) say(ctx context.Context, plan *Plan) *Plan {
+func (p *reporter) say(ctx context.Context, plan *Plan) *Plan {
 	plan.Blockers = p.blockers.sorted()
 	if !p.snapshot.Retire && !p.program.Owner.SkipStatus && !plan.Done {
 		plan.Conditions = p.conditions(ctx, true, true)

@@ -17,7 +17,7 @@ import (
 
 // conditions returns the policy's and Ambit's own conditions, sorted by type.
 // Ambit's come last, because failing expressions of the others count in them.
-func (p *planner) conditions(ctx context.Context, pending, partial bool) []metav1.Condition {
+func (p *reporter) conditions(ctx context.Context, pending, partial bool) []metav1.Condition {
 	list := make([]metav1.Condition, 0, len(p.program.Conditions)+3)
 	if !partial {
 		for i := range p.program.Conditions {
@@ -39,7 +39,7 @@ func (p *planner) conditions(ctx context.Context, pending, partial bool) []metav
 const maxMessage = 4096
 
 // own returns Ambit's conditions.
-func (p *planner) own() []metav1.Condition {
+func (p *reporter) own() []metav1.Condition {
 	permitted := p.permitted()
 	if len(p.blockers.list) == 0 {
 		return []metav1.Condition{permitted, {
@@ -62,7 +62,7 @@ func (p *planner) own() []metav1.Condition {
 	}
 }
 
-func (p *planner) permitted() metav1.Condition {
+func (p *reporter) permitted() metav1.Condition {
 	denied := slices.DeleteFunc(slices.Clone(p.blockers.list), func(b Problem) bool { return !b.isDenied() })
 	if len(denied) == 0 {
 		return metav1.Condition{Type: v1alpha1.ConditionPermitted, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonPermitted}
@@ -76,7 +76,7 @@ func (p *planner) permitted() metav1.Condition {
 }
 
 // condition evaluates one condition of the policy.
-func (p *planner) condition(ctx context.Context, c *policy.Condition, pending bool) metav1.Condition {
+func (p *reporter) condition(ctx context.Context, c *policy.Condition, pending bool) metav1.Condition {
 	result, f := p.evaluateCondition(ctx, c)
 	if f == nil {
 		return result
@@ -104,7 +104,7 @@ func expressionsOf(c *policy.Condition) []expression {
 	return list
 }
 
-func (p *planner) evaluateCondition(ctx context.Context, c *policy.Condition) (metav1.Condition, *failure) {
+func (p *reporter) evaluateCondition(ctx context.Context, c *policy.Condition) (metav1.Condition, *failure) {
 	what := "conditions." + c.Type
 	none := metav1.Condition{}
 	value, f := evaluate(&p.scope, what+".status", c.Status, func() (any, error) { return c.Status.Eval(ctx, p.scope.vars) })
@@ -129,7 +129,7 @@ func (p *planner) evaluateCondition(ctx context.Context, c *policy.Condition) (m
 }
 
 // textOf puts the value of a string expression into s; nil leaves s as it is.
-func (p *planner) textOf(ctx context.Context, what string, x *cel.Expr, s *string) *failure {
+func (p *reporter) textOf(ctx context.Context, what string, x *cel.Expr, s *string) *failure {
 	if x == nil {
 		return nil
 	}

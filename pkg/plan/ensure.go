@@ -19,19 +19,20 @@ func Ensure(ctx context.Context, program *policy.Program, s Snapshot) *Plan {
 	ctx = sandbox.WithBudget(ctx, sandbox.NewBudget(0, 0))
 	vars := cel.Activation{"policy": map[string]any{"name": program.Name, "namespace": program.Namespace}}
 	p := &planner{
-		program: program, specs: program.Ensured, part: "ensure", ensures: true, snapshot: s,
-		scope: scope{program: program, vars: vars}, namespace: program.Namespace,
+		subject: subject{program: program, specs: program.Ensured, part: "ensure", ensures: true, snapshot: s, namespace: program.Namespace},
+		scope:   scope{program: program, vars: vars},
 	}
 	p.decideChildren(ctx)
 	if s.Retire {
 		p.retireEnsured()
 	}
-	p.prune()
+	r := &pruner{planner: p}
+	r.prune()
 	p.collect()
 	p.gather()
 	return &Plan{
 		Actions: p.actions, Children: p.states(), Queries: p.wants, Blockers: p.blockers.sorted(),
-		Done: s.Retire && len(p.leftovers) == 0 && len(p.blockers.list) == 0,
+		Done: s.Retire && len(r.leftovers) == 0 && len(p.blockers.list) == 0,
 	}
 }
 

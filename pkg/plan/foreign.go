@@ -9,7 +9,7 @@ import (
 
 // yieldTo waits for another policy to clean up after the owner. Whether that policy is
 // still run nobody knows here; if it stays for longer than a moment, somebody has to act.
-func (p *planner) yieldTo(ctx context.Context, other string) *Plan {
+func (p *reporter) yieldTo(ctx context.Context, other string) *Plan {
 	message := "policy %q has not cleaned up after this owner yet (annotation %s): waiting for it; if policy %q is gone, run: ambit cleanup -f <the file of policy %s>"
 	if p.snapshot.OtherStays {
 		message = "policy %q works on this owner and has children on record (annotation %s), so that this policy does not: let only one of the two select it, by owner.selector, owner.filter or scope; " +

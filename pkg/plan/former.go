@@ -42,8 +42,8 @@ func textsOf(gvk schema.GroupVersionKind) []string { return []string{gvk.Kind, g
 func isHome(c *policy.Child) bool { return c.Existing != v1alpha1.ExistingMerge && !c.CrossNamespace }
 
 // formerWant is where objects of a former kind are looked for.
-func (p *planner) formerWant(gvk schema.GroupVersionKind) Query {
-	return Query{Location: leftoverAt(inventory.Entry{GVK: gvk, Namespace: p.namespace}), GVK: gvk}
+func (s *subject) formerWant(gvk schema.GroupVersionKind) Query {
+	return Query{Location: leftoverAt(inventory.Entry{GVK: gvk, Namespace: s.namespace}), GVK: gvk}
 }
 
 // wantFormer wants the places of former kinds in which something is left, or that cannot be

@@ -87,7 +87,7 @@ func (p *planner) enterControlled(c *child, it *item, old inventory.Entry, has b
 
 // review says of each entry that no child wants whether it stays, and finds what
 // it stands for.
-func (p *planner) review() {
+func (p *pruner) review() {
 	for _, e := range p.inventory.Entries {
 		if !p.inventory.isCovered(e) && p.stays(e) {
 			p.inventory.next = append(p.inventory.next, e)
@@ -97,7 +97,7 @@ func (p *planner) review() {
 
 // stays says whether an unwanted entry stays: as long as there is, or may be,
 // something of ours behind it.
-func (p *planner) stays(e inventory.Entry) bool {
+func (p *pruner) stays(e inventory.Entry) bool {
 	if p.inventory.waits(e) {
 		return true
 	}
@@ -147,7 +147,7 @@ func (p *planner) holdsUnwanted(e inventory.Entry, in Input) bool {
 
 // isOrphan says whether the object of an entry is left behind. The child says so if
 // it is still there. What was merged is always taken back.
-func (p *planner) isOrphan(e inventory.Entry) bool { return isLeftBehind(e, p.spec(e.Child)) }
+func (s *subject) isOrphan(e inventory.Entry) bool { return isLeftBehind(e, s.spec(e.Child)) }
 
 // isLeftBehind is isOrphan; c is the child of the entry's id, if there is one.
 func isLeftBehind(e inventory.Entry, c *policy.Child) bool {

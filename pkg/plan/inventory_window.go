@@ -16,25 +16,25 @@ const maxOtherPlaces = 16
 
 // isOwnSite reports whether the program would record something in a place: a child of the
 // kind may be there.
-func (p *planner) isOwnSite(s inventorySite) bool {
-	return slices.ContainsFunc(p.program.Children, func(c *policy.Child) bool {
+func (s *subject) isOwnSite(site inventorySite) bool {
+	return slices.ContainsFunc(s.program.Children, func(c *policy.Child) bool {
 		switch {
-		case c.GVK.GroupKind() != s.kind, (c.Existing == v1alpha1.ExistingMerge) != s.merged:
+		case c.GVK.GroupKind() != site.kind, (c.Existing == v1alpha1.ExistingMerge) != site.merged:
 			return false
-		case s.namespace == "" || s.namespace == p.namespace:
+		case site.namespace == "" || site.namespace == s.namespace:
 			return true
 		}
-		return c.CrossNamespace && p.isNamedInScope(s.namespace)
+		return c.CrossNamespace && s.isNamedInScope(site.namespace)
 	})
 }
 
 // isNamedInScope reports whether the policy's scope can have a namespace, as far as the
 // names in it say.
-func (p *planner) isNamedInScope(namespace string) bool {
-	if slices.Contains(p.program.Exclude, namespace) {
+func (s *subject) isNamedInScope(namespace string) bool {
+	if slices.Contains(s.program.Exclude, namespace) {
 		return false
 	}
-	return len(p.program.Namespaces) == 0 || p.program.NamespaceSelector != nil || slices.Contains(p.program.Namespaces, namespace)
+	return len(s.program.Namespaces) == 0 || s.program.NamespaceSelector != nil || slices.Contains(s.program.Namespaces, namespace)
 }
 
 // findWaiting finds the entries that wait. An entry in a place that no object is wanted

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"strconv"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
@@ -48,16 +47,6 @@ func (s *size) add(c *child, it *item, object map[string]any) *Problem {
 		return tooMany("the children of the owner are too large together", MaxBytes)
 	}
 	return nil
-}
-
-// generation is how many owners of the policy made each other up to this one; 0 for one
-// that somebody else has made.
-func (p *planner) generation() int {
-	n, err := strconv.Atoi(text(field(p.snapshot.Owner.Object, "metadata", "annotations", v1alpha1.AnnotationGeneration)))
-	if err != nil || n < 0 {
-		return 0
-	}
-	return n
 }
 
 // lastGeneration is the problem of an owner that makes no more owners; nil if it may.

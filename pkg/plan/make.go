@@ -5,7 +5,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
@@ -38,26 +37,29 @@ func (p *planner) make(ctx context.Context) *Plan {
 	case deleting && !p.inventory.HasFinalizer:
 		return &Plan{Done: true}
 	case deleting || p.snapshot.Retire:
-		return p.cleanUp(ctx)
+		return (&pruner{planner: p}).cleanUp(ctx)
 	case p.program.CleanupOnly != nil:
 		return &Plan{}
 	case p.inventory.OtherPolicy != "":
-		return p.yieldTo(ctx, p.inventory.OtherPolicy)
+		return (&reporter{planner: p}).yieldTo(ctx, p.inventory.OtherPolicy)
 	}
 	p.decideAll(ctx)
-	p.prune()
+	(&pruner{planner: p}).prune()
 	p.account()
 	p.collect()
 	p.gather()
-	p.forgetBlocked()
-	return p.report(ctx)
+	r := &reporter{planner: p}
+	r.forgetBlocked()
+	return r.report(ctx)
 }
 
 func newPlanner(ctx context.Context, program *policy.Program, s Snapshot) *planner {
 	return &planner{
-		program: program, specs: program.Children, part: "children", snapshot: s, scope: bind(ctx, program, s.Owner),
-		owner: s.Owner.GetUID(), namespace: s.Owner.GetNamespace(), inventory: inventoryUpdate{Stored: inventory.Read(program, s.Owner)},
-		former: s.Former,
+		subject: subject{
+			program: program, specs: program.Children, part: "children", snapshot: s, owner: s.Owner.GetUID(),
+			namespace: s.Owner.GetNamespace(), inventory: inventoryUpdate{Stored: inventory.Read(program, s.Owner)},
+		},
+		scope: bind(ctx, program, s.Owner), former: s.Former,
 	}
 }
 
@@ -103,18 +105,8 @@ func LeftoverFields() *fields.Set {
 
 // planner holds what is known while one plan is made.
 type planner struct {
-	program *policy.Program
-	// specs are the children to plan for, and part is where they stand in the policy.
-	specs    []*policy.Child
-	part     string
-	snapshot Snapshot
-	scope    scope
-	// owner is the uid that proves what is ours. namespace is the owner's, empty for
-	// one without; of ensured objects, the policy's.
-	owner     types.UID
-	namespace string
-	ensures   bool
-	inventory inventoryUpdate
+	subject
+	scope scope
 	// watchProblems says why a watch has nothing to show, by its index in the program.
 	watchProblems []*Problem
 	children      []child
@@ -122,12 +114,10 @@ type planner struct {
 	indexes       indexes
 	size          size
 	// ready is what ready(...) reads, by child id.
-	ready     map[string]bool
-	actions   []Action
+	ready   map[string]bool
+	actions []Action
+	// deletions are what the pruner removes.
 	deletions []Action
-	leftovers []leftover
-	// hidden stands for leftovers that may be where nothing can be seen.
-	hidden []tier
 	// ranks are by child id, made when they are first needed.
 	ranks map[string]int
 	// retired says why nothing of the owner is wanted any more; empty if it is.
@@ -137,9 +127,6 @@ type planner struct {
 	blockers      blockers
 	wants         []Query
 	ownerMetadata *OwnerMetadata
-	// unseen says why a child or watch, by id, or a variable that reads one, cannot be
-	// seen: its input is blocked.
-	unseen map[string]*Problem
 	// former is Plan.Former.
 	former []schema.GroupVersionKind
 }
@@ -156,21 +143,3 @@ func inputOf[K comparable](inputs map[K]Input, key K, id string) Input {
 	}
 	return Input{Blocked: &Problem{Reason: v1alpha1.ReasonSyncing, Message: "waiting for the first list of " + id}}
 }
-
-// inputAt returns what was observed in a place.
-func (p *planner) inputAt(at Location, kind schema.GroupVersionKind) Input {
-	if in, ok := p.snapshot.Children[at]; ok {
-		return in
-	}
-	if in, ok := p.snapshot.Children[Location{Child: at.Child}]; ok && in.Blocked != nil {
-		return in
-	}
-	id := at.Child
-	if p.spec(id) == nil {
-		id = kind.Kind + " objects"
-	}
-	return inputOf(p.snapshot.Children, at, id)
-}
-
-// spec returns the child of an id; nil if there is none.
-func (p *planner) spec(id string) *policy.Child { return policy.FindChild(p.specs, id) }

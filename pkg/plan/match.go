@@ -100,13 +100,13 @@ func (p *planner) matchMerged(c *child, it *item, ours bool) bool {
 
 // isFree says whether an object may be adopted: it has no controller, and no other
 // policy or owner has made it.
-func (p *planner) isFree(obj *unstructured.Unstructured) bool {
+func (s *subject) isFree(obj *unstructured.Unstructured) bool {
 	labels := labelsOf(obj)
 	if isDeleting(obj) || hasController(obj) || field(obj.Object, "metadata", "annotations", v1alpha1.AnnotationEnsuredBy) != nil {
 		return false
 	}
 	other := func(label, own string) bool { return labels.Has(label) && labels.Get(label) != own }
-	return !other(v1alpha1.LabelPolicy, p.program.Name) && !other(v1alpha1.LabelOwnerUID, string(p.owner))
+	return !other(v1alpha1.LabelPolicy, s.program.Name) && !other(v1alpha1.LabelOwnerUID, string(s.owner))
 }
 
 // compare says whether the live object is as desired.

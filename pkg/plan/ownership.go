@@ -27,13 +27,13 @@ const (
 // tieOf says how an object of a child in a namespace is tied to the owner. An
 // ownerReference to an owner in another namespace would make the garbage collector
 // delete the object; one that is to be left behind must not have any.
-func (p *planner) tieOf(c *policy.Child, namespace string) tie {
+func (s *subject) tieOf(c *policy.Child, namespace string) tie {
 	switch {
-	case p.ensures:
+	case s.ensures:
 		return ensured
 	case c.Existing == v1alpha1.ExistingMerge:
 		return merged
-	case c.OnDelete == v1alpha1.DeleteOrphan, p.namespace != "" && namespace != p.namespace:
+	case c.OnDelete == v1alpha1.DeleteOrphan, s.namespace != "" && namespace != s.namespace:
 		return recorded
 	}
 	return controlled
@@ -41,49 +41,49 @@ func (p *planner) tieOf(c *policy.Child, namespace string) tie {
 
 // isOurs says whether an observed object is the owner's, or the policy's, and by
 // what.
-func (p *planner) isOurs(kind schema.GroupVersionKind, obj *unstructured.Unstructured) bool {
-	if p.ensures {
-		return p.isEnsured(obj)
+func (s *subject) isOurs(kind schema.GroupVersionKind, obj *unstructured.Unstructured) bool {
+	if s.ensures {
+		return s.isEnsured(obj)
 	}
-	if IsOurs(obj, p.owner) {
+	if IsOurs(obj, s.owner) {
 		return true
 	}
-	e, ok := p.inventory.entry(keyIn(kind, obj))
-	return ok && p.isProven(e, obj)
+	e, ok := s.inventory.entry(keyIn(kind, obj))
+	return ok && s.isProven(e, obj)
 }
 
 // isEntered says whether an object is the one that its entry in the inventory stands
 // for: it is ours, or has fields of ours.
-func (p *planner) isEntered(e inventory.Entry, obj *unstructured.Unstructured) bool {
+func (s *subject) isEntered(e inventory.Entry, obj *unstructured.Unstructured) bool {
 	if e.Merged {
-		return obj.GetUID() == e.UID && ssadiff.HasManager(obj, p.mergeManager())
+		return obj.GetUID() == e.UID && ssadiff.HasManager(obj, s.mergeManager())
 	}
-	return p.isProven(e, obj)
+	return s.isProven(e, obj)
 }
 
 // tokenOf returns the ownership token of a wanted object, empty if there is none to be had.
-func (p *planner) tokenOf(c *child, it *item) string {
-	inv := inventory.Inventory{TokenSecret: p.tokenSecret(), Owner: p.owner}
+func (s *subject) tokenOf(c *child, it *item) string {
+	inv := inventory.Inventory{TokenSecret: s.tokenSecret(), Owner: s.owner}
 	if inv.TokenSecret == "" {
 		return ""
 	}
 	key := keyOfItem(c, it)
 	e := inventory.Entry{Child: c.ID, GVK: c.GVK, Namespace: key.Namespace, Name: key.Name, Orphan: c.OnDelete == v1alpha1.DeleteOrphan}
-	if old, ok := p.inventory.entry(key); ok && !old.Merged {
+	if old, ok := s.inventory.entry(key); ok && !old.Merged {
 		e.TokenChild = old.ChildInToken()
 	}
 	return inv.TokenOf(e)
 }
 
 // tokenSecret is that of the inventory, or a fresh one; empty if there is none to be had.
-func (p *planner) tokenSecret() string {
-	if p.inventory.TokenSecret != "" || p.inventory.Err != nil {
-		return p.inventory.TokenSecret
+func (s *subject) tokenSecret() string {
+	if s.inventory.TokenSecret != "" || s.inventory.Err != nil {
+		return s.inventory.TokenSecret
 	}
-	if len(p.snapshot.Claim) < inventory.MinSecret {
+	if len(s.snapshot.Claim) < inventory.MinSecret {
 		return ""
 	}
-	return p.snapshot.Claim
+	return s.snapshot.Claim
 }
 
 func keyOfItem(c *child, it *item) inventory.ObjectKey {
@@ -91,56 +91,56 @@ func keyOfItem(c *child, it *item) inventory.ObjectKey {
 }
 
 // mergeManager is the field manager of what is merged for this owner.
-func (p *planner) mergeManager() string { return v1alpha1.MergeManager(p.program.Name, p.owner) }
+func (s *subject) mergeManager() string { return v1alpha1.MergeManager(s.program.Name, s.owner) }
 
 // isEnsured reports whether the policy itself has made an object: its field manager has
 // written so, and nobody controls it.
-func (p *planner) isEnsured(obj *unstructured.Unstructured) bool {
+func (s *subject) isEnsured(obj *unstructured.Unstructured) bool {
 	by := text(field(obj.Object, "metadata", "annotations", v1alpha1.AnnotationEnsuredBy))
-	return by == p.ensuredBy() && !hasController(obj) &&
-		ssadiff.WroteAnnotation(obj, v1alpha1.FieldManager(p.program.Name), v1alpha1.AnnotationEnsuredBy)
+	return by == s.ensuredBy() && !hasController(obj) &&
+		ssadiff.WroteAnnotation(obj, v1alpha1.FieldManager(s.program.Name), v1alpha1.AnnotationEnsuredBy)
 }
 
 // claimant is who wants the names of the children.
-func (p *planner) claimant() Claimant {
-	if p.ensures {
-		return Claimant{Policy: p.program.Name}
+func (s *subject) claimant() Claimant {
+	if s.ensures {
+		return Claimant{Policy: s.program.Name}
 	}
-	return Claimant{Policy: p.program.Name, Owner: p.owner, Namespace: p.namespace}
+	return Claimant{Policy: s.program.Name, Owner: s.owner, Namespace: s.namespace}
 }
 
-func (p *planner) ensuredBy() string { return p.program.Namespace + "/" + p.program.Name }
+func (s *subject) ensuredBy() string { return s.program.Namespace + "/" + s.program.Name }
 
 // proofOf reports whether the inventory proves an object to be the owner's, and whether its
 // claim says that it is left behind.
-func (p *planner) proofOf(e inventory.Entry, obj *unstructured.Unstructured) (orphan, ours bool) {
-	if p.snapshot.Unmanaged && !ssadiff.HasManagedFields(obj) {
-		return p.inventory.MatchToken(e, obj)
+func (s *subject) proofOf(e inventory.Entry, obj *unstructured.Unstructured) (orphan, ours bool) {
+	if s.snapshot.Unmanaged && !ssadiff.HasManagedFields(obj) {
+		return s.inventory.MatchToken(e, obj)
 	}
-	return p.inventory.Prove(e, obj)
+	return s.inventory.Prove(e, obj)
 }
 
 // hasToken reports whether there is a claim on an object that the policy wrote, whether or
 // not it proves anything.
-func (p *planner) hasToken(obj *unstructured.Unstructured) bool {
-	if p.snapshot.Unmanaged && !ssadiff.HasManagedFields(obj) {
+func (s *subject) hasToken(obj *unstructured.Unstructured) bool {
+	if s.snapshot.Unmanaged && !ssadiff.HasManagedFields(obj) {
 		return field(obj.Object, "metadata", "annotations", v1alpha1.AnnotationClaim) != nil
 	}
-	return ssadiff.WroteAnnotation(obj, v1alpha1.FieldManager(p.program.Name), v1alpha1.AnnotationClaim)
+	return ssadiff.WroteAnnotation(obj, v1alpha1.FieldManager(s.program.Name), v1alpha1.AnnotationClaim)
 }
 
 // isProven reports whether the inventory has an object, and proves it to be the owner's.
-func (p *planner) isProven(e inventory.Entry, obj *unstructured.Unstructured) bool {
-	_, ok := p.proofOf(e, obj)
+func (s *subject) isProven(e inventory.Entry, obj *unstructured.Unstructured) bool {
+	_, ok := s.proofOf(e, obj)
 	return ok
 }
 
 // isLeft reports whether the object of an entry is left behind: its child says so, or its
 // claim does. The record alone cannot take that back.
-func (p *planner) isLeft(e inventory.Entry, obj *unstructured.Unstructured) bool {
+func (s *subject) isLeft(e inventory.Entry, obj *unstructured.Unstructured) bool {
 	if e.Merged {
 		return false
 	}
-	orphan, _ := p.proofOf(e, obj)
-	return orphan || p.isOrphan(e)
+	orphan, _ := s.proofOf(e, obj)
+	return orphan || s.isOrphan(e)
 }

@@ -8,7 +8,7 @@ import (
 
 // protected says why the deletion of the owner is held back; nil if it is not. The
 // children are decided for what expressions see of them.
-func (p *planner) protected(ctx context.Context) *Problem {
+func (p *reporter) protected(ctx context.Context) *Problem {
 	protect := p.program.Protect
 	switch {
 	case protect == nil:
@@ -32,7 +32,7 @@ func (p *planner) protected(ctx context.Context) *Problem {
 	return &Problem{Reason: v1alpha1.ReasonProtected, Message: p.protectMessage(ctx)}
 }
 
-func (p *planner) protectMessage(ctx context.Context) string {
+func (p *reporter) protectMessage(ctx context.Context) string {
 	message := "the owner is protected as long as " + oneLine(p.program.Protect.While.Source())
 	if f := p.textOf(ctx, "protect.message", p.program.Protect.Message, &message); f != nil {
 		return message + " (" + f.text + ")"
@@ -41,7 +41,7 @@ func (p *planner) protectMessage(ctx context.Context) string {
 }
 
 // protectedPlan leaves everything as it is, and says why.
-func (p *planner) protectedPlan(ctx context.Context, problem *Problem) *Plan {
+func (p *reporter) protectedPlan(ctx context.Context, problem *Problem) *Plan {
 	p.want()
 	p.blockers.add(*problem)
 	return p.say(ctx, &Plan{Partial: true, Queries: p.wants, Children: p.states()})

@@ -27,10 +27,18 @@ type leftover struct {
 	merged bool
 }
 
+// pruner finds and removes what no child wants, after the planner has decided what each wants.
+type pruner struct {
+	*planner
+	leftovers []leftover
+	// hidden stands for leftovers that may be where nothing can be seen.
+	hidden []tier
+}
+
 // prune plans the deletion of what is ours and no child wants: in reverse order of
 // the graph, and never as long as some child may want it. Objects of a kind are
 // safe as long as the name that some child of that kind wants is not known.
-func (p *planner) prune() {
+func (p *pruner) prune() {
 	p.want()
 	p.enterAll()
 	if p.inventory.Err != nil {
@@ -52,7 +60,7 @@ func (p *planner) prune() {
 
 // hide notes the children that may have unwanted objects of which nothing is known:
 // what those depend on stays as long.
-func (p *planner) hide() {
+func (p *pruner) hide() {
 	for i := range p.children {
 		c := &p.children[i]
 		t := tier{of: c, rank: p.rank(c)}
@@ -74,7 +82,7 @@ func (p *planner) hide() {
 }
 
 // pruneAt finds what is left over in one place.
-func (p *planner) pruneAt(w Query) {
+func (p *pruner) pruneAt(w Query) {
 	in := p.inputAt(w.Location, w.GVK)
 	if in.Blocked != nil {
 		return
@@ -96,19 +104,19 @@ func (p *planner) pruneAt(w Query) {
 // entries are reviewed one by one, and is not one to be left behind. One with a claim that
 // the inventory cannot prove may be: Ambit ties what it leaves behind by a claim, and the
 // ownerReference beside it is somebody else's.
-func (p *planner) isPrunable(gvk schema.GroupVersionKind, obj *unstructured.Unstructured) bool {
-	if p.ensures {
-		return p.isEnsured(obj)
+func (s *subject) isPrunable(gvk schema.GroupVersionKind, obj *unstructured.Unstructured) bool {
+	if s.ensures {
+		return s.isEnsured(obj)
 	}
-	if !IsOurs(obj, p.owner) {
+	if !IsOurs(obj, s.owner) {
 		return false
 	}
-	e, ok := p.inventory.entry(keyIn(gvk, obj))
+	e, ok := s.inventory.entry(keyIn(gvk, obj))
 	switch {
-	case ok && p.isLeft(e, obj):
+	case ok && s.isLeft(e, obj):
 		return false
-	case p.hasToken(obj):
-		return ok && p.isProven(e, obj)
+	case s.hasToken(obj):
+		return ok && s.isProven(e, obj)
 	}
 	return true
 }
@@ -130,7 +138,7 @@ func (p *planner) isWanted(gvk schema.GroupVersionKind, obj *unstructured.Unstru
 }
 
 // leave notes a leftover. e is its entry in the inventory, if it was found by that.
-func (p *planner) leave(gvk schema.GroupVersionKind, obj *unstructured.Unstructured, e *inventory.Entry) {
+func (p *pruner) leave(gvk schema.GroupVersionKind, obj *unstructured.Unstructured, e *inventory.Entry) {
 	if seen := obj.GroupVersionKind(); seen.GroupKind() == gvk.GroupKind() {
 		gvk = seen // it may be served in another version than it was made in
 	}
@@ -153,7 +161,7 @@ func (p *planner) leave(gvk schema.GroupVersionKind, obj *unstructured.Unstructu
 // the first child of the kind. As what is to be left behind has no ownerReference, that is
 // one with onDelete Orphan only if there is no other, and the object does not name one that
 // is gone.
-func (p *planner) madeFor(gvk schema.GroupVersionKind, obj *unstructured.Unstructured, e *inventory.Entry) *child {
+func (p *pruner) madeFor(gvk schema.GroupVersionKind, obj *unstructured.Unstructured, e *inventory.Entry) *child {
 	named := text(field(obj.Object, "metadata", "annotations", v1alpha1.AnnotationChild))
 	ids := []string{named}
 	if e != nil {
@@ -183,7 +191,7 @@ func (p *planner) madeFor(gvk schema.GroupVersionKind, obj *unstructured.Unstruc
 }
 
 // dropDuplicates keeps one of what was found in several places, sorted.
-func (p *planner) dropDuplicates() {
+func (p *pruner) dropDuplicates() {
 	slices.SortFunc(p.leftovers, func(a, b leftover) int {
 		return cmp.Or(cmp.Compare(a.gvk.Kind, b.gvk.Kind), cmp.Compare(a.gvk.Group, b.gvk.Group),
 			cmp.Compare(a.obj.GetNamespace(), b.obj.GetNamespace()), cmp.Compare(a.obj.GetName(), b.obj.GetName()),
@@ -195,7 +203,7 @@ func (p *planner) dropDuplicates() {
 }
 
 // keepNewest takes those objects out that keep says stay.
-func (p *planner) keepNewest() {
+func (p *pruner) keepNewest() {
 	for i := range p.children {
 		c := &p.children[i]
 		if c.Keep == 0 || len(p.leftovers) == 0 {
@@ -207,7 +215,7 @@ func (p *planner) keepNewest() {
 }
 
 // newest returns the newest leftovers of a child, as many as it keeps.
-func (p *planner) newest(c *child) map[types.UID]bool {
+func (p *pruner) newest(c *child) map[types.UID]bool {
 	var list []*unstructured.Unstructured
 	for _, l := range p.leftovers {
 		if l.of == c && !l.merged && !isDeleting(l.obj) {

@@ -20,7 +20,7 @@ type tier struct {
 }
 
 // tiers returns the tiers of the leftovers, each once.
-func (p *planner) tiers() []tier {
+func (p *pruner) tiers() []tier {
 	list := slices.Clone(p.hidden)
 	for i := range p.leftovers {
 		l := &p.leftovers[i]
@@ -33,7 +33,7 @@ func (p *planner) tiers() []tier {
 
 // dependsFirst says whether the leftovers of one tier have to be gone before those of
 // another, because they depend on them.
-func (p *planner) dependsFirst(first, then tier) bool {
+func (p *pruner) dependsFirst(first, then tier) bool {
 	return first.rank > then.rank && (first.of == nil || then.of == nil || p.dependsOn(first.of, then.of))
 }
 
@@ -78,7 +78,7 @@ func (p *planner) rank(c *child) int {
 
 // removeLeftovers plans what is to be removed now. comesFirst says whether one tier
 // has to be gone before another.
-func (p *planner) removeLeftovers(comesFirst func(first, then tier) bool) {
+func (p *pruner) removeLeftovers(comesFirst func(first, then tier) bool) {
 	tiers := p.tiers()
 	for i := range p.leftovers {
 		l := &p.leftovers[i]
@@ -101,7 +101,7 @@ func (p *planner) removeLeftovers(comesFirst func(first, then tier) bool) {
 
 // remove plans one deletion or release, unless it is under way or was refused in
 // this pass.
-func (p *planner) remove(l *leftover) {
+func (p *pruner) remove(l *leftover) {
 	if isDeleting(l.obj) && !l.merged {
 		p.blockers.add(Problem{Reason: v1alpha1.ReasonDeleting, Message: "waiting for " + l.name() + ", which is no longer wanted, to be gone"})
 		return
@@ -123,7 +123,7 @@ func (p *planner) remove(l *leftover) {
 }
 
 // removing is the reason of the owner's conditions while something is removed.
-func (p *planner) removing() string {
+func (p *pruner) removing() string {
 	if p.retired != "" {
 		return v1alpha1.ReasonDeleting
 	}
@@ -133,7 +133,7 @@ func (p *planner) removing() string {
 func (l *leftover) name() string { return fmt.Sprintf("%s %q", l.gvk.Kind, l.obj.GetName()) }
 
 // whyUnwanted blames the only child of the kind, if it is not wanted.
-func (p *planner) whyUnwanted(l *leftover) string {
+func (p *pruner) whyUnwanted(l *leftover) string {
 	if p.retired != "" {
 		return p.retired
 	}

@@ -7,8 +7,17 @@ import (
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
 )
 
+// reporter says of the owner what the plan is and what keeps it from being ready: status,
+// conditions, problems. It comes after all that is decided.
+type reporter struct {
+	*planner
+	// unseen says why a child or watch, by id, or a variable that reads one, cannot be
+	// seen: its input is blocked.
+	unseen map[string]*Problem
+}
+
 // report evaluates what the policy says of the owner's status, and makes the plan.
-func (p *planner) report(ctx context.Context) *Plan {
+func (p *reporter) report(ctx context.Context) *Plan {
 	// While something blocks, what is missing may still come.
 	pending := len(p.blockers.list) > 0
 	plan := &Plan{Actions: p.actions, Partial: p.partial(), RequeueAfter: p.requeueAfter(ctx, pending)}
@@ -40,7 +49,7 @@ func (p *planner) states() []ChildState {
 }
 
 // status renders the template of the status; what fails is left out.
-func (p *planner) status(ctx context.Context, pending bool) map[string]any {
+func (p *reporter) status(ctx context.Context, pending bool) map[string]any {
 	if p.program.Status == nil {
 		return nil
 	}
@@ -58,7 +67,7 @@ func (p *planner) status(ctx context.Context, pending bool) map[string]any {
 }
 
 // leafFailure blames a variable that failed, if one did that the status reads.
-func (p *planner) leafFailure(leaf cel.LeafError) *failure {
+func (p *reporter) leafFailure(leaf cel.LeafError) *failure {
 	if f := p.scope.failedVariable(p.program.Status); f != nil {
 		return f
 	}
@@ -73,7 +82,7 @@ func (p *planner) leafFailure(leaf cel.LeafError) *failure {
 // policy cannot keep the workers from the others.
 const minRequeue = time.Second
 
-func (p *planner) requeueAfter(ctx context.Context, pending bool) time.Duration {
+func (p *reporter) requeueAfter(ctx context.Context, pending bool) time.Duration {
 	x := p.program.RequeueAfter
 	if x == nil {
 		return 0

@@ -9,7 +9,7 @@ import (
 // forgetBlocked takes what cannot be seen out of the scope, for status and
 // conditions: an expression that reads it fails, instead of taking it for absent.
 // One that decides before it reads it (`size(access.denied) > 0 ? ...`) does not.
-func (p *planner) forgetBlocked() {
+func (p *reporter) forgetBlocked() {
 	for i, w := range p.program.Watches {
 		if problem := p.watchProblems[i]; problem != nil {
 			p.forget(w.ID, problem)
@@ -29,7 +29,7 @@ func (p *planner) forgetBlocked() {
 	}
 }
 
-func (p *planner) forget(id string, problem *Problem) {
+func (p *reporter) forget(id string, problem *Problem) {
 	if p.unseen == nil {
 		p.unseen = map[string]*Problem{}
 	}
@@ -40,7 +40,7 @@ func (p *planner) forget(id string, problem *Problem) {
 
 // unseenBy returns why something that an expression reads cannot be seen; nil if
 // all can. Of several, the first by id.
-func (p *planner) unseenBy(expressions ...expression) *Problem {
+func (p *reporter) unseenBy(expressions ...expression) *Problem {
 	if p.unseen == nil {
 		return nil
 	}
@@ -60,7 +60,7 @@ func (p *planner) unseenBy(expressions ...expression) *Problem {
 
 // partial says whether an input is still to come by itself, so that what would be
 // said of the owner now is not worth saying.
-func (p *planner) partial() bool {
+func (p *reporter) partial() bool {
 	for _, problem := range p.unseen {
 		if problem.Reason == v1alpha1.ReasonSyncing || problem.Reason == v1alpha1.ReasonUnavailable {
 			return true

@@ -4,35 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
-	"github.com/ambit-dev/ambit/pkg/policy"
 )
-
-// home returns the place in which all objects of a child are; false if that is not
-// known before they are rendered.
-func (p *planner) home(c *policy.Child) (Location, bool) {
-	namespaced, known := p.snapshot.Namespaced[c.GVK]
-	switch {
-	case !known:
-		return Location{Child: c.ID}, true
-	case c.Existing == v1alpha1.ExistingMerge, namespaced && (p.namespace == "" || c.CrossNamespace):
-		return Location{}, false
-	case namespaced:
-		return Location{Child: c.ID, Namespace: p.namespace}, true
-	}
-	return Location{Child: c.ID}, true
-}
-
-// atOf is the place of an entry: that of its child, if the child is still there and
-// of the same kind; else one for all such leftovers of the kind.
-func (p *planner) atOf(e inventory.Entry) Location {
-	c := p.spec(e.Child)
-	if c != nil && c.GVK.GroupKind() == e.GVK.GroupKind() && (c.Existing == v1alpha1.ExistingMerge) == e.Merged {
-		return Location{Child: e.Child, Namespace: e.Namespace}
-	}
-	return leftoverAt(e)
-}
 
 // leftoverAt is the place of entries without a child; its Child is no identifier.
 func leftoverAt(e inventory.Entry) Location {
