@@ -120,7 +120,7 @@ func (p Problem) isDenied() bool {
 }
 
 // gather collects what keeps the owner from being ready, beside what prune found.
-func (p *planner) gather() {
+func (p *reporter) gather() {
 	for _, w := range p.wants {
 		if in := p.inputAt(w.Location, w.GVK); in.Blocked != nil {
 			p.blockers.add(*in.Blocked)
@@ -138,7 +138,7 @@ func (p *planner) gather() {
 	p.gatherWaiting()
 }
 
-func (p *planner) gatherChild(c *child) {
+func (p *reporter) gatherChild(c *child) {
 	if c.problem != nil {
 		p.blockers.add(*c.problem)
 	}
@@ -154,7 +154,7 @@ func (p *planner) gatherChild(c *child) {
 
 // gatherWaiting makes children that wait for each other block, which nothing else
 // accounts for.
-func (p *planner) gatherWaiting() {
+func (p *reporter) gatherWaiting() {
 	if len(p.blockers.list) > 0 {
 		return
 	}
@@ -167,38 +167,38 @@ func (p *planner) gatherWaiting() {
 
 // eachReported yields the problems that the snapshot itself reports, but for places,
 // in a stable order.
-func (p *planner) eachReported(yield func(Problem)) {
-	if !p.ensures {
-		for _, w := range p.program.Watches {
-			if in := inputOf(p.snapshot.Watches, w.ID, w.ID); in.Blocked != nil {
+func (s *subject) eachReported(yield func(Problem)) {
+	if !s.ensures {
+		for _, w := range s.program.Watches {
+			if in := inputOf(s.snapshot.Watches, w.ID, w.ID); in.Blocked != nil {
 				yield(*in.Blocked)
 			}
 		}
 	}
-	p.eachWritten(yield)
+	s.eachWritten(yield)
 }
 
 // eachWritten yields the problems of writes.
-func (p *planner) eachWritten(yield func(Problem)) {
-	for _, problem := range p.snapshot.Standing {
+func (s *subject) eachWritten(yield func(Problem)) {
+	for _, problem := range s.snapshot.Standing {
 		yield(problem)
 	}
-	for _, key := range slices.Sorted(maps.Keys(p.snapshot.Problems)) {
-		yield(p.snapshot.Problems[key])
+	for _, key := range slices.Sorted(maps.Keys(s.snapshot.Problems)) {
+		yield(s.snapshot.Problems[key])
 	}
 }
 
 // eachPlace yields the problems of the places that were observed, in a stable order.
-func (p *planner) eachPlace(yield func(Problem)) {
+func (s *subject) eachPlace(yield func(Problem)) {
 	var blocked []Location
-	for at, in := range p.snapshot.Children {
+	for at, in := range s.snapshot.Children {
 		if in.Blocked != nil {
 			blocked = append(blocked, at)
 		}
 	}
 	slices.SortFunc(blocked, compareAt)
 	for _, at := range blocked {
-		yield(*p.snapshot.Children[at].Blocked)
+		yield(*s.snapshot.Children[at].Blocked)
 	}
 }
 
@@ -208,11 +208,11 @@ func compareAt(a, b Location) int {
 
 // denied returns the accesses that were refused, sorted, each once: what is said
 // of one is that of the first problem that has it.
-func (p *planner) denied() []v1alpha1.DeniedAccess {
+func (s *subject) denied() []v1alpha1.DeniedAccess {
 	var denied []v1alpha1.DeniedAccess
 	note := func(problem Problem) { denied = append(denied, problem.Denied...) }
-	p.eachPlace(note)
-	p.eachReported(note)
+	s.eachPlace(note)
+	s.eachReported(note)
 	slices.SortStableFunc(denied, compareDenied)
 	return slices.CompactFunc(denied, func(a, b v1alpha1.DeniedAccess) bool { return compareDenied(a, b) == 0 })
 }

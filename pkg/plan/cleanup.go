@@ -21,7 +21,7 @@ func (p *pruner) cleanUp(ctx context.Context) *Plan {
 		}
 	}
 	p.forgetChildren()
-	p.want()
+	p.listQueries()
 	if p.inventory.Err != nil {
 		p.blockers.add(*p.inventory.problem())
 		return p.cleanupPlan(ctx, false)

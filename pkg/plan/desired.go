@@ -16,9 +16,9 @@ import (
 // render makes the desired object, and says whether to go on.
 func (p *planner) render(ctx context.Context, c *child, it *item) bool {
 	what := p.part + "." + c.ID + ".template"
-	p.bindElement(c, it)
+	p.scope.bindElement(c, it)
 	rendered, f := evaluate(&p.scope, what, c.Template, func() (any, error) { return c.Template.Render(ctx, p.scope.vars) })
-	p.unbindElement(c)
+	p.scope.unbindElement(c)
 	if f != nil {
 		return it.block(c.inElement(it, f.problem()))
 	}
@@ -104,8 +104,8 @@ func (p *planner) locate(c *child, it *item, meta map[string]any) *Problem {
 
 // unknownKind says why it is not known whether objects of the child's kind have
 // namespaces.
-func (p *planner) unknownKind(c *child) *Problem {
-	if in := p.snapshot.Children[Location{Child: c.ID}]; in.Blocked != nil {
+func (s *subject) unknownKind(c *child) *Problem {
+	if in := s.snapshot.Children[Location{Child: c.ID}]; in.Blocked != nil {
 		return in.Blocked
 	}
 	return &Problem{Reason: v1alpha1.ReasonSyncing, Message: fmt.Sprintf("looking up kind %s in %s", c.GVK.Kind, c.GVK.GroupVersion())}
@@ -141,8 +141,8 @@ func (p *planner) sign(c *child, it *item, object, meta map[string]any) {
 }
 
 // refer adds the ownerReference.
-func (p *planner) refer(meta map[string]any) {
-	owner := p.snapshot.Owner
+func (s *subject) refer(meta map[string]any) {
+	owner := s.snapshot.Owner
 	references, _ := meta["ownerReferences"].([]any)
 	meta["ownerReferences"] = append(references, map[string]any{
 		"apiVersion": owner.GetAPIVersion(), "kind": owner.GetKind(), "name": owner.GetName(), "uid": string(owner.GetUID()),

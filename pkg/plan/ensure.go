@@ -29,7 +29,7 @@ func Ensure(ctx context.Context, program *policy.Program, s Snapshot) *Plan {
 	r := &pruner{planner: p}
 	r.prune()
 	p.collect()
-	p.gather()
+	(&reporter{planner: p}).gather()
 	return &Plan{
 		Actions: p.actions, Children: p.states(), Queries: p.wants, Blockers: p.blockers.sorted(),
 		Done: s.Retire && len(r.leftovers) == 0 && len(p.blockers.list) == 0,

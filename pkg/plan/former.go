@@ -48,7 +48,7 @@ func (s *subject) formerWant(gvk schema.GroupVersionKind) Query {
 
 // wantFormer wants the places of former kinds in which something is left, or that cannot be
 // seen: none if garbage collection takes what is there.
-func (p *planner) wantFormer() {
+func (p *queryPlanner) wantFormer() {
 	if p.ensures || p.retired != "" && !p.removesAll() {
 		return
 	}
@@ -62,13 +62,13 @@ func (p *planner) wantFormer() {
 }
 
 // isFormerLeft says whether something of ours is in the place of a former kind, or may be.
-func (p *planner) isFormerLeft(w Query) bool {
+func (p *queryPlanner) isFormerLeft(w Query) bool {
 	in := p.inputAt(w.Location, w.GVK)
 	if in.Blocked == nil {
 		return slices.ContainsFunc(p.indexes.in(in.Objects, w.Namespace), func(obj *unstructured.Unstructured) bool { return p.isPrunable(w.GVK, obj) })
 	}
 	if !in.Blocked.Gone && p.retired == "" {
-		p.suspend(w.GVK, in.Blocked)
+		p.suspended.forBlocked(w.GVK, in.Blocked)
 	}
 	return !in.Blocked.Gone
 }

@@ -11,8 +11,11 @@ import (
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
+// inventoryPlanner says what the inventory has to hold, and the owner's metadata with it.
+type inventoryPlanner struct{ *planner }
+
 // enterAll says what the inventory has to hold of the wanted objects.
-func (p *planner) enterAll() {
+func (p *inventoryPlanner) enterAll() {
 	if p.ensures || p.inventory.Err != nil || p.tokenSecret() == "" {
 		return
 	}
@@ -27,7 +30,7 @@ func (p *planner) enterAll() {
 }
 
 // enter says what the inventory has to hold of one wanted object.
-func (p *planner) enter(c *child, it *item) {
+func (p *inventoryPlanner) enter(c *child, it *item) {
 	key := keyOfItem(c, it)
 	old, has := p.inventory.entry(key)
 	switch {
@@ -60,7 +63,7 @@ func (p *planner) enter(c *child, it *item) {
 // when the child gets another id, as record and object are not written at once. Of one that
 // is never written again, because apply is Create or Recreate, it also says so if the claim
 // says that it is left behind.
-func (p *planner) keepTokenChild(e *inventory.Entry, old inventory.Entry, c *child, it *item) {
+func (p *inventoryPlanner) keepTokenChild(e *inventory.Entry, old inventory.Entry, c *child, it *item) {
 	if id := old.ChildInToken(); id != c.ID {
 		e.TokenChild = id
 	}
@@ -72,7 +75,7 @@ func (p *planner) keepTokenChild(e *inventory.Entry, old inventory.Entry, c *chi
 
 // enterControlled notes where an object with an ownerReference is, if that need not
 // be the owner's namespace, and keeps the entry of one that has none yet.
-func (p *planner) enterControlled(c *child, it *item, old inventory.Entry, has bool) {
+func (p *inventoryPlanner) enterControlled(c *child, it *item, old inventory.Entry, has bool) {
 	if c.CrossNamespace && it.at.Namespace != "" {
 		p.inventory.coverPlace(inventory.Entry{Child: c.ID, GVK: c.GVK, Namespace: it.at.Namespace, Rank: p.rank(c)})
 	}
@@ -105,7 +108,7 @@ func (p *pruner) stays(e inventory.Entry) bool {
 	w, named := p.names.find(e.ObjectKey())
 	switch {
 	case in.Blocked != nil:
-		p.suspend(e.GVK, in.Blocked)
+		p.suspended.forBlocked(e.GVK, in.Blocked)
 		return true
 	case e.IsPlace():
 		return p.undecided(e.GVK.GroupKind()) != nil || p.holdsUnwanted(e, in)
@@ -125,7 +128,7 @@ func (p *pruner) stays(e inventory.Entry) bool {
 	case obj == nil || !p.isEntered(e, obj):
 		return false
 	case undecided != nil:
-		p.suspendFor(undecided)
+		p.suspended.forChild(undecided)
 		return true
 	case p.isLeft(e, obj):
 		return false
@@ -135,7 +138,7 @@ func (p *pruner) stays(e inventory.Entry) bool {
 }
 
 // holdsUnwanted says whether there is an object of ours in a place that no child makes.
-func (p *planner) holdsUnwanted(e inventory.Entry, in Input) bool {
+func (p *pruner) holdsUnwanted(e inventory.Entry, in Input) bool {
 	return slices.ContainsFunc(p.indexes.in(in.Objects, e.Namespace), func(obj *unstructured.Unstructured) bool {
 		if obj.GetNamespace() != e.Namespace || !IsOurs(obj, p.owner) {
 			return false
@@ -161,7 +164,7 @@ func isLeftBehind(e inventory.Entry, c *policy.Child) bool {
 }
 
 // account says what the owner's metadata has to say.
-func (p *planner) account() {
+func (p *inventoryPlanner) account() {
 	if p.ensures || p.inventory.Err != nil {
 		return
 	}

@@ -41,7 +41,7 @@ func (s *subject) isNamedInScope(namespace string) bool {
 // in, and that this program would not have written, may be of an earlier revision of the
 // policy, or made up: nothing tells before the place is looked at. So a few such places
 // are looked at together, in the order in which their objects are removed.
-func (p *planner) findWaiting() {
+func (p *queryPlanner) findWaiting() {
 	sites, wanted := map[inventorySite]bool{}, map[inventorySite]bool{}
 	var others []inventory.Entry
 	for _, e := range p.inventory.Entries {
@@ -81,7 +81,7 @@ func (p *planner) findWaiting() {
 }
 
 // findIdle finds the places of entries in which there is nothing to do but to wait.
-func (p *planner) findIdle(entries []inventory.Entry) map[inventorySite]bool {
+func (p *queryPlanner) findIdle(entries []inventory.Entry) map[inventorySite]bool {
 	idle := map[inventorySite]bool{}
 	for _, e := range entries {
 		s := siteOf(e)
@@ -93,7 +93,7 @@ func (p *planner) findIdle(entries []inventory.Entry) map[inventorySite]bool {
 
 // isIdle reports whether an entry can only be waited for: its place cannot be seen, or
 // what is there is being deleted. What is not listed yet is not idle.
-func (p *planner) isIdle(e inventory.Entry) bool {
+func (p *queryPlanner) isIdle(e inventory.Entry) bool {
 	in := p.inputAt(p.atOf(e), e.GVK)
 	switch {
 	case in.Blocked != nil:

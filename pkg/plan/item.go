@@ -94,7 +94,7 @@ func (p *planner) judge(ctx context.Context, c *child) {
 	for i := range c.items {
 		if it := &c.items[i]; it.stage == existing {
 			it.stage = judging
-			p.bindElement(c, it)
+			p.scope.bindElement(c, it)
 			if it.live != nil {
 				p.scope.vars[c.ID] = c.See(it.live.Object)
 			}
@@ -102,7 +102,7 @@ func (p *planner) judge(ctx context.Context, c *child) {
 			it.stage = decided
 		}
 	}
-	p.unbindElement(c)
+	p.scope.unbindElement(c)
 	p.scope.vars[c.ID] = all
 	if c.Update == v1alpha1.UpdateOneByOne {
 		c.holdBack()
@@ -161,15 +161,15 @@ func (c *child) holdBack() {
 	}
 }
 
-func (p *planner) bindElement(c *child, it *item) {
+func (s *scope) bindElement(c *child, it *item) {
 	if c.ForEach != nil {
-		p.scope.vars[c.ForEach.As] = it.element
+		s.vars[c.ForEach.As] = it.element
 	}
 }
 
-func (p *planner) unbindElement(c *child) {
+func (s *scope) unbindElement(c *child) {
 	if c.ForEach != nil {
-		delete(p.scope.vars, c.ForEach.As)
+		delete(s.vars, c.ForEach.As)
 	}
 }
 

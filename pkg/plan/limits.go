@@ -50,16 +50,16 @@ func (s *size) add(c *child, it *item, object map[string]any) *Problem {
 }
 
 // lastGeneration is the problem of an owner that makes no more owners; nil if it may.
-func (p *planner) lastGeneration(c *child, it *item) *Problem {
+func (s *subject) lastGeneration(c *child, it *item) *Problem {
 	if !c.MayOwn {
 		return nil
 	}
-	n := p.generation()
+	n := s.generation()
 	if n < MaxGenerations {
 		return nil
 	}
 	return tooMany(fmt.Sprintf("child %q: %s may be an owner of policy %q itself, and this owner is of generation %d of owners that made each other; "+
-		"give spec.owner.selector of the policy a label that its children do not have", c.ID, c.name(it), p.program.Name, n), MaxGenerations)
+		"give spec.owner.selector of the policy a label that its children do not have", c.ID, c.name(it), s.program.Name, n), MaxGenerations)
 }
 
 func tooMany(what string, limit int) *Problem {

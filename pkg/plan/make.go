@@ -45,10 +45,10 @@ func (p *planner) make(ctx context.Context) *Plan {
 	}
 	p.decideAll(ctx)
 	(&pruner{planner: p}).prune()
-	p.account()
+	(&inventoryPlanner{planner: p}).account()
 	p.collect()
-	p.gather()
 	r := &reporter{planner: p}
+	r.gather()
 	r.forgetBlocked()
 	return r.report(ctx)
 }

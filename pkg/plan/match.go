@@ -18,13 +18,13 @@ func (p *planner) alone(c *child, it *item) bool {
 		p.names.add(wanted{key: key, of: c, item: it})
 		return true
 	}
-	problem := &Problem{Reason: v1alpha1.ReasonInvalid, Terminal: true, Message: p.twice(c, it, other)}
+	problem := &Problem{Reason: v1alpha1.ReasonInvalid, Terminal: true, Message: wantedTwice(c, it, other)}
 	other.item.block(problem)
 	return it.block(problem)
 }
 
-// twice says who wants the same object.
-func (p *planner) twice(c *child, it *item, other wanted) string {
+// wantedTwice says who wants the same object.
+func wantedTwice(c *child, it *item, other wanted) string {
 	if other.of == c {
 		return fmt.Sprintf("child %q: elements %d and %d both give %s", c.ID, other.item.number, it.number, c.name(it))
 	}
@@ -74,11 +74,11 @@ func (c *child) isKept() bool {
 }
 
 // refusal returns how this pass's write on the object was refused, if it was.
-func (p *planner) refusal(c *child, it *item) (problem Problem, refused bool) {
-	if len(p.snapshot.Problems) == 0 {
+func (s *subject) refusal(c *child, it *item) (problem Problem, refused bool) {
+	if len(s.snapshot.Problems) == 0 {
 		return Problem{}, false
 	}
-	problem, refused = p.snapshot.Problems[Action{Child: c.ID, Namespace: it.at.Namespace, Name: it.state.Name}.Key()]
+	problem, refused = s.snapshot.Problems[Action{Child: c.ID, Namespace: it.at.Namespace, Name: it.state.Name}.Key()]
 	return problem, refused
 }
 

@@ -42,7 +42,7 @@ func (p *reporter) protectMessage(ctx context.Context) string {
 
 // protectedPlan leaves everything as it is, and says why.
 func (p *reporter) protectedPlan(ctx context.Context, problem *Problem) *Plan {
-	p.want()
+	p.listQueries()
 	p.blockers.add(*problem)
 	return p.say(ctx, &Plan{Partial: true, Queries: p.wants, Children: p.states()})
 }

@@ -39,8 +39,8 @@ type pruner struct {
 // the graph, and never as long as some child may want it. Objects of a kind are
 // safe as long as the name that some child of that kind wants is not known.
 func (p *pruner) prune() {
-	p.want()
-	p.enterAll()
+	p.listQueries()
+	(&inventoryPlanner{planner: p.planner}).enterAll()
 	if p.inventory.Err != nil {
 		p.blockers.add(*p.inventory.problem())
 		p.suspended.add("the annotation "+v1alpha1.AnnotationChildren+" cannot be read", 0)
@@ -93,7 +93,7 @@ func (p *pruner) pruneAt(w Query) {
 			continue
 		}
 		if waits != nil {
-			p.suspendFor(waits)
+			p.suspended.forChild(waits)
 			continue
 		}
 		p.leave(w.GVK, obj, nil)
@@ -123,7 +123,7 @@ func (s *subject) isPrunable(gvk schema.GroupVersionKind, obj *unstructured.Unst
 
 // undecided returns a child of the kind that may want any object; nil if there is
 // none.
-func (p *planner) undecided(kind schema.GroupKind) *child {
+func (p *pruner) undecided(kind schema.GroupKind) *child {
 	for i := range p.children {
 		if c := &p.children[i]; c.GVK.GroupKind() == kind && !c.named() {
 			return c
@@ -132,7 +132,7 @@ func (p *planner) undecided(kind schema.GroupKind) *child {
 	return nil
 }
 
-func (p *planner) isWanted(gvk schema.GroupVersionKind, obj *unstructured.Unstructured) bool {
+func (p *pruner) isWanted(gvk schema.GroupVersionKind, obj *unstructured.Unstructured) bool {
 	w, ok := p.names.find(keyIn(gvk, obj))
 	return ok && (w.item.live == nil || w.item.live.GetUID() == obj.GetUID())
 }

@@ -38,7 +38,7 @@ func (p *pruner) dependsFirst(first, then tier) bool {
 }
 
 // dependsOn says whether a child needs another one, by whatever way.
-func (p *planner) dependsOn(c, other *child) bool {
+func (p *pruner) dependsOn(c, other *child) bool {
 	seen := map[*child]bool{}
 	var visit func(c *child) bool
 	visit = func(c *child) bool {

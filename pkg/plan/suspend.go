@@ -22,8 +22,8 @@ func (s *suspension) add(why string, objects int) {
 	s.objects += objects
 }
 
-// suspendFor keeps an object because a child may want it.
-func (p *planner) suspendFor(c *child) { p.suspended.of(c.GVK, undecidedText(c)) }
+// forChild keeps an object because a child may want it.
+func (s *suspension) forChild(c *child) { s.of(c.GVK, undecidedText(c)) }
 
 func undecidedText(c *child) string {
 	if c.overall().State == Blocked {
@@ -32,9 +32,9 @@ func undecidedText(c *child) string {
 	return fmt.Sprintf("child %q is not rendered yet", c.ID)
 }
 
-// suspend keeps an object because its kind cannot be seen.
-func (p *planner) suspend(gvk schema.GroupVersionKind, problem *Problem) {
-	p.suspended.of(gvk, unseenText(gvk, problem))
+// forBlocked keeps an object because its kind cannot be seen.
+func (s *suspension) forBlocked(gvk schema.GroupVersionKind, problem *Problem) {
+	s.of(gvk, unseenText(gvk, problem))
 }
 
 func unseenText(gvk schema.GroupVersionKind, problem *Problem) string {

@@ -15,8 +15,15 @@ func leftoverAt(e inventory.Entry) Location {
 	return Location{Child: e.GVK.String(), Namespace: e.Namespace}
 }
 
+// queryPlanner finds the places to observe: those of children, and those that the inventory
+// and former kinds lead to.
+type queryPlanner struct{ *planner }
+
+// listQueries lists the places to observe.
+func (p *planner) listQueries() { (&queryPlanner{planner: p}).want() }
+
 // want lists the places to observe.
-func (p *planner) want() {
+func (p *queryPlanner) want() {
 	p.wants = make([]Query, 0, len(p.children)+len(p.inventory.Entries))
 	for i := range p.children {
 		c := &p.children[i]
@@ -35,7 +42,7 @@ func (p *planner) want() {
 	p.sortWants()
 }
 
-func (p *planner) wantItem(c *child, it *item) {
+func (p *queryPlanner) wantItem(c *child, it *item) {
 	w := Query{Location: it.at, GVK: c.GVK}
 	if it.tie == merged {
 		w.Names = []string{it.state.Name}
@@ -43,7 +50,7 @@ func (p *planner) wantItem(c *child, it *item) {
 	p.wants = append(p.wants, w)
 }
 
-func (p *planner) wantEntries() {
+func (p *queryPlanner) wantEntries() {
 	p.findWaiting()
 	for _, e := range p.inventory.Entries {
 		if p.inventory.waits(e) || !p.matters(e) {
@@ -61,7 +68,7 @@ func (p *planner) wantEntries() {
 }
 
 // sortWants sorts, and joins the names of a place.
-func (p *planner) sortWants() {
+func (p *queryPlanner) sortWants() {
 	slices.SortFunc(p.wants, func(a, b Query) int {
 		return cmp.Or(cmp.Compare(a.Child, b.Child), cmp.Compare(a.Namespace, b.Namespace), slices.Compare(a.Names, b.Names))
 	})

@@ -62,9 +62,9 @@ func (p *planner) readWatch(ctx context.Context, w *policy.Watch) ([]any, *Probl
 	}
 	selector, err := w.Selector.For(ctx, p.scope.vars)
 	if err != nil {
-		return nil, p.selectorProblem(w, err)
+		return nil, p.scope.selectorProblem(w, err)
 	}
-	filter := p.filter(ctx, w)
+	filter := p.scope.watchFilter(ctx, w)
 	list := make([]any, 0, len(in.Objects))
 	for _, obj := range sorted(in.Objects) {
 		if !selector.Matches(labelsOf(obj)) {
@@ -83,29 +83,29 @@ func (p *planner) readWatch(ctx context.Context, w *policy.Watch) ([]any, *Probl
 
 // selectorProblem blames the variable that failed, if one did: the selector does
 // not say which it reads.
-func (p *planner) selectorProblem(w *policy.Watch, err error) *Problem {
-	for _, v := range p.program.Variables {
-		if f, ok := p.scope.failed[v.Name]; ok {
+func (s *scope) selectorProblem(w *policy.Watch, err error) *Problem {
+	for _, v := range s.program.Variables {
+		if f, ok := s.failed[v.Name]; ok {
 			return f.problem()
 		}
 	}
-	return p.scope.fail("watches."+w.ID+".selector", err).problem()
+	return s.fail("watches."+w.ID+".selector", err).problem()
 }
 
-// filter returns the watch's filter as a function. An object that lacks a field
+// watchFilter returns the watch's filter as a function. An object that lacks a field
 // which the filter reads is not selected.
-func (p *planner) filter(ctx context.Context, w *policy.Watch) func(*unstructured.Unstructured) (bool, *failure) {
+func (s *scope) watchFilter(ctx context.Context, w *policy.Watch) func(*unstructured.Unstructured) (bool, *failure) {
 	if w.Filter == nil {
 		return func(*unstructured.Unstructured) (bool, *failure) { return true, nil }
 	}
-	vars := cel.Activation{"owner": p.scope.vars["owner"]}
+	vars := cel.Activation{"owner": s.vars["owner"]}
 	return func(obj *unstructured.Unstructured) (bool, *failure) {
 		vars["object"] = obj.Object
 		wanted, err := w.Filter.EvalBool(ctx, vars)
 		if err == nil {
 			return wanted, nil
 		}
-		f := p.scope.fail("watches."+w.ID+".filter", fmt.Errorf("for %s %q: %w", obj.GetKind(), obj.GetName(), err))
+		f := s.fail("watches."+w.ID+".filter", fmt.Errorf("for %s %q: %w", obj.GetKind(), obj.GetName(), err))
 		if f.missing {
 			return false, nil
 		}
