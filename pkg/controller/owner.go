@@ -44,7 +44,7 @@ type ownerState struct {
 	failures int       // passes in a row that found the cache behind
 	syncing  time.Time // since when a stream has not delivered its first list; zero if all have
 	// settled are digests of differences, by uid of the child, that the API server
-	// normalises away: see plan.Snapshot.Settled.
+	// normalises away: see plan.Snapshot.ServerNormalized.
 	settled map[types.UID]string
 	status  settledStatus
 	contest contest

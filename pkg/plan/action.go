@@ -75,7 +75,7 @@ type Action struct {
 	// Fields are the paths in which the live object is not as desired, as in `spec.replicas`;
 	// nil if it is not there, or no child wants it.
 	Fields []string
-	// Digest stands for the difference, for Snapshot.Settled; empty for Create, Release,
+	// Digest stands for the difference, for Snapshot.ServerNormalized; empty for Create, Release,
 	// and a Delete for another reason.
 	Digest string
 }

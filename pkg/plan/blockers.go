@@ -121,7 +121,7 @@ func (p Problem) isDenied() bool {
 
 // gather collects what keeps the owner from being ready, beside what prune found.
 func (p *reporter) gather() {
-	for _, w := range p.wants {
+	for _, w := range p.queries {
 		if in := p.inputAt(w.Location, w.GVK); in.Blocked != nil {
 			p.blockers.add(*in.Blocked)
 		}
@@ -142,8 +142,8 @@ func (p *reporter) gatherChild(c *child) {
 	if c.problem != nil {
 		p.blockers.add(*c.problem)
 	}
-	for i := range c.items {
-		switch it := &c.items[i]; {
+	for i := range c.instances {
+		switch it := &c.instances[i]; {
 		case it.problem != nil:
 			p.blockers.add(*it.problem)
 		case it.progress != "":

@@ -21,12 +21,12 @@ type child struct {
 	unwanted bool
 	// listed: all its items are there, so that it is known how many there are.
 	listed bool
-	// items are the objects of the child; one is the room for a single one.
-	items []item
-	one   [1]item
+	// instances are the objects of the child; one is the room for a single one.
+	instances []instance
+	one       [1]instance
 }
 
-// stage is how far a child or an item is decided.
+// stage is how far a child or an instance is decided.
 type stage int
 
 const (
@@ -37,8 +37,8 @@ const (
 	decided
 )
 
-// decideChildren decides each child, after those it depends on.
-func (p *planner) decideChildren(ctx context.Context) {
+// resolveChildren resolves each child, after those it depends on.
+func (p *planner) resolveChildren(ctx context.Context) {
 	p.children = make([]child, len(p.specs))
 	p.ready = make(map[string]bool, len(p.specs))
 	p.scope.vars[cel.ReadyVar] = p.ready
@@ -48,7 +48,7 @@ func (p *planner) decideChildren(ctx context.Context) {
 		p.scope.vars[c.ID] = nothingOf(c)
 	}
 	for i := range p.children {
-		p.decide(ctx, &p.children[i])
+		p.resolveChild(ctx, &p.children[i])
 	}
 	for i := range p.children {
 		p.isReady(ctx, &p.children[i])
@@ -72,26 +72,26 @@ func (p *planner) child(id string) *child {
 	return nil
 }
 
-// decide takes a child as far as can be said without its readiness. It does
+// resolveChild takes a child as far as can be said without its readiness. It does
 // nothing if that was done.
-func (p *planner) decide(ctx context.Context, c *child) {
+func (p *planner) resolveChild(ctx context.Context, c *child) {
 	if c.stage != undecided {
 		return
 	}
 	c.stage = deciding
-	if !p.decideWanted(ctx, c) || !p.list(ctx, c) {
+	if !p.resolveWanted(ctx, c) || !p.listElements(ctx, c) {
 		c.stage = decided
 		return
 	}
-	for i := range c.items {
-		p.decideItem(ctx, c, &c.items[i])
+	for i := range c.instances {
+		p.resolveInstance(ctx, c, &c.instances[i])
 	}
 	p.bindLive(c)
 	c.stage = existing
 }
 
-// decideWanted says whether to go on to render the child.
-func (p *planner) decideWanted(ctx context.Context, c *child) bool {
+// resolveWanted says whether to go on to render the child.
+func (p *planner) resolveWanted(ctx context.Context, c *child) bool {
 	if problem := p.watchProblem(c.Watches); problem != nil {
 		return c.block(problem)
 	}
@@ -116,7 +116,7 @@ func (p *planner) decideWanted(ctx context.Context, c *child) bool {
 func (p *planner) dependenciesReady(ctx context.Context, c *child) bool {
 	for _, id := range c.Asked {
 		if asked := p.child(id); asked != nil {
-			p.decide(ctx, asked)
+			p.resolveChild(ctx, asked)
 			p.isReady(ctx, asked)
 			if problem := p.doubtful(asked); problem != nil {
 				return c.block(problem)
@@ -126,7 +126,7 @@ func (p *planner) dependenciesReady(ctx context.Context, c *child) bool {
 	var waits *child
 	for _, id := range c.Children {
 		dependency := p.child(id)
-		p.decide(ctx, dependency)
+		p.resolveChild(ctx, dependency)
 		if dependency.unwanted {
 			c.drop(fmt.Sprintf("child %q, which it depends on, is not wanted", id))
 			return false
@@ -181,7 +181,7 @@ func (p *planner) root(c *child) *child {
 func (p *planner) isReady(ctx context.Context, c *child) bool {
 	if c.stage == existing {
 		c.stage = judging
-		p.judge(ctx, c)
+		p.evaluateReadiness(ctx, c)
 		c.stage = decided
 	}
 	ready := c.isReady()
@@ -190,16 +190,16 @@ func (p *planner) isReady(ctx context.Context, c *child) bool {
 }
 
 func (c *child) isReady() bool {
-	if len(c.items) == 0 {
+	if len(c.instances) == 0 {
 		return c.state.State == Ready
 	}
 	return c.firstNotReady() == nil
 }
 
-func (c *child) firstNotReady() *item {
-	for i := range c.items {
-		if c.items[i].state.State != Ready {
-			return &c.items[i]
+func (c *child) firstNotReady() *instance {
+	for i := range c.instances {
+		if c.instances[i].state.State != Ready {
+			return &c.instances[i]
 		}
 	}
 	return nil
@@ -211,8 +211,8 @@ func (c *child) overall() ChildState {
 	if it := c.firstNotReady(); it != nil {
 		return it.state
 	}
-	if len(c.items) > 0 {
-		return c.items[0].state
+	if len(c.instances) > 0 {
+		return c.instances[0].state
 	}
 	return c.state
 }
@@ -222,7 +222,7 @@ func (c *child) named() bool {
 	if c.unwanted {
 		return true
 	}
-	return c.listed && !slices.ContainsFunc(c.items, func(it item) bool { return it.desired == nil })
+	return c.listed && !slices.ContainsFunc(c.instances, func(it instance) bool { return it.desired == nil })
 }
 
 // block notes that something has to change first. It returns false.

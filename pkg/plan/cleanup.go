@@ -31,11 +31,11 @@ func (p *pruner) cleanUp(ctx context.Context) *Plan {
 		gone = p.findObjects() && gone
 	}
 	p.dropDuplicates()
-	p.removeLeftovers(func(first, then tier) bool {
+	p.removeCandidates(func(first, then pruneWave) bool {
 		return p.program.Deletion == v1alpha1.DeletionOrdered && first.rank > then.rank
 	})
 	p.actions = p.deletions
-	return p.cleanupPlan(ctx, gone && len(p.leftovers) == 0)
+	return p.cleanupPlan(ctx, gone && len(p.candidates) == 0)
 }
 
 // removesAll says whether also that is removed here which garbage collection would
@@ -50,7 +50,7 @@ func (p *pruner) forgetChildren() {
 	for i, c := range p.specs {
 		p.children[i] = child{Child: c, state: ChildState{ID: c.ID}, unwanted: true}
 	}
-	p.names, p.wants = names{}, nil
+	p.names, p.queries = names{}, nil
 }
 
 // findEntries finds what the inventory has. It returns false if something of it
@@ -67,7 +67,7 @@ func (p *pruner) findEntries() bool {
 		case e.IsPlace(): // what is in it has an ownerReference
 			stays = in.Blocked != nil && !in.Blocked.Gone || p.holdsUnwanted(e, in)
 		case in.Blocked != nil:
-			gone := p.hides(Query{Location: p.atOf(e), GVK: e.GVK}, in.Blocked, e.Rank)
+			gone := p.noteHidden(Query{Location: p.atOf(e), GVK: e.GVK}, in.Blocked, e.Rank)
 			all, stays = gone && all, !gone
 		default:
 			stays = p.findEntry(e, in)
@@ -85,7 +85,7 @@ func (p *pruner) findEntry(e inventory.Entry, in Input) bool {
 	if obj == nil || !p.isEntered(e, obj) || p.isLeft(e, obj) {
 		return false
 	}
-	p.leave(e.GVK, obj, &e)
+	p.addCandidate(e.GVK, obj, &e)
 	return true
 }
 
@@ -93,7 +93,7 @@ func (p *pruner) findEntry(e inventory.Entry, in Input) bool {
 // cannot be seen.
 func (p *pruner) findObjects() bool {
 	all := true
-	for _, w := range p.wants {
+	for _, w := range p.queries {
 		if w.Names != nil {
 			continue
 		}
@@ -102,7 +102,7 @@ func (p *pruner) findObjects() bool {
 			if c := p.child(w.Child); c != nil {
 				rank = p.rank(c)
 			}
-			all = p.hides(w, in.Blocked, rank) && all
+			all = p.noteHidden(w, in.Blocked, rank) && all
 			continue
 		}
 		p.pruneAt(w)
@@ -110,21 +110,21 @@ func (p *pruner) findObjects() bool {
 	return all
 }
 
-// hides notes that a place cannot be seen, and returns whether that does not
+// noteHidden notes that a place cannot be seen, and returns whether that does not
 // matter: of a kind that is served in no version there is no object.
-func (p *pruner) hides(w Query, problem *Problem, rank int) bool {
+func (p *pruner) noteHidden(w Query, problem *Problem, rank int) bool {
 	if problem.Gone {
 		p.blockers.add(Problem{Reason: problem.Reason, Message: problem.Message + ": its objects are taken for gone"})
 		return true
 	}
 	p.blockers.add(*problem)
-	p.hidden = append(p.hidden, tier{of: p.child(w.Child), rank: rank, name: fmt.Sprintf("objects of kind %s, which cannot be seen,", w.GVK.Kind)})
+	p.hidden = append(p.hidden, pruneWave{of: p.child(w.Child), rank: rank, name: fmt.Sprintf("objects of kind %s, which cannot be seen,", w.GVK.Kind)})
 	return false
 }
 
 // cleanupPlan makes the plan; gone says that nothing is left.
 func (p *pruner) cleanupPlan(ctx context.Context, gone bool) *Plan {
-	plan := &Plan{Actions: p.actions, Partial: true, Queries: p.wants}
+	plan := &Plan{Actions: p.actions, Partial: true, Queries: p.queries}
 	switch waiting := len(p.inventory.waiting); {
 	case gone:
 		p.setOwnerMetadata(false, "")
@@ -136,19 +136,19 @@ func (p *pruner) cleanupPlan(ctx context.Context, gone bool) *Plan {
 		p.blockers.add(Problem{Reason: v1alpha1.ReasonDeleting, Message: fmt.Sprintf("%d more places on record are looked at when the first ones are empty", waiting)})
 	}
 	plan.OwnerMetadata = p.ownerMetadata
-	for i := range p.leftovers {
-		plan.Children = append(plan.Children, p.leftovers[i].state())
+	for i := range p.candidates {
+		plan.Children = append(plan.Children, p.candidates[i].state())
 	}
 	p.eachWritten(p.blockers.add)
 	if !plan.Done && len(p.blockers.list) == 0 {
 		p.blockers.add(Problem{Reason: v1alpha1.ReasonDeleting, Message: "all children are gone"})
 	}
-	return (&reporter{planner: p.planner}).say(ctx, plan)
+	return (&reporter{planner: p.planner}).sayCleanup(ctx, plan)
 }
 
-// say adds what is said of a deleted owner; of one that is only retired, the status
+// sayCleanup adds what is said of a deleted owner; of one that is only retired, the status
 // is no longer ours.
-func (p *reporter) say(ctx context.Context, plan *Plan) *Plan {
+func (p *reporter) sayCleanup(ctx context.Context, plan *Plan) *Plan {
 	plan.Blockers = p.blockers.sorted()
 	if !p.snapshot.Retire && !p.program.Owner.SkipStatus && !plan.Done {
 		plan.Conditions = p.conditions(ctx, true, true)
@@ -156,10 +156,23 @@ func (p *reporter) say(ctx context.Context, plan *Plan) *Plan {
 	return plan
 }
 
-func (l *leftover) state() ChildState {
+func (l *pruneCandidate) state() ChildState {
 	s := ChildState{ID: l.id, Name: l.obj.GetName(), Namespace: l.obj.GetNamespace(), State: Deleting, Reason: v1alpha1.ReasonDeleting}
 	if l.merged {
 		s.Message = "the fields that were merged into it are taken back"
 	}
 	return s
+}
+
+// yieldTo waits for another policy to clean up after the owner. Whether that policy is
+// still run nobody knows here; if it stays for longer than a moment, somebody has to act.
+func (p *reporter) yieldTo(ctx context.Context, other string) *Plan {
+	message := "policy %q has not cleaned up after this owner yet (annotation %s): waiting for it; if policy %q is gone, run: ambit cleanup -f <the file of policy %s>"
+	if p.snapshot.OtherStays {
+		message = "policy %q works on this owner and has children on record (annotation %s), so that this policy does not: let only one of the two select it, by owner.selector, owner.filter or scope; " +
+			"if policy %q is gone, run: ambit cleanup -f <the file of policy %s>"
+	}
+	p.blockers.add(Problem{Reason: v1alpha1.ReasonOtherPolicy, Terminal: p.snapshot.OtherStays,
+		Message: fmt.Sprintf(message, other, v1alpha1.AnnotationChildren, other, other)})
+	return p.sayCleanup(ctx, &Plan{Partial: true, Foreign: other})
 }

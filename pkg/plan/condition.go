@@ -24,7 +24,7 @@ func (p *reporter) conditions(ctx context.Context, pending, partial bool) []meta
 			list = append(list, p.condition(ctx, &p.program.Conditions[i], pending))
 		}
 	}
-	list = append(list, p.own()...)
+	list = append(list, p.ambitConditions()...)
 	generation := p.snapshot.Owner.GetGeneration()
 	for i := range list {
 		list[i].ObservedGeneration = generation
@@ -38,9 +38,9 @@ func (p *reporter) conditions(ctx context.Context, pending, partial bool) []meta
 // below the 32768 bytes that the API allows.
 const maxMessage = 4096
 
-// own returns Ambit's conditions.
-func (p *reporter) own() []metav1.Condition {
-	permitted := p.permitted()
+// ambitConditions returns Ambit's conditions.
+func (p *reporter) ambitConditions() []metav1.Condition {
+	permitted := p.permittedCondition()
 	if len(p.blockers.list) == 0 {
 		return []metav1.Condition{permitted, {
 			Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue,
@@ -62,7 +62,7 @@ func (p *reporter) own() []metav1.Condition {
 	}
 }
 
-func (p *reporter) permitted() metav1.Condition {
+func (p *reporter) permittedCondition() metav1.Condition {
 	denied := slices.DeleteFunc(slices.Clone(p.blockers.list), func(b Problem) bool { return !b.isDenied() })
 	if len(denied) == 0 {
 		return metav1.Condition{Type: v1alpha1.ConditionPermitted, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonPermitted}

@@ -3,18 +3,22 @@ package plan
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/plan/ssadiff"
 )
 
-// render makes the desired object, and says whether to go on.
-func (p *planner) render(ctx context.Context, c *child, it *item) bool {
+// renderInstance makes the desired object, and says whether to go on.
+func (p *planner) renderInstance(ctx context.Context, c *child, it *instance) bool {
 	what := p.part + "." + c.ID + ".template"
 	p.scope.bindElement(c, it)
 	rendered, f := evaluate(&p.scope, what, c.Template, func() (any, error) { return c.Template.Render(ctx, p.scope.vars) })
@@ -26,16 +30,16 @@ func (p *planner) render(ctx context.Context, c *child, it *item) bool {
 	if !ok {
 		return it.block(p.scope.fail(what, fmt.Errorf("the result is a %T, not an object", rendered)).problem())
 	}
-	if problem := p.finish(c, it, object); problem != nil {
+	if problem := p.finishObject(c, it, object); problem != nil {
 		return it.block(c.inElement(it, problem))
 	}
 	it.desired = &unstructured.Unstructured{Object: object}
 	it.state.Desired = it.desired
-	return p.alone(c, it)
+	return p.isAlone(c, it)
 }
 
 // inElement says in which element of a list a problem is.
-func (c *child) inElement(it *item, problem *Problem) *Problem {
+func (c *child) inElement(it *instance, problem *Problem) *Problem {
 	if c.ForEach == nil || it.state.Name != "" {
 		return problem
 	}
@@ -44,15 +48,15 @@ func (c *child) inElement(it *item, problem *Problem) *Problem {
 	return &located
 }
 
-// finish adds to a rendered object what makes it this owner's child.
-func (p *planner) finish(c *child, it *item, object map[string]any) *Problem {
+// finishObject adds to a rendered object what makes it this owner's child.
+func (p *planner) finishObject(c *child, it *instance, object map[string]any) *Problem {
 	what := p.part + "." + c.ID + ".template"
 	meta, ok := object["metadata"].(map[string]any)
 	if !ok || text(meta["name"]) == "" {
 		return p.scope.fail(what+".metadata.name", errors.New("the name must be a string that is not empty")).problem()
 	}
 	it.state.Name = text(meta["name"])
-	if problem := p.locate(c, it, meta); problem != nil {
+	if problem := p.locateInstance(c, it, meta); problem != nil {
 		return problem
 	}
 	dropNulls(object)
@@ -65,19 +69,19 @@ func (p *planner) finish(c *child, it *item, object map[string]any) *Problem {
 		return problem
 	}
 	cleanMetadata(meta)
-	it.state.Dropped = dropReserved(meta, it.tie)
+	it.state.Dropped = dropReserved(meta, it.ownership)
 	if it.at.Namespace != "" {
 		meta["namespace"] = it.at.Namespace
 	}
 	object["apiVersion"], object["kind"] = c.GVK.ToAPIVersionAndKind()
-	if it.tie != merged {
-		p.sign(c, it, object, meta)
+	if it.ownership != mergedInto {
+		p.signObject(c, it, object, meta)
 	}
 	return nil
 }
 
-// locate says where the object is to be, and how it is tied to its owner.
-func (p *planner) locate(c *child, it *item, meta map[string]any) *Problem {
+// locateInstance says where the object is to be, and how it is tied to its owner.
+func (p *planner) locateInstance(c *child, it *instance, meta map[string]any) *Problem {
 	what := p.part + "." + c.ID + ".template.metadata.namespace"
 	namespaced, known := p.snapshot.Namespaced[c.GVK]
 	if !known {
@@ -98,7 +102,7 @@ func (p *planner) locate(c *child, it *item, meta map[string]any) *Problem {
 	}
 	it.at = Location{Child: c.ID, Namespace: namespace}
 	it.state.Namespace = namespace
-	it.tie = p.tieOf(c.Child, namespace)
+	it.ownership = p.ownershipOf(c.Child, namespace)
 	return nil
 }
 
@@ -111,8 +115,8 @@ func (s *subject) unknownKind(c *child) *Problem {
 	return &Problem{Reason: v1alpha1.ReasonSyncing, Message: fmt.Sprintf("looking up kind %s in %s", c.GVK.Kind, c.GVK.GroupVersion())}
 }
 
-// sign adds labels, the record of fields, and the proof that the object is ours.
-func (p *planner) sign(c *child, it *item, object, meta map[string]any) {
+// signObject adds labels, the record of fields, and the proof that the object is ours.
+func (p *planner) signObject(c *child, it *instance, object, meta map[string]any) {
 	fieldSet := ssadiff.FieldSetHash(object)
 	if c.Apply == v1alpha1.ApplyRecreate {
 		fieldSet += "." + ssadiff.ObjectDigest(object)
@@ -122,7 +126,7 @@ func (p *planner) sign(c *child, it *item, object, meta map[string]any) {
 	labels[v1alpha1.LabelPolicy] = p.program.Name
 	annotations := submap(meta, "annotations")
 	annotations[v1alpha1.AnnotationFields] = fieldSet
-	if it.tie == ensured {
+	if it.ownership == ownedByPolicy {
 		annotations[v1alpha1.AnnotationEnsuredBy] = p.ensuredBy()
 		return
 	}
@@ -133,15 +137,15 @@ func (p *planner) sign(c *child, it *item, object, meta map[string]any) {
 	if c.MayOwn {
 		annotations[v1alpha1.AnnotationGeneration] = strconv.Itoa(p.generation() + 1)
 	}
-	if it.tie == controlled {
-		p.refer(meta)
+	if it.ownership == ownedByReference {
+		p.addOwnerReference(meta)
 	} else if claim := p.tokenOf(c, it); claim != "" {
 		annotations[v1alpha1.AnnotationClaim] = claim
 	}
 }
 
-// refer adds the ownerReference.
-func (s *subject) refer(meta map[string]any) {
+// addOwnerReference adds the ownerReference.
+func (s *subject) addOwnerReference(meta map[string]any) {
 	owner := s.snapshot.Owner
 	references, _ := meta["ownerReferences"].([]any)
 	meta["ownerReferences"] = append(references, map[string]any{
@@ -167,4 +171,46 @@ func submap(m map[string]any, key string) map[string]any {
 		m[key] = sub
 	}
 	return sub
+}
+
+// dropNulls removes fields that are null: to the API server they are not there.
+func dropNulls(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, value := range v {
+			if value == nil {
+				delete(v, key)
+				continue
+			}
+			dropNulls(value)
+		}
+	case []any:
+		for _, e := range v {
+			dropNulls(e)
+		}
+	}
+}
+
+func isSecret(gvk schema.GroupVersionKind) bool {
+	return gvk == schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
+}
+
+// encodeStringData turns a Secret's stringData into data, as the API server does:
+// stringData itself can never be read back. If a value is no string, as the API
+// server demands, it returns the key.
+func encodeStringData(secret map[string]any) (key string, ok bool) {
+	plain, ok := secret["stringData"].(map[string]any)
+	if !ok {
+		return "", true
+	}
+	delete(secret, "stringData")
+	data := submap(secret, "data")
+	for _, key := range slices.Sorted(maps.Keys(plain)) {
+		value, ok := plain[key].(string)
+		if !ok {
+			return key, false
+		}
+		data[key] = base64.StdEncoding.EncodeToString([]byte(value))
+	}
+	return "", true
 }

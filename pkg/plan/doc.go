@@ -78,7 +78,7 @@
 // value differs, and our entries do not have the field any more. What the API server or
 // admission made of our own write is ours still, and no reason: the object would be made
 // anew for ever. A field that admission takes away at once is not ours either; it is known
-// by Settled, from the answer to the create.
+// by Snapshot.ServerNormalized, from the answer to the create.
 //
 // # Order
 //

@@ -22,17 +22,17 @@ func Ensure(ctx context.Context, program *policy.Program, s Snapshot) *Plan {
 		subject: subject{program: program, specs: program.Ensured, part: "ensure", ensures: true, snapshot: s, namespace: program.Namespace},
 		scope:   scope{program: program, vars: vars},
 	}
-	p.decideChildren(ctx)
+	p.resolveChildren(ctx)
 	if s.Retire {
 		p.retireEnsured()
 	}
 	r := &pruner{planner: p}
 	r.prune()
-	p.collect()
+	p.collectActions()
 	(&reporter{planner: p}).gather()
 	return &Plan{
-		Actions: p.actions, Children: p.states(), Queries: p.wants, Blockers: p.blockers.sorted(),
-		Done: s.Retire && len(r.leftovers) == 0 && len(p.blockers.list) == 0,
+		Actions: p.actions, Children: p.states(), Queries: p.queries, Blockers: p.blockers.sorted(),
+		Done: s.Retire && len(r.candidates) == 0 && len(p.blockers.list) == 0,
 	}
 }
 
@@ -44,9 +44,9 @@ func (p *planner) retireEnsured() {
 		c := &p.children[i]
 		c.problem = nil
 		c.drop(p.retired)
-		for k := range c.items {
-			at := c.items[k].at
-			c.items[k] = item{state: ChildState{ID: c.ID, Name: c.items[k].state.Name, Namespace: at.Namespace, State: Absent}, at: at}
+		for k := range c.instances {
+			at := c.instances[k].at
+			c.instances[k] = instance{state: ChildState{ID: c.ID, Name: c.instances[k].state.Name, Namespace: at.Namespace, State: Absent}, at: at}
 		}
 	}
 }

@@ -46,9 +46,9 @@ func (s *subject) formerWant(gvk schema.GroupVersionKind) Query {
 	return Query{Location: leftoverAt(inventory.Entry{GVK: gvk, Namespace: s.namespace}), GVK: gvk}
 }
 
-// wantFormer wants the places of former kinds in which something is left, or that cannot be
+// addFormerKinds wants the places of former kinds in which something is left, or that cannot be
 // seen: none if garbage collection takes what is there.
-func (p *queryPlanner) wantFormer() {
+func (p *queryPlanner) addFormerKinds() {
 	if p.ensures || p.retired != "" && !p.removesAll() {
 		return
 	}
@@ -56,7 +56,7 @@ func (p *queryPlanner) wantFormer() {
 	for _, gvk := range p.snapshot.Former {
 		if w := p.formerWant(gvk); p.isFormerLeft(w) {
 			p.former = append(p.former, gvk)
-			p.wants = append(p.wants, w)
+			p.queries = append(p.queries, w)
 		}
 	}
 }

@@ -21,38 +21,38 @@ func (p *inventoryPlanner) enterAll() {
 	}
 	for i := range p.children {
 		c := &p.children[i]
-		for k := range c.items {
-			if it := &c.items[k]; it.desired != nil {
-				p.enter(c, it)
+		for k := range c.instances {
+			if it := &c.instances[k]; it.desired != nil {
+				p.enterInstance(c, it)
 			}
 		}
 	}
 }
 
-// enter says what the inventory has to hold of one wanted object.
-func (p *inventoryPlanner) enter(c *child, it *item) {
-	key := keyOfItem(c, it)
+// enterInstance says what the inventory has to hold of one wanted object.
+func (p *inventoryPlanner) enterInstance(c *child, it *instance) {
+	key := keyOfInstance(c, it)
 	old, has := p.inventory.entry(key)
 	switch {
-	case it.tie == controlled:
+	case it.ownership == ownedByReference:
 		p.enterControlled(c, it, old, has)
-	case has && old.Merged != (it.tie == merged), p.inventory.covered[key]:
+	case has && old.Merged != (it.ownership == mergedInto), p.inventory.covered[key]:
 		// The entry of the other kind goes first.
 	case it.problem != nil:
 		if has && (it.found == nil || it.live != nil) {
 			p.inventory.cover(old)
 		}
-	case it.tie == merged && (it.live == nil || isDeleting(it.live)):
+	case it.ownership == mergedInto && (it.live == nil || isDeleting(it.live)):
 		if has { // what is not seen may be younger than the view
 			p.inventory.cover(old)
 		}
 	default:
-		e := inventory.Entry{Child: c.ID, GVK: c.GVK, Namespace: it.at.Namespace, Name: it.state.Name, Merged: it.tie == merged,
+		e := inventory.Entry{Child: c.ID, GVK: c.GVK, Namespace: it.at.Namespace, Name: it.state.Name, Merged: it.ownership == mergedInto,
 			Orphan: c.OnDelete == v1alpha1.DeleteOrphan, Rank: p.rank(c)}
 		if it.live != nil {
 			e.UID = it.live.GetUID()
 		}
-		if has && it.tie == recorded {
+		if has && it.ownership == ownedByInventory {
 			p.keepTokenChild(&e, old, c, it)
 		}
 		p.inventory.cover(e)
@@ -63,7 +63,7 @@ func (p *inventoryPlanner) enter(c *child, it *item) {
 // when the child gets another id, as record and object are not written at once. Of one that
 // is never written again, because apply is Create or Recreate, it also says so if the claim
 // says that it is left behind.
-func (p *inventoryPlanner) keepTokenChild(e *inventory.Entry, old inventory.Entry, c *child, it *item) {
+func (p *inventoryPlanner) keepTokenChild(e *inventory.Entry, old inventory.Entry, c *child, it *instance) {
 	if id := old.ChildInToken(); id != c.ID {
 		e.TokenChild = id
 	}
@@ -75,7 +75,7 @@ func (p *inventoryPlanner) keepTokenChild(e *inventory.Entry, old inventory.Entr
 
 // enterControlled notes where an object with an ownerReference is, if that need not
 // be the owner's namespace, and keeps the entry of one that has none yet.
-func (p *inventoryPlanner) enterControlled(c *child, it *item, old inventory.Entry, has bool) {
+func (p *inventoryPlanner) enterControlled(c *child, it *instance, old inventory.Entry, has bool) {
 	if c.CrossNamespace && it.at.Namespace != "" {
 		p.inventory.coverPlace(inventory.Entry{Child: c.ID, GVK: c.GVK, Namespace: it.at.Namespace, Rank: p.rank(c)})
 	}
@@ -88,19 +88,19 @@ func (p *inventoryPlanner) enterControlled(c *child, it *item, old inventory.Ent
 	}
 }
 
-// review says of each entry that no child wants whether it stays, and finds what
+// reviewEntries says of each entry that no child wants whether it stays, and finds what
 // it stands for.
-func (p *pruner) review() {
+func (p *pruner) reviewEntries() {
 	for _, e := range p.inventory.Entries {
-		if !p.inventory.isCovered(e) && p.stays(e) {
+		if !p.inventory.isCovered(e) && p.entryStays(e) {
 			p.inventory.next = append(p.inventory.next, e)
 		}
 	}
 }
 
-// stays says whether an unwanted entry stays: as long as there is, or may be,
+// entryStays says whether an unwanted entry stays: as long as there is, or may be,
 // something of ours behind it.
-func (p *pruner) stays(e inventory.Entry) bool {
+func (p *pruner) entryStays(e inventory.Entry) bool {
 	if p.inventory.waits(e) {
 		return true
 	}
@@ -112,8 +112,8 @@ func (p *pruner) stays(e inventory.Entry) bool {
 		return true
 	case e.IsPlace():
 		return p.undecided(e.GVK.GroupKind()) != nil || p.holdsUnwanted(e, in)
-	case named && e.Merged == (w.item.tie == merged):
-		return w.item.live != nil && w.item.tie != controlled
+	case named && e.Merged == (w.item.ownership == mergedInto):
+		return w.item.live != nil && w.item.ownership != ownedByReference
 	case named && !e.Merged: // it was made here, and is now to be merged into: it stays as it is
 		return true
 	}
@@ -133,7 +133,7 @@ func (p *pruner) stays(e inventory.Entry) bool {
 	case p.isLeft(e, obj):
 		return false
 	}
-	p.leave(e.GVK, obj, &e)
+	p.addCandidate(e.GVK, obj, &e)
 	return true
 }
 
@@ -144,7 +144,7 @@ func (p *pruner) holdsUnwanted(e inventory.Entry, in Input) bool {
 			return false
 		}
 		w, ok := p.names.find(keyIn(e.GVK, obj))
-		return !ok || w.item.tie == merged
+		return !ok || w.item.ownership == mergedInto
 	})
 }
 
@@ -163,8 +163,8 @@ func isLeftBehind(e inventory.Entry, c *policy.Child) bool {
 	return e.Orphan
 }
 
-// account says what the owner's metadata has to say.
-func (p *inventoryPlanner) account() {
+// planOwnerMetadata says what the owner's metadata has to say.
+func (p *inventoryPlanner) planOwnerMetadata() {
 	if p.ensures || p.inventory.Err != nil {
 		return
 	}
@@ -195,13 +195,13 @@ func (p *planner) setOwnerMetadata(finalizer bool, children string) {
 	p.ownerMetadata = &OwnerMetadata{Finalizer: finalizer, Children: children}
 }
 
-// collect gathers the actions that may be carried out now: those that need the
+// collectActions gathers the actions that may be carried out now: those that need the
 // owner's metadata to say something wait until it does.
-func (p *planner) collect() {
+func (p *planner) collectActions() {
 	for i := range p.children {
 		c := &p.children[i]
-		for k := range c.items {
-			if it := &c.items[k]; it.action != nil && !p.held(c, it) {
+		for k := range c.instances {
+			if it := &c.instances[k]; it.action != nil && !p.isHeld(c, it) {
 				p.actions = append(p.actions, *it.action)
 			}
 		}
@@ -209,19 +209,19 @@ func (p *planner) collect() {
 	p.actions = append(p.actions, p.deletions...)
 }
 
-func (p *planner) held(c *child, it *item) bool {
+func (p *planner) isHeld(c *child, it *instance) bool {
 	if p.ensures {
 		return false
 	}
-	if p.inventory.wantsFinalizer && !p.inventory.HasFinalizer && (finalizesAll(p.program) || it.tie != controlled && c.OnDelete != v1alpha1.DeleteOrphan) {
+	if p.inventory.wantsFinalizer && !p.inventory.HasFinalizer && (finalizesAll(p.program) || it.ownership != ownedByReference && c.OnDelete != v1alpha1.DeleteOrphan) {
 		return true
 	}
-	if it.tie == controlled {
+	if it.ownership == ownedByReference {
 		return c.CrossNamespace && it.at.Namespace != "" && !p.inventory.hasPlace(inventoryPlace{child: c.ID, namespace: it.at.Namespace, kind: c.GVK.GroupKind()})
 	}
-	e, has := p.inventory.entry(keyOfItem(c, it))
+	e, has := p.inventory.entry(keyOfInstance(c, it))
 	switch {
-	case !has || e.Merged != (it.tie == merged):
+	case !has || e.Merged != (it.ownership == mergedInto):
 		return true
 	case it.action.Verb == Create:
 		return e.UID != ""

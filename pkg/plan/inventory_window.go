@@ -49,7 +49,7 @@ func (p *queryPlanner) findWaiting() {
 			continue
 		}
 		s := siteOf(e)
-		if w, named := p.names.find(e.ObjectKey()); named && e.Merged == (w.item.tie == merged) {
+		if w, named := p.names.find(e.ObjectKey()); named && e.Merged == (w.item.ownership == mergedInto) {
 			wanted[s] = true
 		}
 		if _, known := sites[s]; !known {

@@ -32,7 +32,7 @@ const (
 type size struct{ objects, bytes int }
 
 // add counts an object, and says if it is one too many, or too large.
-func (s *size) add(c *child, it *item, object map[string]any) *Problem {
+func (s *size) add(c *child, it *instance, object map[string]any) *Problem {
 	bytes, depth := sizeOf(object)
 	s.objects++
 	s.bytes += bytes
@@ -50,7 +50,7 @@ func (s *size) add(c *child, it *item, object map[string]any) *Problem {
 }
 
 // lastGeneration is the problem of an owner that makes no more owners; nil if it may.
-func (s *subject) lastGeneration(c *child, it *item) *Problem {
+func (s *subject) lastGeneration(c *child, it *instance) *Problem {
 	if !c.MayOwn {
 		return nil
 	}

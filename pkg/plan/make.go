@@ -25,12 +25,12 @@ import (
 func Make(ctx context.Context, program *policy.Program, s Snapshot) *Plan {
 	ctx = sandbox.WithBudget(ctx, sandbox.NewBudget(0, 0))
 	p := newPlanner(ctx, program, s)
-	plan := p.make(ctx)
+	plan := p.makePlan(ctx)
 	plan.Former = p.former
 	return plan
 }
 
-func (p *planner) make(ctx context.Context) *Plan {
+func (p *planner) makePlan(ctx context.Context) *Plan {
 	switch deleting := isDeleting(p.snapshot.Owner); {
 	case p.program.Suspend:
 		return &Plan{}
@@ -43,10 +43,10 @@ func (p *planner) make(ctx context.Context) *Plan {
 	case p.inventory.OtherPolicy != "":
 		return (&reporter{planner: p}).yieldTo(ctx, p.inventory.OtherPolicy)
 	}
-	p.decideAll(ctx)
+	p.resolveAll(ctx)
 	(&pruner{planner: p}).prune()
-	(&inventoryPlanner{planner: p}).account()
-	p.collect()
+	(&inventoryPlanner{planner: p}).planOwnerMetadata()
+	p.collectActions()
 	r := &reporter{planner: p}
 	r.gather()
 	r.forgetBlocked()
@@ -63,11 +63,11 @@ func newPlanner(ctx context.Context, program *policy.Program, s Snapshot) *plann
 	}
 }
 
-// decideAll reads the watches and decides all children.
-func (p *planner) decideAll(ctx context.Context) {
+// resolveAll reads the watches and resolves all children.
+func (p *planner) resolveAll(ctx context.Context) {
 	p.scope.vars["access"] = accessOf(p.denied())
 	p.readWatches(ctx)
-	p.decideChildren(ctx)
+	p.resolveChildren(ctx)
 }
 
 // Bind returns what expressions see of an owner itself: owner, policy, and the
@@ -125,7 +125,7 @@ type planner struct {
 	// suspended says why pruning is; empty if it is not.
 	suspended     suspension
 	blockers      blockers
-	wants         []Query
+	queries       []Query
 	ownerMetadata *OwnerMetadata
 	// former is Plan.Former.
 	former []schema.GroupVersionKind

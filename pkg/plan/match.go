@@ -9,10 +9,10 @@ import (
 	"github.com/ambit-dev/ambit/pkg/plan/ssadiff"
 )
 
-// alone says whether no other child or element wants the same object; if one does,
+// isAlone says whether no other child or element wants the same object; if one does,
 // both are blocked.
-func (p *planner) alone(c *child, it *item) bool {
-	key := keyOfItem(c, it)
+func (p *planner) isAlone(c *child, it *instance) bool {
+	key := keyOfInstance(c, it)
 	other, taken := p.names.find(key)
 	if !taken {
 		p.names.add(wanted{key: key, of: c, item: it})
@@ -24,20 +24,20 @@ func (p *planner) alone(c *child, it *item) bool {
 }
 
 // wantedTwice says who wants the same object.
-func wantedTwice(c *child, it *item, other wanted) string {
+func wantedTwice(c *child, it *instance, other wanted) string {
 	if other.of == c {
 		return fmt.Sprintf("child %q: elements %d and %d both give %s", c.ID, other.item.number, it.number, c.name(it))
 	}
 	return fmt.Sprintf("children %q and %q are both %s", min(c.ID, other.of.ID), max(c.ID, other.of.ID), c.name(it))
 }
 
-// match finds the live object, and says whether to go on and compare.
-func (p *planner) match(c *child, it *item) bool {
+// matchLive finds the live object, and says whether to go on and compare.
+func (p *planner) matchLive(c *child, it *instance) bool {
 	in := p.inputAt(it.at, c.GVK)
 	found := p.indexes.find(in.Objects, it.at.Namespace, it.state.Name)
 	it.found = found
 	ours := found != nil && p.isOurs(c.GVK, found)
-	if ours || found != nil && it.tie == merged {
+	if ours || found != nil && it.ownership == mergedInto {
 		it.live = found
 	}
 	switch problem, failed := p.refusal(c, it); {
@@ -45,15 +45,15 @@ func (p *planner) match(c *child, it *item) bool {
 		return it.block(in.Blocked)
 	case failed:
 		return it.block(&problem)
-	case p.inventory.Err != nil && (it.tie != controlled || c.CrossNamespace) && !p.ensures:
+	case p.inventory.Err != nil && (it.ownership != ownedByReference || c.CrossNamespace) && !p.ensures:
 		return it.block(p.inventory.problem())
-	case it.tie == merged:
+	case it.ownership == mergedInto:
 		return p.matchMerged(c, it, ours && labelsOf(found).Get(v1alpha1.LabelPolicy) == p.program.Name) // not what the owner's own controller made
 	case found == nil:
-		p.act(c, it, Action{Verb: Create, Reason: "is missing"})
+		p.planAction(c, it, Action{Verb: Create, Reason: "is missing"})
 		return false
 	case !ours && c.Existing == v1alpha1.ExistingAdopt && p.isFree(found):
-		p.act(c, it, Action{Verb: Create, Reason: "exists and is nobody's: it is adopted"})
+		p.planAction(c, it, Action{Verb: Create, Reason: "exists and is nobody's: it is adopted"})
 		return false
 	case !ours:
 		return it.block(NameConflict(found, p.claimant()))
@@ -61,7 +61,7 @@ func (p *planner) match(c *child, it *item) bool {
 		it.advance("waiting for "+c.name(it)+" to be gone, to make it anew", "is being deleted")
 		it.state.State, it.state.Reason = Deleting, v1alpha1.ReasonDeleting
 		return false
-	case it.tie == recorded && c.isKept() && IsOurs(found, p.owner):
+	case it.ownership == ownedByInventory && c.isKept() && IsOurs(found, p.owner):
 		return it.block(&Problem{Reason: v1alpha1.ReasonInvalid, Terminal: true, Message: fmt.Sprintf(
 			"%s has an ownerReference from before onDelete was Orphan, so that it would go with its owner, and apply: %s never takes that away: set apply: Apply until it is ready", c.name(it), c.Apply)})
 	}
@@ -74,7 +74,7 @@ func (c *child) isKept() bool {
 }
 
 // refusal returns how this pass's write on the object was refused, if it was.
-func (s *subject) refusal(c *child, it *item) (problem Problem, refused bool) {
+func (s *subject) refusal(c *child, it *instance) (problem Problem, refused bool) {
 	if len(s.snapshot.Problems) == 0 {
 		return Problem{}, false
 	}
@@ -83,7 +83,7 @@ func (s *subject) refusal(c *child, it *item) (problem Problem, refused bool) {
 }
 
 // matchMerged says whether there is an object of somebody else to merge into.
-func (p *planner) matchMerged(c *child, it *item, ours bool) bool {
+func (p *planner) matchMerged(c *child, it *instance, ours bool) bool {
 	switch {
 	case it.live == nil:
 		it.advance("waiting for "+c.name(it)+" to exist", "waits for somebody else to make it")
@@ -109,13 +109,13 @@ func (s *subject) isFree(obj *unstructured.Unstructured) bool {
 	return !other(v1alpha1.LabelPolicy, s.program.Name) && !other(v1alpha1.LabelOwnerUID, string(s.owner))
 }
 
-// compare says whether the live object is as desired.
-func (p *planner) compare(c *child, it *item) bool {
+// compareLive says whether the live object is as desired.
+func (p *planner) compareLive(c *child, it *instance) bool {
 	if c.Apply == v1alpha1.ApplyCreate {
 		return true
 	}
 	manager, verb := v1alpha1.FieldManager(p.program.Name), Apply
-	if it.tie == merged {
+	if it.ownership == mergedInto {
 		manager, verb = p.mergeManager(), Merge
 	}
 	differences, migrate := ssadiff.Compare(it.desired, it.live, manager)
@@ -126,10 +126,10 @@ func (p *planner) compare(c *child, it *item) bool {
 		return p.recreate(c, it, differences)
 	}
 	digest := ssadiff.Digest(differences)
-	if p.snapshot.Settled[it.live.GetUID()] == digest {
+	if p.snapshot.ServerNormalized[it.live.GetUID()] == digest {
 		return true
 	}
-	p.act(c, it, Action{
+	p.planAction(c, it, Action{
 		Verb: verb, UID: it.live.GetUID(), ResourceVersion: it.live.GetResourceVersion(),
 		Migrate: migrate && verb == Apply, Reason: ssadiff.Reason(differences), Fields: ssadiff.Paths(differences), Digest: digest,
 	})
@@ -139,16 +139,16 @@ func (p *planner) compare(c *child, it *item) bool {
 // recreate deletes an object whose template gives another one than it was made from, or
 // in which somebody else has changed what the template sets. What the API server or
 // admission made of it is no reason: it would be made anew for ever.
-func (p *planner) recreate(c *child, it *item, differences []ssadiff.Difference) bool {
+func (p *planner) recreate(c *child, it *instance, differences []ssadiff.Difference) bool {
 	drift := ssadiff.Drift(differences)
 	digest := ssadiff.Digest(drift)
-	if len(drift) == 0 || p.snapshot.Settled[it.live.GetUID()] == digest {
+	if len(drift) == 0 || p.snapshot.ServerNormalized[it.live.GetUID()] == digest {
 		return true
 	}
 	if ssadiff.HasOtherFields(drift) { // another template: all that differs is why
 		drift = differences
 	}
-	p.act(c, it, Action{
+	p.planAction(c, it, Action{
 		Verb: Delete, UID: it.live.GetUID(), ResourceVersion: it.live.GetResourceVersion(),
 		Reason: "is made anew: " + ssadiff.Reason(drift), Fields: ssadiff.Paths(drift), Digest: digest,
 	})
@@ -156,7 +156,7 @@ func (p *planner) recreate(c *child, it *item, differences []ssadiff.Difference)
 }
 
 // Settles returns the digest of the difference that stays, whatever is written again, now
-// that an action has given this live object: what Snapshot.Settled has to hold of its uid.
+// that an action has given this live object: what Snapshot.ServerNormalized has to hold of its uid.
 // It is empty if there is none. What an Apply or a Merge leaves different was changed back
 // by the API server or admission; so was what the Create of an object that is made anew when
 // it differs (apply Recreate) does. What another Create leaves is for an Apply to try.
@@ -171,22 +171,22 @@ func Settles(a Action, live *unstructured.Unstructured, manager string) string {
 	return ""
 }
 
-// act notes the action that the object needs.
-func (p *planner) act(c *child, it *item, a Action) {
+// planAction notes the action that the object needs.
+func (p *planner) planAction(c *child, it *instance, a Action) {
 	a.Child, a.GVK, a.Namespace, a.Name = c.ID, c.GVK, it.at.Namespace, it.state.Name
 	a.Wanted = ssadiff.ObjectDigest(it.desired.Object)
 	if a.Verb != Delete {
 		a.Object = it.desired
 	}
-	switch it.tie {
-	case recorded:
+	switch it.ownership {
+	case ownedByInventory:
 		a.Claim = p.tokenOf(c, it)
-		if e, ok := p.inventory.entry(keyOfItem(c, it)); ok && a.Verb == Create {
+		if e, ok := p.inventory.entry(keyOfInstance(c, it)); ok && a.Verb == Create {
 			a.OlderClaims = p.inventory.Tokens(e)
 		}
-	case merged:
+	case mergedInto:
 		a.Manager = p.mergeManager()
-	case ensured:
+	case ownedByPolicy:
 		a.Ensured = true
 	}
 	a.Recreates = c.Apply == v1alpha1.ApplyRecreate

@@ -18,7 +18,7 @@ const few = 8
 type wanted struct {
 	key  inventory.ObjectKey
 	of   *child
-	item *item
+	item *instance
 }
 
 // names finds the wanted objects by name.

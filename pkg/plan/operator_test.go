@@ -75,7 +75,7 @@ func compile(t testing.TB, spec string) *policy.Program {
 func (o *operator) snapshot() Snapshot {
 	s := Snapshot{
 		Owner: o.owner, Namespaced: map[schema.GroupVersionKind]bool{}, Children: map[Location]Input{}, Watches: map[string]Input{},
-		Problems: o.problems, Standing: o.standing, Settled: o.settled, Retire: o.retire, OtherStays: o.stays, Claim: fmt.Sprintf("claim-%016d", o.world.next),
+		Problems: o.problems, Standing: o.standing, ServerNormalized: o.settled, Retire: o.retire, OtherStays: o.stays, Claim: fmt.Sprintf("claim-%016d", o.world.next),
 		Former: o.former,
 	}
 	if o.ensuring {

@@ -10,33 +10,33 @@ import (
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
-// tie is how an object is tied to its owner.
-type tie int
+// ownership is how an object belongs to its owner.
+type ownership int
 
 const (
-	// controlled: by a controller ownerReference.
-	controlled tie = iota
-	// recorded: by the owner's inventory and the object's claim.
-	recorded
-	// merged: it is not ours; the inventory says that it has fields of ours.
-	merged
-	// ensured: it belongs to the policy, as its annotation says.
-	ensured
+	// ownedByReference: by a controller ownerReference.
+	ownedByReference ownership = iota
+	// ownedByInventory: by the owner's inventory and the object's claim.
+	ownedByInventory
+	// mergedInto: it is not ours; the inventory says that it has fields of ours.
+	mergedInto
+	// ownedByPolicy: it belongs to the policy, as its annotation says.
+	ownedByPolicy
 )
 
-// tieOf says how an object of a child in a namespace is tied to the owner. An
+// ownershipOf says how an object of a child in a namespace is tied to the owner. An
 // ownerReference to an owner in another namespace would make the garbage collector
 // delete the object; one that is to be left behind must not have any.
-func (s *subject) tieOf(c *policy.Child, namespace string) tie {
+func (s *subject) ownershipOf(c *policy.Child, namespace string) ownership {
 	switch {
 	case s.ensures:
-		return ensured
+		return ownedByPolicy
 	case c.Existing == v1alpha1.ExistingMerge:
-		return merged
+		return mergedInto
 	case c.OnDelete == v1alpha1.DeleteOrphan, s.namespace != "" && namespace != s.namespace:
-		return recorded
+		return ownedByInventory
 	}
-	return controlled
+	return ownedByReference
 }
 
 // isOurs says whether an observed object is the owner's, or the policy's, and by
@@ -62,12 +62,12 @@ func (s *subject) isEntered(e inventory.Entry, obj *unstructured.Unstructured) b
 }
 
 // tokenOf returns the ownership token of a wanted object, empty if there is none to be had.
-func (s *subject) tokenOf(c *child, it *item) string {
+func (s *subject) tokenOf(c *child, it *instance) string {
 	inv := inventory.Inventory{TokenSecret: s.tokenSecret(), Owner: s.owner}
 	if inv.TokenSecret == "" {
 		return ""
 	}
-	key := keyOfItem(c, it)
+	key := keyOfInstance(c, it)
 	e := inventory.Entry{Child: c.ID, GVK: c.GVK, Namespace: key.Namespace, Name: key.Name, Orphan: c.OnDelete == v1alpha1.DeleteOrphan}
 	if old, ok := s.inventory.entry(key); ok && !old.Merged {
 		e.TokenChild = old.ChildInToken()
@@ -86,7 +86,7 @@ func (s *subject) tokenSecret() string {
 	return s.snapshot.Claim
 }
 
-func keyOfItem(c *child, it *item) inventory.ObjectKey {
+func keyOfInstance(c *child, it *instance) inventory.ObjectKey {
 	return inventory.ObjectKey{Kind: c.GVK.GroupKind(), Namespace: it.at.Namespace, Name: it.state.Name}
 }
 

@@ -239,9 +239,9 @@ func checkConverged(t *testing.T, r *rapid.T, o *operator) {
 		r.Fatalf("crimes: %v", o.world.crimes)
 	}
 	p := newPlanner(t.Context(), o.program, o.snapshot())
-	p.decideAll(t.Context())
+	p.resolveAll(t.Context())
 	for _, c := range p.children {
-		for _, it := range c.items {
+		for _, it := range c.instances {
 			if it.state.State == Ready {
 				checkChild(r, o.world.find(c.GVK.Kind, it.state.Name), it.desired)
 			}
@@ -254,7 +254,7 @@ func checkConverged(t *testing.T, r *rapid.T, o *operator) {
 			continue // a plan sees only the kinds of its program
 		}
 		wanted := slices.ContainsFunc(p.children, func(c child) bool {
-			return c.GVK.Kind == obj.GetKind() && (!c.named() || slices.ContainsFunc(c.items, func(it item) bool { return it.state.Name == obj.GetName() }))
+			return c.GVK.Kind == obj.GetKind() && (!c.named() || slices.ContainsFunc(c.instances, func(it instance) bool { return it.state.Name == obj.GetName() }))
 		})
 		if IsOurs(obj, o.owner.GetUID()) && !wanted {
 			r.Fatalf("nobody wants %s %s", obj.GetKind(), obj.GetName())

@@ -7,7 +7,7 @@ import (
 )
 
 // protected says why the deletion of the owner is held back; nil if it is not. The
-// children are decided for what expressions see of them.
+// children are resolved for what expressions see of them.
 func (p *reporter) protected(ctx context.Context) *Problem {
 	protect := p.program.Protect
 	switch {
@@ -17,7 +17,7 @@ func (p *reporter) protected(ctx context.Context) *Problem {
 		return &Problem{Reason: v1alpha1.ReasonProtected, Terminal: true,
 			Message: "the policy does not compile, so that it cannot be said whether it still protects the owner: mend the policy, or run `ambit cleanup` with it"}
 	}
-	p.decideAll(ctx)
+	p.resolveAll(ctx)
 	p.forgetBlocked()
 	holds, f := evaluate(&p.scope, "protect.while", protect.While, func() (bool, error) { return protect.While.EvalBool(ctx, p.scope.vars) })
 	switch unseen := p.unseenBy(protect.While); {
@@ -44,5 +44,5 @@ func (p *reporter) protectMessage(ctx context.Context) string {
 func (p *reporter) protectedPlan(ctx context.Context, problem *Problem) *Plan {
 	p.listQueries()
 	p.blockers.add(*problem)
-	return p.say(ctx, &Plan{Partial: true, Queries: p.wants, Children: p.states()})
+	return p.sayCleanup(ctx, &Plan{Partial: true, Queries: p.queries, Children: p.states()})
 }

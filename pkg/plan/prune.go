@@ -13,9 +13,9 @@ import (
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
 
-// leftover is an observed object that is ours, or has fields of ours, and that no
+// pruneCandidate is an observed object that is ours, or has fields of ours, and that no
 // child wants.
-type leftover struct {
+type pruneCandidate struct {
 	gvk schema.GroupVersionKind
 	obj *unstructured.Unstructured
 	// of is the child that it was made for, nil if that is not known any more; id is
@@ -27,12 +27,12 @@ type leftover struct {
 	merged bool
 }
 
-// pruner finds and removes what no child wants, after the planner has decided what each wants.
+// pruner finds and removes what no child wants, after the planner has resolved what each wants.
 type pruner struct {
 	*planner
-	leftovers []leftover
-	// hidden stands for leftovers that may be where nothing can be seen.
-	hidden []tier
+	candidates []pruneCandidate
+	// hidden stands for candidates that may be where nothing can be seen.
+	hidden []pruneWave
 }
 
 // prune plans the deletion of what is ours and no child wants: in reverse order of
@@ -46,27 +46,27 @@ func (p *pruner) prune() {
 		p.suspended.add("the annotation "+v1alpha1.AnnotationChildren+" cannot be read", 0)
 		return
 	}
-	p.review()
-	for _, w := range p.wants {
+	p.reviewEntries()
+	for _, w := range p.queries {
 		if w.Names == nil {
 			p.pruneAt(w)
 		}
 	}
 	p.dropDuplicates()
 	p.keepNewest()
-	p.hide()
-	p.removeLeftovers(p.dependsFirst)
+	p.addHiddenWaves()
+	p.removeCandidates(p.dependsFirst)
 }
 
-// hide notes the children that may have unwanted objects of which nothing is known:
+// addHiddenWaves notes the children that may have unwanted objects of which nothing is known:
 // what those depend on stays as long.
-func (p *pruner) hide() {
+func (p *pruner) addHiddenWaves() {
 	for i := range p.children {
 		c := &p.children[i]
-		t := tier{of: c, rank: p.rank(c)}
+		t := pruneWave{of: c, rank: p.rank(c)}
 		problem := p.blockedPlace(c)
 		switch {
-		case len(p.leftovers) == 0:
+		case len(p.candidates) == 0:
 			return
 		case problem != nil:
 			t.name = fmt.Sprintf("objects of kind %s, which cannot be seen,", c.GVK.Kind)
@@ -96,13 +96,13 @@ func (p *pruner) pruneAt(w Query) {
 			p.suspended.forChild(waits)
 			continue
 		}
-		p.leave(w.GVK, obj, nil)
+		p.addCandidate(w.GVK, obj, nil)
 	}
 }
 
 // isPrunable says whether an object is ours by other than the inventory, whose
 // entries are reviewed one by one, and is not one to be left behind. One with a claim that
-// the inventory cannot prove may be: Ambit ties what it leaves behind by a claim, and the
+// the inventory cannot prove may be: Ambit ties what it leaves behind by a token, and the
 // ownerReference beside it is somebody else's.
 func (s *subject) isPrunable(gvk schema.GroupVersionKind, obj *unstructured.Unstructured) bool {
 	if s.ensures {
@@ -137,12 +137,12 @@ func (p *pruner) isWanted(gvk schema.GroupVersionKind, obj *unstructured.Unstruc
 	return ok && (w.item.live == nil || w.item.live.GetUID() == obj.GetUID())
 }
 
-// leave notes a leftover. e is its entry in the inventory, if it was found by that.
-func (p *pruner) leave(gvk schema.GroupVersionKind, obj *unstructured.Unstructured, e *inventory.Entry) {
+// addCandidate notes a candidate. e is its entry in the inventory, if it was found by that.
+func (p *pruner) addCandidate(gvk schema.GroupVersionKind, obj *unstructured.Unstructured, e *inventory.Entry) {
 	if seen := obj.GroupVersionKind(); seen.GroupKind() == gvk.GroupKind() {
 		gvk = seen // it may be served in another version than it was made in
 	}
-	l := leftover{gvk: gvk, obj: obj, of: p.madeFor(gvk, obj, e)}
+	l := pruneCandidate{gvk: gvk, obj: obj, of: p.madeFor(gvk, obj, e)}
 	switch {
 	case l.of != nil:
 		l.id, l.rank = l.of.ID, p.rank(l.of)
@@ -154,7 +154,7 @@ func (p *pruner) leave(gvk schema.GroupVersionKind, obj *unstructured.Unstructur
 	} else if l.of != nil && l.of.OnDelete == v1alpha1.DeleteOrphan {
 		return
 	}
-	p.leftovers = append(p.leftovers, l)
+	p.candidates = append(p.candidates, l)
 }
 
 // madeFor guesses the child that an object was made for: by annotation, by the inventory, or
@@ -192,12 +192,12 @@ func (p *pruner) madeFor(gvk schema.GroupVersionKind, obj *unstructured.Unstruct
 
 // dropDuplicates keeps one of what was found in several places, sorted.
 func (p *pruner) dropDuplicates() {
-	slices.SortFunc(p.leftovers, func(a, b leftover) int {
+	slices.SortFunc(p.candidates, func(a, b pruneCandidate) int {
 		return cmp.Or(cmp.Compare(a.gvk.Kind, b.gvk.Kind), cmp.Compare(a.gvk.Group, b.gvk.Group),
 			cmp.Compare(a.obj.GetNamespace(), b.obj.GetNamespace()), cmp.Compare(a.obj.GetName(), b.obj.GetName()),
 			cmp.Compare(a.obj.GetUID(), b.obj.GetUID()), -cmp.Compare(a.rank, b.rank))
 	})
-	p.leftovers = slices.CompactFunc(p.leftovers, func(a, b leftover) bool {
+	p.candidates = slices.CompactFunc(p.candidates, func(a, b pruneCandidate) bool {
 		return a.obj.GetUID() == b.obj.GetUID() && a.gvk.GroupKind() == b.gvk.GroupKind()
 	})
 }
@@ -206,18 +206,18 @@ func (p *pruner) dropDuplicates() {
 func (p *pruner) keepNewest() {
 	for i := range p.children {
 		c := &p.children[i]
-		if c.Keep == 0 || len(p.leftovers) == 0 {
+		if c.Keep == 0 || len(p.candidates) == 0 {
 			continue
 		}
-		stay := p.newest(c)
-		p.leftovers = slices.DeleteFunc(p.leftovers, func(l leftover) bool { return stay[l.obj.GetUID()] })
+		stay := p.newestCandidates(c)
+		p.candidates = slices.DeleteFunc(p.candidates, func(l pruneCandidate) bool { return stay[l.obj.GetUID()] })
 	}
 }
 
-// newest returns the newest leftovers of a child, as many as it keeps.
-func (p *pruner) newest(c *child) map[types.UID]bool {
+// newestCandidates returns the newest candidates of a child, as many as it keeps.
+func (p *pruner) newestCandidates(c *child) map[types.UID]bool {
 	var list []*unstructured.Unstructured
-	for _, l := range p.leftovers {
+	for _, l := range p.candidates {
 		if l.of == c && !l.merged && !isDeleting(l.obj) {
 			list = append(list, l.obj)
 		}

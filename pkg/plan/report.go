@@ -29,7 +29,7 @@ func (p *reporter) report(ctx context.Context) *Plan {
 		plan.Status, plan.Conditions = nil, nil
 	}
 	plan.Children = p.states()
-	plan.Queries, plan.OwnerMetadata, plan.Blockers = p.wants, p.ownerMetadata, p.blockers.sorted()
+	plan.Queries, plan.OwnerMetadata, plan.Blockers = p.queries, p.ownerMetadata, p.blockers.sorted()
 	return plan
 }
 
@@ -38,11 +38,11 @@ func (p *planner) states() []ChildState {
 	states := make([]ChildState, 0, len(p.children))
 	for i := range p.children {
 		c := &p.children[i]
-		if len(c.items) == 0 {
+		if len(c.instances) == 0 {
 			states = append(states, c.state)
 		}
-		for k := range c.items {
-			states = append(states, c.items[k].state)
+		for k := range c.instances {
+			states = append(states, c.instances[k].state)
 		}
 	}
 	return states

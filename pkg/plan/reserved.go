@@ -15,11 +15,11 @@ const maxDroppedKey = 63
 // ownerReferences. An expression gave them, and with that perhaps whoever writes owners;
 // what a template says itself is a mistake of the policy. It returns what it took out,
 // as in `label ambit.dev/policy`, sorted.
-func dropReserved(meta map[string]any, t tie) []string {
+func dropReserved(meta map[string]any, t ownership) []string {
 	dropped := dropKeys(meta, "annotations", "annotation", v1alpha1.IsReservedKey)
 	dropped = append(dropped, dropFinalizers(meta)...)
 	dropped = append(dropped, dropKeys(meta, "labels", "label", func(key string) bool {
-		return v1alpha1.IsReservedKey(key) || t == merged && key == v1alpha1.LabelManagedBy // else it is set anyway
+		return v1alpha1.IsReservedKey(key) || t == mergedInto && key == v1alpha1.LabelManagedBy // else it is set anyway
 	})...)
 	if _, has := meta["ownerReferences"]; has {
 		delete(meta, "ownerReferences")

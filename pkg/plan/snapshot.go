@@ -60,10 +60,10 @@ type Snapshot struct {
 	// Standing are problems that hold whatever is written: rights that are missing.
 	// They are reported, and hold nothing back: what is permitted goes on.
 	Standing []Problem
-	// Settled holds, by the uid of a child, the digest of a difference that is
+	// ServerNormalized holds, by the uid of a child, the digest of a difference that is
 	// known to stay whatever is applied, because the API server changes the value
 	// back: what Settles has said. Such a difference is no action. May be nil.
-	Settled map[types.UID]string
+	ServerNormalized map[types.UID]string
 	// Unmanaged: the objects are not as the API server has them, but from files, in which
 	// managedFields are mostly left out. The claim on an object without any then counts by
 	// itself.

@@ -62,7 +62,7 @@ func (s *subject) home(c *policy.Child) (Location, bool) {
 }
 
 // atOf is the place of an entry: that of its child, if the child is still there and
-// of the same kind; else one for all such leftovers of the kind.
+// of the same kind; else one for all such candidates of the kind.
 func (s *subject) atOf(e inventory.Entry) Location {
 	c := s.spec(e.Child)
 	if c != nil && c.GVK.GroupKind() == e.GVK.GroupKind() && (c.Existing == v1alpha1.ExistingMerge) == e.Merged {

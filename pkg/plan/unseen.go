@@ -12,24 +12,24 @@ import (
 func (p *reporter) forgetBlocked() {
 	for i, w := range p.program.Watches {
 		if problem := p.watchProblems[i]; problem != nil {
-			p.forget(w.ID, problem)
+			p.hideFromScope(w.ID, problem)
 		}
 	}
 	for _, v := range p.program.Variables {
 		if problem := p.watchProblem(v.Watches); problem != nil {
-			p.forget(v.Name, problem)
+			p.hideFromScope(v.Name, problem)
 			delete(p.scope.failed, v.Name)
 		}
 	}
 	for i := range p.children {
 		c := &p.children[i]
 		if problem := p.blockedPlace(c); problem != nil {
-			p.forget(c.ID, problem)
+			p.hideFromScope(c.ID, problem)
 		}
 	}
 }
 
-func (p *reporter) forget(id string, problem *Problem) {
+func (p *reporter) hideFromScope(id string, problem *Problem) {
 	if p.unseen == nil {
 		p.unseen = map[string]*Problem{}
 	}

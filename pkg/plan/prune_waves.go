@@ -8,32 +8,32 @@ import (
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 )
 
-// tier is leftovers that go at the same time.
-type tier struct {
+// pruneWave is candidates that go at the same time.
+type pruneWave struct {
 	of   *child
 	rank int
 	// name is that of one of them.
 	name string
-	// suspends says why pruning is suspended where this tier is not gone; empty: it is
+	// suspends says why pruning is suspended where this wave is not gone; empty: it is
 	// not suspended, but waits.
 	suspends string
 }
 
-// tiers returns the tiers of the leftovers, each once.
-func (p *pruner) tiers() []tier {
+// waves returns the waves of the candidates, each once.
+func (p *pruner) waves() []pruneWave {
 	list := slices.Clone(p.hidden)
-	for i := range p.leftovers {
-		l := &p.leftovers[i]
-		if !slices.ContainsFunc(list, func(t tier) bool { return t.of == l.of && t.rank == l.rank }) {
-			list = append(list, tier{of: l.of, rank: l.rank, name: l.name()})
+	for i := range p.candidates {
+		l := &p.candidates[i]
+		if !slices.ContainsFunc(list, func(t pruneWave) bool { return t.of == l.of && t.rank == l.rank }) {
+			list = append(list, pruneWave{of: l.of, rank: l.rank, name: l.name()})
 		}
 	}
 	return list
 }
 
-// dependsFirst says whether the leftovers of one tier have to be gone before those of
+// dependsFirst says whether the candidates of one wave have to be gone before those of
 // another, because they depend on them.
-func (p *pruner) dependsFirst(first, then tier) bool {
+func (p *pruner) dependsFirst(first, then pruneWave) bool {
 	return first.rank > then.rank && (first.of == nil || then.of == nil || p.dependsOn(first.of, then.of))
 }
 
@@ -76,16 +76,16 @@ func (p *planner) rank(c *child) int {
 	return p.ranks[c.ID]
 }
 
-// removeLeftovers plans what is to be removed now. comesFirst says whether one tier
+// removeCandidates plans what is to be removed now. comesFirst says whether one wave
 // has to be gone before another.
-func (p *pruner) removeLeftovers(comesFirst func(first, then tier) bool) {
-	tiers := p.tiers()
-	for i := range p.leftovers {
-		l := &p.leftovers[i]
-		own := tier{of: l.of, rank: l.rank}
-		k := slices.IndexFunc(tiers, func(t tier) bool { return comesFirst(t, own) })
+func (p *pruner) removeCandidates(comesFirst func(first, then pruneWave) bool) {
+	tiers := p.waves()
+	for i := range p.candidates {
+		l := &p.candidates[i]
+		own := pruneWave{of: l.of, rank: l.rank}
+		k := slices.IndexFunc(tiers, func(t pruneWave) bool { return comesFirst(t, own) })
 		if k < 0 {
-			p.remove(l)
+			p.removeCandidate(l)
 			continue
 		}
 		if why := tiers[k].suspends; why != "" {
@@ -99,9 +99,9 @@ func (p *pruner) removeLeftovers(comesFirst func(first, then tier) bool) {
 	})
 }
 
-// remove plans one deletion or release, unless it is under way or was refused in
+// removeCandidate plans one deletion or release, unless it is under way or was refused in
 // this pass.
-func (p *pruner) remove(l *leftover) {
+func (p *pruner) removeCandidate(l *pruneCandidate) {
 	if isDeleting(l.obj) && !l.merged {
 		p.blockers.add(Problem{Reason: v1alpha1.ReasonDeleting, Message: "waiting for " + l.name() + ", which is no longer wanted, to be gone"})
 		return
@@ -118,22 +118,22 @@ func (p *pruner) remove(l *leftover) {
 	if _, refused := p.snapshot.Problems[a.Key()]; refused {
 		return
 	}
-	p.blockers.add(Problem{Reason: p.removing(), Message: l.name() + " " + a.Reason})
+	p.blockers.add(Problem{Reason: p.removalReason(), Message: l.name() + " " + a.Reason})
 	p.deletions = append(p.deletions, a)
 }
 
-// removing is the reason of the owner's conditions while something is removed.
-func (p *pruner) removing() string {
+// removalReason is the reason of the owner's conditions while something is removed.
+func (p *pruner) removalReason() string {
 	if p.retired != "" {
 		return v1alpha1.ReasonDeleting
 	}
 	return v1alpha1.ReasonProgressing
 }
 
-func (l *leftover) name() string { return fmt.Sprintf("%s %q", l.gvk.Kind, l.obj.GetName()) }
+func (l *pruneCandidate) name() string { return fmt.Sprintf("%s %q", l.gvk.Kind, l.obj.GetName()) }
 
 // whyUnwanted blames the only child of the kind, if it is not wanted.
-func (p *pruner) whyUnwanted(l *leftover) string {
+func (p *pruner) whyUnwanted(l *pruneCandidate) string {
 	if p.retired != "" {
 		return p.retired
 	}

@@ -20,37 +20,37 @@ func leftoverAt(e inventory.Entry) Location {
 type queryPlanner struct{ *planner }
 
 // listQueries lists the places to observe.
-func (p *planner) listQueries() { (&queryPlanner{planner: p}).want() }
+func (p *planner) listQueries() { (&queryPlanner{planner: p}).listPlaces() }
 
-// want lists the places to observe.
-func (p *queryPlanner) want() {
-	p.wants = make([]Query, 0, len(p.children)+len(p.inventory.Entries))
+// listPlaces lists the places to observe.
+func (p *queryPlanner) listPlaces() {
+	p.queries = make([]Query, 0, len(p.children)+len(p.inventory.Entries))
 	for i := range p.children {
 		c := &p.children[i]
 		home, ok := p.home(c.Child)
 		if ok {
-			p.wants = append(p.wants, Query{Location: home, GVK: c.GVK})
+			p.queries = append(p.queries, Query{Location: home, GVK: c.GVK})
 		}
-		for k := range c.items {
-			if it := &c.items[k]; it.at.Child != "" && (!ok || it.at != home) {
-				p.wantItem(c, it)
+		for k := range c.instances {
+			if it := &c.instances[k]; it.at.Child != "" && (!ok || it.at != home) {
+				p.addInstance(c, it)
 			}
 		}
 	}
-	p.wantEntries()
-	p.wantFormer()
-	p.sortWants()
+	p.addEntries()
+	p.addFormerKinds()
+	p.sortQueries()
 }
 
-func (p *queryPlanner) wantItem(c *child, it *item) {
+func (p *queryPlanner) addInstance(c *child, it *instance) {
 	w := Query{Location: it.at, GVK: c.GVK}
-	if it.tie == merged {
+	if it.ownership == mergedInto {
 		w.Names = []string{it.state.Name}
 	}
-	p.wants = append(p.wants, w)
+	p.queries = append(p.queries, w)
 }
 
-func (p *queryPlanner) wantEntries() {
+func (p *queryPlanner) addEntries() {
 	p.findWaiting()
 	for _, e := range p.inventory.Entries {
 		if p.inventory.waits(e) || !p.matters(e) {
@@ -63,17 +63,17 @@ func (p *queryPlanner) wantEntries() {
 		if e.Merged {
 			w.Names = []string{e.Name}
 		}
-		p.wants = append(p.wants, w)
+		p.queries = append(p.queries, w)
 	}
 }
 
-// sortWants sorts, and joins the names of a place.
-func (p *queryPlanner) sortWants() {
-	slices.SortFunc(p.wants, func(a, b Query) int {
+// sortQueries sorts, and joins the names of a place.
+func (p *queryPlanner) sortQueries() {
+	slices.SortFunc(p.queries, func(a, b Query) int {
 		return cmp.Or(cmp.Compare(a.Child, b.Child), cmp.Compare(a.Namespace, b.Namespace), slices.Compare(a.Names, b.Names))
 	})
-	joined := p.wants[:0]
-	for _, w := range p.wants {
+	joined := p.queries[:0]
+	for _, w := range p.queries {
 		if n := len(joined); n == 0 || joined[n-1].Location != w.Location {
 			joined = append(joined, w)
 			continue
@@ -83,7 +83,7 @@ func (p *queryPlanner) sortWants() {
 			last.Names = append(last.Names, w.Names...)
 		}
 	}
-	p.wants = joined
+	p.queries = joined
 }
 
 // blockedPlace returns why a place of a child cannot be seen; nil if all can.
@@ -93,8 +93,8 @@ func (p *planner) blockedPlace(c *child) *Problem {
 			return in.Blocked
 		}
 	}
-	for i := range c.items {
-		if it := &c.items[i]; it.at.Child != "" {
+	for i := range c.instances {
+		if it := &c.instances[i]; it.at.Child != "" {
 			if in := p.inputAt(it.at, c.GVK); in.Blocked != nil {
 				return in.Blocked
 			}

@@ -11,15 +11,15 @@ import (
 	"github.com/ambit-dev/ambit/pkg/plan/ssadiff"
 )
 
-// item is what is known of one object of a child while the plan is made.
-type item struct {
+// instance is what is known of one object of a child while the plan is made.
+type instance struct {
 	state ChildState
 	stage stage
 	// element is that of forEach, and number its place in the list.
-	element any
-	number  int
-	at      Location
-	tie     tie
+	element   any
+	number    int
+	at        Location
+	ownership ownership
 	// desired is nil until it could be rendered, found is the observed object of that
 	// name, and live is that if it is ours, or merged.
 	desired, found, live *unstructured.Unstructured
@@ -31,11 +31,11 @@ type item struct {
 	progress string
 }
 
-// list makes the items of a child, one for each element.
-func (p *planner) list(ctx context.Context, c *child) bool {
+// listElements makes the items of a child, one for each element.
+func (p *planner) listElements(ctx context.Context, c *child) bool {
 	if c.ForEach == nil {
-		c.one[0] = item{state: ChildState{ID: c.ID}}
-		c.items, c.listed = c.one[:], true
+		c.one[0] = instance{state: ChildState{ID: c.ID}}
+		c.instances, c.listed = c.one[:], true
 		return true
 	}
 	what := p.part + "." + c.ID + ".forEach.in"
@@ -52,17 +52,17 @@ func (p *planner) list(ctx context.Context, c *child) bool {
 	}
 	c.listed = true
 	c.state.State = Ready
-	c.items = make([]item, len(elements))
+	c.instances = make([]instance, len(elements))
 	for i, element := range elements {
-		c.items[i] = item{state: ChildState{ID: c.ID}, element: element, number: i}
+		c.instances[i] = instance{state: ChildState{ID: c.ID}, element: element, number: i}
 	}
 	return true
 }
 
-// decideItem takes one object as far as can be said without its readiness.
-func (p *planner) decideItem(ctx context.Context, c *child, it *item) {
+// resolveInstance takes one object as far as can be said without its readiness.
+func (p *planner) resolveInstance(ctx context.Context, c *child, it *instance) {
 	it.stage = decided
-	if p.render(ctx, c, it) && p.match(c, it) && p.compare(c, it) {
+	if p.renderInstance(ctx, c, it) && p.matchLive(c, it) && p.compareLive(c, it) {
 		it.stage = existing
 	}
 }
@@ -70,35 +70,35 @@ func (p *planner) decideItem(ctx context.Context, c *child, it *item) {
 // bindLive lets expressions see the live objects of a child.
 func (p *planner) bindLive(c *child) {
 	if c.ForEach == nil {
-		if live := c.items[0].live; live != nil {
+		if live := c.instances[0].live; live != nil {
 			p.scope.vars[c.ID] = c.See(live.Object)
 		}
 		return
 	}
-	list := make([]any, 0, len(c.items))
-	for i := range c.items {
-		if live := c.items[i].live; live != nil {
+	list := make([]any, 0, len(c.instances))
+	for i := range c.instances {
+		if live := c.instances[i].live; live != nil {
 			list = append(list, c.See(live.Object))
 		}
 	}
 	p.scope.vars[c.ID] = list
 }
 
-// judge says of each object whether it is ready, and holds back those that have
+// evaluateReadiness says of each object whether it is ready, and holds back those that have
 // to wait for another.
-func (p *planner) judge(ctx context.Context, c *child) {
+func (p *planner) evaluateReadiness(ctx context.Context, c *child) {
 	for _, x := range c.ReadyWhen {
-		p.decideRead(ctx, x)
+		p.resolveRead(ctx, x)
 	}
 	all := p.scope.vars[c.ID]
-	for i := range c.items {
-		if it := &c.items[i]; it.stage == existing {
+	for i := range c.instances {
+		if it := &c.instances[i]; it.stage == existing {
 			it.stage = judging
 			p.scope.bindElement(c, it)
 			if it.live != nil {
 				p.scope.vars[c.ID] = c.See(it.live.Object)
 			}
-			p.judgeItem(ctx, c, it)
+			p.evaluateInstance(ctx, c, it)
 			it.stage = decided
 		}
 	}
@@ -109,9 +109,9 @@ func (p *planner) judge(ctx context.Context, c *child) {
 	}
 }
 
-// judgeItem evaluates readyWhen. What it reads of other children has to be known
+// evaluateInstance evaluates readyWhen. What it reads of other children has to be known
 // first, as far as that does not depend on this one.
-func (p *planner) judgeItem(ctx context.Context, c *child, it *item) {
+func (p *planner) evaluateInstance(ctx context.Context, c *child, it *instance) {
 	for i, x := range c.ReadyWhen {
 		part := "readyWhen[" + strconv.Itoa(i) + "]"
 		what := p.part + "." + c.ID + "." + part
@@ -131,16 +131,16 @@ func (p *planner) judgeItem(ctx context.Context, c *child, it *item) {
 	it.state.State = Ready
 }
 
-// decideRead decides the other children that an expression reads or asks for.
-func (p *planner) decideRead(ctx context.Context, x expression) {
+// resolveRead resolves the other children that an expression reads or asks for.
+func (p *planner) resolveRead(ctx context.Context, x expression) {
 	for _, id := range x.Vars() {
 		if other := p.child(id); other != nil {
-			p.decide(ctx, other)
+			p.resolveChild(ctx, other)
 		}
 	}
 	for _, id := range x.Asked() {
 		if other := p.child(id); other != nil && other.stage != judging {
-			p.decide(ctx, other)
+			p.resolveChild(ctx, other)
 			p.isReady(ctx, other)
 		}
 	}
@@ -148,9 +148,9 @@ func (p *planner) decideRead(ctx context.Context, x expression) {
 
 // holdBack keeps the action of each object until all before it are ready.
 func (c *child) holdBack() {
-	var first *item
-	for i := range c.items {
-		it := &c.items[i]
+	var first *instance
+	for i := range c.instances {
+		it := &c.instances[i]
 		if first != nil && it.action != nil {
 			it.action, it.progress = nil, ""
 			it.state.State, it.state.Message = Waiting, fmt.Sprintf("waiting for %s, which comes before it", c.name(first))
@@ -161,7 +161,7 @@ func (c *child) holdBack() {
 	}
 }
 
-func (s *scope) bindElement(c *child, it *item) {
+func (s *scope) bindElement(c *child, it *instance) {
 	if c.ForEach != nil {
 		s.vars[c.ForEach.As] = it.element
 	}
@@ -174,7 +174,7 @@ func (s *scope) unbindElement(c *child) {
 }
 
 // block notes that something has to change first. It returns false.
-func (it *item) block(problem *Problem) bool {
+func (it *instance) block(problem *Problem) bool {
 	it.problem, it.action, it.progress, it.stage = problem, nil, "", decided
 	it.state.State, it.state.Reason, it.state.Message = Blocked, problem.Reason, problem.Message
 	return false
@@ -182,14 +182,14 @@ func (it *item) block(problem *Problem) bool {
 
 // advance notes that the object is on its way: progress in short and stable words
 // for conditions, detail for whoever looks at the child.
-func (it *item) advance(progress, detail string) {
+func (it *instance) advance(progress, detail string) {
 	it.progress = progress
 	it.state.State, it.state.Reason, it.state.Message = NotReady, v1alpha1.ReasonProgressing, detail
 }
 
 // name is as in `Deployment "web"`; with the namespace where that need not be the
 // owner's.
-func (c *child) name(it *item) string {
+func (c *child) name(it *instance) string {
 	if it.state.Namespace != "" && c.CrossNamespace {
 		return fmt.Sprintf("%s %q in namespace %q", c.GVK.Kind, it.state.Name, it.state.Namespace)
 	}
