@@ -8,11 +8,8 @@ import (
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 )
 
-// OwnerPart is the Part of a Need that the owner itself has; no child or watch
-// has this id.
-const OwnerPart = "owner"
-
-// Need is what a policy has to be allowed to do with one kind.
+// Need is what the identity of a policy has to be allowed to do with one kind: the sum
+// of its requirements.
 type Need struct {
 	// Parts are OwnerPart and the ids of children, watches and what is ensured that
 	// need it, in the program's order.
@@ -28,68 +25,40 @@ type Need struct {
 	Verbs []string
 }
 
-// Needs returns all that the policy's identity has to be allowed: one Need for
-// each kind, subresource and Elsewhere; the owner first, then its status, children,
-// watches and what is ensured. Each verb counts, whether this or that owner makes use of
-// it today: a child may have to be made again (create), corrected (patch), looked at
-// where one of its name exists (get), and removed (delete). The result belongs to the
-// caller.
+// Needs is NeedsFor where it is not known which kinds have namespaces.
 func (p *Program) Needs() []Need { return p.NeedsFor(nil) }
 
-// NeedsFor is Needs where it is known which kinds have namespaces, as for MarksFor;
-// nil: it is not.
+// NeedsFor returns the Requirements about objects that the policy works with, by kind: one
+// Need for each kind, subresource and Elsewhere, in their order. The result belongs to the
+// caller.
 func (p *Program) NeedsFor(namespaced func(schema.GroupVersionKind) bool) []Need {
-	var needs needs
-	needs.add(Need{GVK: p.Owner.GVK, Verbs: p.ownerVerbs(namespaced)}, OwnerPart)
-	if !p.Owner.SkipStatus {
-		needs.add(Need{GVK: p.Owner.GVK, Subresource: "status", Verbs: []string{"patch"}}, OwnerPart)
-	}
-	for _, child := range p.Children {
-		needs.add(Need{GVK: child.GVK, Elsewhere: child.CrossNamespace, Verbs: child.verbs()}, child.ID)
-	}
-	for _, w := range p.Watches {
-		needs.add(Need{GVK: w.GVK, Elsewhere: w.AllNamespaces || w.Namespace != nil, Verbs: []string{"list", "watch"}}, w.ID)
-	}
-	for _, child := range p.Ensured {
-		needs.add(Need{GVK: child.GVK, Elsewhere: true, Verbs: child.verbs()}, child.ID)
+	var needs []Need
+	for _, r := range p.Requirements(namespaced) {
+		switch r.Purpose {
+		case PurposeBlockDeletion, PurposeSelectNamespaces, PurposeImpersonate:
+			continue
+		}
+		elsewhere := r.Scope != ScopeOwner
+		i := slices.IndexFunc(needs, func(n Need) bool {
+			return n.GVK == r.GVK && n.Subresource == r.Subresource && n.Elsewhere == elsewhere
+		})
+		if i < 0 {
+			i = len(needs)
+			needs = append(needs, Need{GVK: r.GVK, Subresource: r.Subresource, Elsewhere: elsewhere})
+		}
+		needs[i].add(r)
 	}
 	return needs
 }
 
-func (p *Program) ownerVerbs(namespaced func(schema.GroupVersionKind) bool) []string {
-	if p.NeedsFinalizerFor(namespaced) {
-		return []string{"list", "watch", "patch"}
+// add adds the part and the verbs of a requirement.
+func (n *Need) add(r Requirement) {
+	if !slices.Contains(n.Parts, r.Part) {
+		n.Parts = append(n.Parts, r.Part)
 	}
-	return []string{"list", "watch"}
-}
-
-// verbs returns what may have to be done with the objects of a child.
-func (child *Child) verbs() []string {
-	if child.Existing == v1alpha1.ExistingMerge {
-		return []string{"get", "list", "watch", "patch"}
-	}
-	replaced := child.Apply == v1alpha1.ApplyCreate || child.Apply == v1alpha1.ApplyRecreate
-	return slices.DeleteFunc(v1alpha1.Verbs(), func(verb string) bool {
-		return verb == "patch" && replaced && child.Existing != v1alpha1.ExistingAdopt ||
-			verb == "delete" && child.OnDelete == v1alpha1.DeleteOrphan && child.Apply != v1alpha1.ApplyRecreate
-	})
-}
-
-// needs has one of each kind, subresource and Elsewhere.
-type needs []Need
-
-func (n *needs) add(need Need, part string) {
-	i := slices.IndexFunc(*n, func(o Need) bool {
-		return o.GVK == need.GVK && o.Subresource == need.Subresource && o.Elsewhere == need.Elsewhere
-	})
-	if i < 0 {
-		i = len(*n)
-		*n = append(*n, Need{GVK: need.GVK, Subresource: need.Subresource, Elsewhere: need.Elsewhere})
-	}
-	o := &(*n)[i]
-	o.Parts, o.Verbs = append(o.Parts, part), append(o.Verbs, need.Verbs...)
-	slices.SortFunc(o.Verbs, v1alpha1.CompareVerbs)
-	o.Verbs = slices.Compact(o.Verbs)
+	n.Verbs = append(n.Verbs, r.Verbs...)
+	slices.SortFunc(n.Verbs, v1alpha1.CompareVerbs)
+	n.Verbs = slices.Compact(n.Verbs)
 }
 
 // Identity returns the user name of the ServiceAccount that the policy acts as,
