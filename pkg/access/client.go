@@ -28,16 +28,64 @@ type Verdict struct {
 	Reason string
 }
 
+// Question is one access review.
+type Question struct {
+	// User is who is asked about; empty: the identity of the client, which every identity
+	// may ask. Groups are those of User: the API server does not look them up.
+	User   string
+	Groups []string
+	// Namespace "" is all namespaces, or what is cluster-scoped.
+	Namespace string
+	Access    Access
+}
+
+// Client sends reviews to an API server. Safe for concurrent use.
+type Client struct {
+	API authorizationv1client.AuthorizationV1Interface
+	// Retries is how often a request is repeated that the API server answers with
+	// Retry-After. Zero: never; then one call is one request.
+	Retries int
+}
+
 // FromClient returns the reviews of a client's identity. The client must not be
 // rate limited: the Reviewer has its own ceiling. A request is never repeated
 // underneath.
 func FromClient(client authorizationv1client.AuthorizationV1Interface) Reviews {
-	return reviews{client}
+	return reviews{Client{API: client}}
 }
 
-type reviews struct {
-	client authorizationv1client.AuthorizationV1Interface
+// Ask creates a SelfSubjectAccessReview, or a SubjectAccessReview about another user. The
+// error is the API server's, as it is.
+func (c Client) Ask(ctx context.Context, q Question) (Verdict, error) {
+	attributes := &authorizationv1.ResourceAttributes{
+		Namespace: q.Namespace, Verb: q.Access.Verb, Group: q.Access.Group, Version: "*",
+		Resource: q.Access.Resource, Subresource: q.Access.Subresource, Name: q.Access.Name,
+	}
+	if q.User == "" {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes}}
+		err := c.create(ctx, "selfsubjectaccessreviews", review)
+		return Verdict{Allowed: review.Status.Allowed, Reason: review.Status.Reason}, err
+	}
+	review := &authorizationv1.SubjectAccessReview{
+		Spec: authorizationv1.SubjectAccessReviewSpec{ResourceAttributes: attributes, User: q.User, Groups: q.Groups},
+	}
+	err := c.create(ctx, "subjectaccessreviews", review)
+	return Verdict{Allowed: review.Status.Allowed, Reason: review.Status.Reason}, err
 }
+
+// create posts a review and reads the answer into it. client-go would repeat a request
+// more often, and nobody would count that.
+func (c Client) create(ctx context.Context, resource string, review runtime.Object) error {
+	return c.API.RESTClient().Post().
+		Resource(resource).
+		VersionedParams(&metav1.CreateOptions{}, scheme.ParameterCodec).
+		Body(review).
+		MaxRetries(c.Retries).
+		Do(ctx).
+		Into(review)
+}
+
+type reviews struct{ client Client }
 
 // Rules creates a SelfSubjectRulesReview. An answer with an error in it is
 // incomplete: for RBAC that is a binding to a role that is gone.
@@ -45,7 +93,7 @@ func (r reviews) Rules(ctx context.Context, namespace string) (Rules, error) {
 	review := &authorizationv1.SelfSubjectRulesReview{
 		Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace},
 	}
-	if err := r.create(ctx, "selfsubjectrulesreviews", review); err != nil {
+	if err := r.client.create(ctx, "selfsubjectrulesreviews", review); err != nil {
 		return Rules{}, fmt.Errorf("reviewing rules in namespace %q: %w", namespace, err)
 	}
 	status := review.Status
@@ -54,26 +102,9 @@ func (r reviews) Rules(ctx context.Context, namespace string) (Rules, error) {
 
 // Access creates a SelfSubjectAccessReview.
 func (r reviews) Access(ctx context.Context, namespace string, a Access) (Verdict, error) {
-	review := &authorizationv1.SelfSubjectAccessReview{
-		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: namespace, Verb: a.Verb, Group: a.Group, Version: "*",
-			Resource: a.Resource, Subresource: a.Subresource, Name: a.Name,
-		}},
-	}
-	if err := r.create(ctx, "selfsubjectaccessreviews", review); err != nil {
+	verdict, err := r.client.Ask(ctx, Question{Namespace: namespace, Access: a})
+	if err != nil {
 		return Verdict{}, fmt.Errorf("reviewing access to %s %s in namespace %q: %w", a.Verb, a.Resource, namespace, err)
 	}
-	return Verdict{Allowed: review.Status.Allowed, Reason: review.Status.Reason}, nil
-}
-
-// create posts a review and reads the answer into it. client-go would repeat a
-// request that is answered with Retry-After, and nobody would count that.
-func (r reviews) create(ctx context.Context, resource string, review runtime.Object) error {
-	return r.client.RESTClient().Post().
-		Resource(resource).
-		VersionedParams(&metav1.CreateOptions{}, scheme.ParameterCodec).
-		Body(review).
-		MaxRetries(0).
-		Do(ctx).
-		Into(review)
+	return verdict, nil
 }
