@@ -7,11 +7,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	authenticationv1 "k8s.io/api/authentication/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/ambit-dev/ambit/pkg/internal/rbac"
+	"github.com/ambit-dev/ambit/pkg/permissions"
+	"github.com/ambit-dev/ambit/pkg/permissions/rbac"
 )
 
 // accessOptions are the flags of `ambit access`.
@@ -77,35 +76,25 @@ func (o *accessOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	kinds, err := newKindFinder(nil, o.In, o.warn)
+	options, err := o.options(programs, subject, nil)
 	if err != nil {
 		return err
 	}
-	s, err := o.survey(ctx, programs, kinds, rbac.Request{Own: subject, Kind: kinds.kind})
+	compared, err := o.compare(ctx, options)
 	if err != nil {
 		return err
 	}
-	caller := s.cluster.caller(ctx)
-	entries := s.entries(cmp.Or(caller, shownSubject(rbac.Subject{})))
+	caller := compared.Caller(ctx)
+	entries := compared.Entries(cmp.Or(caller, rbac.Subject{}.String()))
 	if err := o.print(entries); err != nil {
 		return err
 	}
 	return o.conclude(entries, caller)
 }
 
-// caller is the user name that the API server knows the caller by, "" if it
-// does not tell.
-func (c *cluster) caller(ctx context.Context) string {
-	review, err := c.typed.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
-	if err != nil {
-		return ""
-	}
-	return review.Status.UserInfo.Username
-}
-
 // conclude says on stderr what the entries come to and what would grant the rest,
 // and returns findings if something is missing.
-func (o *accessOptions) conclude(entries []accessEntry, caller string) error {
+func (o *accessOptions) conclude(entries []permissions.Entry, caller string) error {
 	places, lacking := map[string]bool{}, map[string]bool{}
 	for _, e := range entries {
 		places[e.Namespace] = true
@@ -117,7 +106,7 @@ func (o *accessOptions) conclude(entries []accessEntry, caller string) error {
 		fmt.Fprintln(o.ErrOut, "nothing is missing")
 		return nil
 	}
-	fmt.Fprintf(o.ErrOut, "something is missing %s; this prints what to grant:\n  %s\n", where(lacking, places), o.grantCommand(caller))
+	fmt.Fprintf(o.ErrOut, "something is missing %s; with the same -f, --namespaces and cluster, this prints what to grant:\n  %s\n", where(lacking, places), o.grantCommand(caller))
 	return errFindings()
 }
 
@@ -134,4 +123,56 @@ func where(lacking, places map[string]bool) string {
 		parts = append(parts, fmt.Sprintf("in %d of %s", len(lacking), plural(len(places), "namespace")))
 	}
 	return strings.Join(parts, " and ")
+}
+
+// grantCommand is the command, ready for a shell, that prints what the account lacks, but
+// for the policies, namespaces and cluster: `ambit rbac` has another account by default.
+// caller is the user name that the API server knows the caller by, "" if it does not tell.
+func (o *accessOptions) grantCommand(caller string) string {
+	subject := o.grantee(caller)
+	words := []string{o.Program + " rbac --missing", subjectFlag(subject)}
+	own := o.OwnNamespace
+	if asked, _ := o.subject(); own == "" && o.own(asked) != o.own(subject) {
+		own = o.own(asked) // who was asked about as the caller is named now
+	}
+	if own != "" {
+		words = append(words, "--own-namespace "+own)
+	}
+	if o.Finalizers {
+		words = append(words, "--finalizers")
+	}
+	return strings.Join(words, " ")
+}
+
+// grantee is who `ambit access` was about; the zero Subject if nobody knows.
+func (o *accessOptions) grantee(caller string) rbac.Subject {
+	subject, err := o.subject()
+	if err == nil && subject == (rbac.Subject{}) {
+		subject, err = userSubject(caller)
+	}
+	if err != nil {
+		return rbac.Subject{}
+	}
+	return subject
+}
+
+// subjectFlag says to `ambit rbac` who it is about. A caller whom nobody knows has a
+// name in it that is refused.
+func subjectFlag(subject rbac.Subject) string {
+	switch {
+	case subject.Name == "":
+		return "--service-account NAMESPACE/NAME"
+	case subject.Namespace != "":
+		return "--service-account " + subject.Namespace + "/" + subject.Name
+	}
+	return "--user " + quoted(subject.Name)
+}
+
+// quoted is a word as a POSIX shell takes it.
+func quoted(word string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+=,"
+	if word != "" && strings.Trim(word, plain) == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

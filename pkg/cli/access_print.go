@@ -9,50 +9,12 @@ import (
 
 	"k8s.io/cli-runtime/pkg/printers"
 
-	"github.com/ambit-dev/ambit/pkg/internal/rbac"
+	"github.com/ambit-dev/ambit/pkg/permissions"
+	"github.com/ambit-dev/ambit/pkg/permissions/rbac"
 )
 
-// accessEntry is about one resource in one place, as `ambit access -o json`
-// prints it. The shape is stable.
-type accessEntry struct {
-	// Policy is the name of the policy.
-	Policy string `json:"policy"`
-	// User is who needs the verbs.
-	User string `json:"user"`
-	// Namespace is empty for a right in all namespaces, or on what has none.
-	Namespace string `json:"namespace"`
-	// Group, Resource and Subresource are those of the resource.
-	Group       string `json:"group"`
-	Resource    string `json:"resource"`
-	Subresource string `json:"subresource"`
-	// Name is that of the only object that is needed; empty: all.
-	Name string `json:"name"`
-	// NeededBy are the parts of the policy: `owner`, or ids.
-	NeededBy []string `json:"neededBy"`
-	// Verbs are those needed, Missing those of them that are not granted.
-	Verbs   []string `json:"verbs"`
-	Missing []string `json:"missing"`
-}
-
-// entries returns one entry for each rule of the survey's grants, in their order.
-// caller is the name of the zero Subject.
-func (s *survey) entries(caller string) []accessEntry {
-	entries := []accessEntry{}
-	for _, g := range s.grants {
-		lacking := g.Lacking(s.isAllowed)
-		for _, rule := range g.Rules {
-			entries = append(entries, accessEntry{
-				Policy: g.Policy, User: cmp.Or(g.Subject.User(), caller), Namespace: g.Namespace,
-				Group: rule.Group, Resource: rule.Resource, Subresource: rule.Subresource, Name: rule.Name,
-				NeededBy: rule.Parts, Verbs: rule.Verbs, Missing: lacking.VerbsOn(rule),
-			})
-		}
-	}
-	return entries
-}
-
 // print writes the entries in the format that was asked for.
-func (o *accessOptions) print(entries []accessEntry) error {
+func (o *accessOptions) print(entries []permissions.Entry) error {
 	if o.Output != "" {
 		return printData(o.Out, o.Output, map[string]any{"access": entries})
 	}
@@ -70,12 +32,12 @@ func (o *accessOptions) print(entries []accessEntry) error {
 // accessTable is about one policy and one user.
 type accessTable struct {
 	policy, user string
-	entries      []accessEntry
+	entries      []permissions.Entry
 }
 
 // accessTables splits the entries by policy and user, in the order in which these
 // come first.
-func accessTables(entries []accessEntry) []*accessTable {
+func accessTables(entries []permissions.Entry) []*accessTable {
 	var tables []*accessTable
 	for _, e := range entries {
 		i := slices.IndexFunc(tables, func(t *accessTable) bool { return t.policy == e.Policy && t.user == e.User })
@@ -117,9 +79,9 @@ func (t *accessTable) print(w io.Writer) error {
 
 // column is the heading for a resource: with its group only where another group
 // of the table has a resource of this name.
-func (t *accessTable) column(e accessEntry) string {
+func (t *accessTable) column(e permissions.Entry) string {
 	heading := e.Resource
-	shared := func(other accessEntry) bool { return other.Resource == e.Resource && other.Group != e.Group }
+	shared := func(other permissions.Entry) bool { return other.Resource == e.Resource && other.Group != e.Group }
 	if e.Group != "" && slices.ContainsFunc(t.entries, shared) {
 		heading += "." + e.Group
 	}
@@ -133,7 +95,7 @@ func (t *accessTable) column(e accessEntry) string {
 	return heading
 }
 
-func cell(e accessEntry) string {
+func cell(e permissions.Entry) string {
 	if len(e.Missing) == 0 {
 		return "ok"
 	}

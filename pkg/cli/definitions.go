@@ -6,15 +6,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/ambit-dev/ambit/pkg/internal/rbac"
 	"github.com/ambit-dev/ambit/pkg/internal/schemas"
+	"github.com/ambit-dev/ambit/pkg/permissions/rbac"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
 // definitions are what CustomResourceDefinitions in files say: which kinds have
 // namespaces, and which fields their objects have.
 type definitions struct {
-	kinds   *kindFinder
+	kinds   definedKinds
 	schemas policy.Schemas
 }
 
@@ -24,26 +24,9 @@ const crdsUsage = "File or folder with CustomResourceDefinitions, for the fields
 // readDefinitions reads the files and folders of --crds, which may hold other objects
 // too. Where --crds names something there has to be a definition in it.
 func readDefinitions(crds []string, stdin io.Reader) (definitions, error) {
-	files, err := readFiles(crds, stdin)
+	kinds, found, err := readKinds(crds, stdin)
 	if err != nil {
 		return definitions{}, err
-	}
-	objects, err := readObjects(files)
-	if err != nil {
-		return definitions{}, err
-	}
-	kinds := &kindFinder{defined: map[schema.GroupKind]rbac.Kind{}}
-	var found []*unstructured.Unstructured
-	for _, object := range objects {
-		if object.GroupVersionKind().GroupKind() != (schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}) {
-			continue
-		}
-		defines, kind, err := rbac.FromDefinition(object)
-		if err != nil {
-			return definitions{}, usageErrorf("--crds: %w", err)
-		}
-		kinds.defined[defines] = kind
-		found = append(found, object)
 	}
 	if len(crds) > 0 && len(found) == 0 {
 		return definitions{}, usageErrorf("--crds: no CustomResourceDefinition in %s", joined(crds))
@@ -53,4 +36,31 @@ func readDefinitions(crds []string, stdin io.Reader) (definitions, error) {
 		return definitions{}, usageErrorf("--crds: %w", err)
 	}
 	return definitions{kinds: kinds, schemas: set}, nil
+}
+
+// readKinds reads the CustomResourceDefinitions in files and folders, which may hold other
+// objects too, and what they say of kinds.
+func readKinds(crds []string, stdin io.Reader) (definedKinds, []*unstructured.Unstructured, error) {
+	files, err := readFiles(crds, stdin)
+	if err != nil {
+		return nil, nil, err
+	}
+	objects, err := readObjects(files)
+	if err != nil {
+		return nil, nil, err
+	}
+	kinds := definedKinds{}
+	var found []*unstructured.Unstructured
+	for _, object := range objects {
+		if object.GroupVersionKind().GroupKind() != (schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}) {
+			continue
+		}
+		defines, kind, err := rbac.FromDefinition(object)
+		if err != nil {
+			return nil, nil, usageErrorf("--crds: %w", err)
+		}
+		kinds[defines] = kind
+		found = append(found, object)
+	}
+	return kinds, found, nil
 }

@@ -11,7 +11,7 @@ import (
 // policyBook is what one settings names: policies without mistakes, and the kinds.
 type policyBook struct {
 	programs []*policy.Program
-	kinds    *kindFinder
+	kinds    definedKinds
 	err      error
 }
 

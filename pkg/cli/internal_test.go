@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/ambit-dev/ambit/pkg/permissions"
 )
 
 func TestExitCode(t *testing.T) {
@@ -96,43 +98,20 @@ func TestDecodeObjects(t *testing.T) {
 	}
 }
 
-func TestJoinUnique(t *testing.T) {
-	cases := map[string]struct {
-		reason   string
-		failures []error
-		want     string
-	}{
-		"None":    {"No error is none.", []error{nil, nil}, ""},
-		"Same":    {"The same trouble is said once.", []error{errors.New("refused"), nil, errors.New("refused")}, "refused"},
-		"Several": {"All errors are said, in order.", []error{errors.New("refused"), errors.New("timeout")}, "refused\ntimeout"},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			got := ""
-			if err := joinUnique(tc.failures); err != nil {
-				got = err.Error()
-			}
-			if got != tc.want {
-				t.Errorf("%s got %q, want %q", tc.reason, got, tc.want)
-			}
-		})
-	}
-}
-
 func TestAccessTable(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
-		entries []accessEntry
+		entries []permissions.Entry
 		want    string
 	}{
-		"Groups": {"Resources of the same name show their groups, others do not.", []accessEntry{
+		"Groups": {"Resources of the same name show their groups, others do not.", []permissions.Entry{
 			{Namespace: "a", Group: "apps", Resource: "things"}, {Namespace: "a", Resource: "things", Missing: []string{"get", "list"}},
 			{Namespace: "a", Group: "example.com", Resource: "others", Subresource: "status"},
 		}, "NAMESPACE   THINGS.APPS   THINGS        OTHERS/STATUS\na           ok            no get,list   ok\n"},
-		"Places": {"What is needed in one place only leaves a gap in the others.", []accessEntry{
+		"Places": {"What is needed in one place only leaves a gap in the others.", []permissions.Entry{
 			{Resource: "nodes"}, {Namespace: "a", Resource: "pods"},
 		}, "NAMESPACE   NODES    PODS\n<all>       ok       <none>\na           <none>   ok\n"},
-		"Named": {"An object by its name.", []accessEntry{{Namespace: "a", Resource: "serviceaccounts", Name: "robot"}},
+		"Named": {"An object by its name.", []permissions.Entry{{Namespace: "a", Resource: "serviceaccounts", Name: "robot"}},
 			"NAMESPACE   SERVICEACCOUNTS[robot]\na           ok\n"},
 	}
 	for name, tc := range cases {

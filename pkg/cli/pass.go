@@ -20,7 +20,7 @@ type pass struct {
 	owner    *unstructured.Unstructured
 	observed []*unstructured.Unstructured
 	// kinds say which kinds have namespaces.
-	kinds *kindFinder
+	kinds definedKinds
 }
 
 // rendering is what came of a pass.

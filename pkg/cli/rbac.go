@@ -3,13 +3,14 @@ package cli
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/ambit-dev/ambit/pkg/internal/rbac"
+	"github.com/ambit-dev/ambit/pkg/permissions"
+	"github.com/ambit-dev/ambit/pkg/permissions/rbac"
 )
 
 // rbacOptions are the flags of `ambit rbac`.
@@ -104,30 +105,68 @@ func (o *rbacOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	kinds, err := newKindFinder(o.CRDs, o.In, o.warn)
+	options, err := o.options(programs, subject, o.CRDs)
 	if err != nil {
 		return err
 	}
-	base := rbac.Request{Own: subject, Kind: kinds.kind, OwnersEverywhere: o.OwnersEverywhere}
+	options.OwnersEverywhere = o.OwnersEverywhere
 	if o.Missing {
-		return o.runMissing(ctx, programs, kinds, base)
+		return o.runMissing(ctx, options)
 	}
 	if o.namesCluster() {
 		c, err := connect(o.Cluster)
 		if err != nil {
 			return err
 		}
-		kinds.mapper = c.mapper
+		options.Kinds.Mapper = c.mapper
 	}
-	if err := kinds.findAll(programs); err != nil {
+	if err := options.Kinds.FindAll(programs); err != nil {
+		return clusterError(err)
+	}
+	if err := o.checkLimits(options); err != nil {
 		return err
 	}
-	grants, remarks, err := o.needed(ctx, programs, base, o.everywhere)
+	needs, err := permissions.Needed(ctx, options)
+	if err != nil {
+		return clusterError(err)
+	}
+	o.comment(needs.Remarks)
+	return o.print(needs.Objects())
+}
+
+// runMissing prints what is not granted yet.
+func (o *rbacOptions) runMissing(ctx context.Context, options permissions.Options) error {
+	compared, err := o.compare(ctx, options)
 	if err != nil {
 		return err
 	}
-	o.comment(remarks)
-	return printObjects(o.Out, o.Output, slices.Concat(accounts(slices.DeleteFunc(rbac.Accounts(grants), comesWithNamespace)), objects(grants)))
+	missing, err := compared.Missing(ctx)
+	if err != nil {
+		return clusterError(err)
+	}
+	if len(missing) == 0 {
+		fmt.Fprintln(o.ErrOut, "nothing is missing")
+	}
+	return o.print(missing)
+}
+
+// checkLimits refuses --owners-everywhere for a policy that no namespace limits.
+func (o *rbacOptions) checkLimits(options permissions.Options) error {
+	for _, program := range options.Programs {
+		_, limited := rbac.Namespaces(program, options.Namespaces)
+		if o.OwnersEverywhere && !limited && options.Kinds.Kind(program.Owner.GVK).Namespaced {
+			return usageErrorf("policy %q: --owners-everywhere wants --namespaces, or spec.scope.namespaces: the rest is granted there", program.Name)
+		}
+	}
+	return nil
+}
+
+func (o *rbacOptions) print(objects []runtime.Object) error {
+	all := make([]any, len(objects))
+	for i, object := range objects {
+		all[i] = object
+	}
+	return printObjects(o.Out, o.Output, all)
 }
 
 // comment writes sentences at the head of YAML, so that they are kept with it.
@@ -138,42 +177,4 @@ func (o *rbacOptions) comment(sentences []string) {
 	for _, sentence := range sentences {
 		fmt.Fprintf(o.Out, "# %s\n", sentence)
 	}
-}
-
-// everywhere is where a policy works that no namespace limits.
-func (o *rbacOptions) everywhere(_ context.Context, request *rbac.Request) error {
-	if o.OwnersEverywhere && request.Kind(request.Program.Owner.GVK).Namespaced {
-		return usageErrorf("policy %q: --owners-everywhere wants --namespaces, or spec.scope.namespaces: the rest is granted there", request.Program.Name)
-	}
-	request.Namespaces = []string{rbac.Everywhere}
-	return nil
-}
-
-// objects are the Roles and bindings of the grants.
-func objects(grants []rbac.Grant) []any {
-	var all []any
-	for _, g := range grants {
-		all = append(all, grantObjects(g, rbac.Present{})...)
-	}
-	return all
-}
-
-func grantObjects(g rbac.Grant, present rbac.Present) []any {
-	var all []any
-	for _, object := range g.Objects(present) {
-		all = append(all, object)
-	}
-	return all
-}
-
-// comesWithNamespace says whether Kubernetes makes a ServiceAccount in each namespace.
-func comesWithNamespace(subject rbac.Subject) bool { return subject.Name == "default" }
-
-// accounts are the ServiceAccounts that the subjects are.
-func accounts(subjects []rbac.Subject) []any {
-	var all []any
-	for _, subject := range subjects {
-		all = append(all, subject.Account())
-	}
-	return all
 }

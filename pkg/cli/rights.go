@@ -1,16 +1,20 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/ambit-dev/ambit/pkg/internal/rbac"
+	"github.com/ambit-dev/ambit/pkg/permissions"
+	"github.com/ambit-dev/ambit/pkg/permissions/rbac"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -134,55 +138,77 @@ func userSubject(name string) (rbac.Subject, error) {
 	return rbac.Subject{Namespace: namespace, Name: account}, nil
 }
 
-// places fills in a request where its policy, which no namespace limits, is looked
-// at.
-type places func(ctx context.Context, request *rbac.Request) error
-
-// needed returns what the policies need in their places, in their order, and what is
-// to be known of it, which it says on stderr. base holds what is the same for all of
-// them.
-func (o *rightsOptions) needed(ctx context.Context, programs []*policy.Program, base rbac.Request, in places) (grants []rbac.Grant, remarks []string, err error) {
-	for _, program := range programs {
-		request, err := o.request(ctx, program, base, in)
-		if err != nil {
-			return nil, nil, err
-		}
-		more, said := rbac.Needed(ctx, request)
-		grants = append(grants, more...)
-		for _, remark := range said {
-			remarks = append(remarks, fmt.Sprintf("policy %q: %s", program.Name, remark))
-		}
+// options are what is asked about the policies. crds are files and folders with
+// CustomResourceDefinitions, which may hold other objects too.
+func (o *rightsOptions) options(programs []*policy.Program, subject rbac.Subject, crds []string) (permissions.Options, error) {
+	defined, _, err := readKinds(crds, o.In)
+	if err != nil {
+		return permissions.Options{}, err
 	}
-	for _, remark := range remarks {
-		o.warn("%s", remark)
-	}
-	if o.WatchRBAC {
-		grants = append(grants, rbac.Watching(base.Own))
-	}
-	return grants, remarks, nil
+	return permissions.Options{
+		Programs: programs, Kinds: &permissions.Kinds{Defined: defined, Reporter: o}, Own: subject,
+		Namespaces: o.Namespaces, Finalizers: o.Finalizers, WatchRBAC: o.WatchRBAC,
+		Serves: func(ctx context.Context, program *policy.Program, owner *unstructured.Unstructured) bool {
+			return unserved(ctx, program, owner) == ""
+		},
+		Reporter: o,
+	}, nil
 }
 
-// request is what is asked about one policy.
-func (o *rightsOptions) request(ctx context.Context, program *policy.Program, base rbac.Request, in places) (rbac.Request, error) {
-	namespaces, limited := rbac.Namespaces(program, o.Namespaces)
-	request, everywhere := base, []string{rbac.Everywhere}
-	request.Program, request.Finalizers = program, o.Finalizers
-	request.Namespaces, request.Searched, request.Elsewhere = namespaces, namespaces, o.Namespaces
-	if len(o.Namespaces) == 0 {
-		request.Elsewhere = everywhere
+// compare asks the cluster of the flags.
+func (o *rightsOptions) compare(ctx context.Context, options permissions.Options) (*permissions.Comparison, error) {
+	c, err := connect(o.Cluster)
+	if err != nil {
+		return nil, err
 	}
-	switch idle := limited && len(namespaces) == 0 && base.Kind(program.Owner.GVK).Namespaced; {
-	case idle:
-		o.warn("policy %q has nothing to do: its scope and --namespaces have no namespace in common", program.Name)
-		request.Elsewhere = nil
-	case !limited:
-		request.Searched = everywhere
-		return request, in(ctx, &request)
-	}
-	return request, nil
+	compared, err := permissions.Compare(ctx, c.reviewed(), options)
+	return compared, clusterError(err)
 }
 
-// warn says on stderr what does not stop the command.
-func (o *rightsOptions) warn(format string, args ...any) {
+// Warn says on stderr what does not stop the command.
+func (o *rightsOptions) Warn(format string, args ...any) {
 	fmt.Fprintf(o.ErrOut, "warning: "+format+"\n", args...)
+}
+
+// Progress says on stderr how far something is.
+func (o *rightsOptions) Progress(text func() string) (stop func()) { return progress(o.ErrOut, text) }
+
+// own is Ambit's own namespace, for an Ambit that runs as a subject: where a
+// ServiceAccount is, there it runs.
+func (o *rightsOptions) own(subject rbac.Subject) string {
+	return cmp.Or(o.OwnNamespace, subject.Namespace, ownNamespace(os.Getenv, os.ReadFile))
+}
+
+// applied returns the programs as they run in the cluster, and says on stderr what of
+// that is taken to be so: a file does not say what becomes of it. A policy that says another
+// namespace than Ambit's own is taken as applied to that one, as nothing else can be
+// meant by it but by mistake.
+func (o *rightsOptions) applied(programs []*policy.Program, own string) []*policy.Program {
+	applied := make([]*policy.Program, 0, len(programs))
+	for _, program := range programs {
+		as := program.InCluster(own)
+		applied = append(applied, as)
+		switch {
+		case program.Namespace == "":
+			o.note("policy %q has no metadata.namespace: it is taken to act as Ambit, in a file of `ambit run -f` or in namespace %q; write the namespace into it if it is applied to another one",
+				program.Name, own)
+		case as.Identity() != program.Identity() || as.Hash != program.Hash:
+			o.note("policy %q is taken as applied to namespace %q: it acts as %s, for owners in %s; a file of `ambit run -f` is not limited so: for that say --own-namespace %s",
+				program.Name, program.Namespace, as.Identity(), ownersOf(program), program.Namespace)
+		}
+	}
+	return applied
+}
+
+// ownersOf says where a policy of another namespace than Ambit's own has its owners.
+func ownersOf(program *policy.Program) string {
+	if program.HasScope() {
+		return "its scope"
+	}
+	return "that namespace"
+}
+
+// note says on stderr what is taken to be so.
+func (o *rightsOptions) note(format string, args ...any) {
+	fmt.Fprintf(o.ErrOut, "note: "+format+"\n", args...)
 }

@@ -43,8 +43,8 @@ func TestFindOwners(t *testing.T) {
 NAMESPACE%s   MEMCACHEDS      MEMCACHEDS/STATUS   DEPLOYMENTS   PODS
 <all>    %s   no list,watch   <none>              <none>        <none>
 %s   ok              ok                  ok            ok
-`, s.home, s.home, width, width, place), Stderr: withoutOwners(s) + "something is missing cluster-wide; this prints what to grant:\n" +
-		"  ambit rbac --missing -f - --service-account " + account + " --kubeconfig=" + s.kubeconfig + "\n"}
+`, s.home, s.home, width, width, place), Stderr: withoutOwners(s) + "something is missing cluster-wide; with the same -f, --namespaces and cluster, this prints what to grant:\n" +
+		"  ambit rbac --missing --service-account " + account + "\n"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("As a table: -want +got\n%s", diff)
 	}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/ambit-dev/ambit/pkg/internal/rbac"
+	"github.com/ambit-dev/ambit/pkg/permissions/rbac"
 )
 
 const admin = "cluster-admin"
@@ -56,8 +56,8 @@ NAMESPACE%s   MEMCACHEDS   MEMCACHEDS/STATUS   DEPLOYMENTS                      
 %s   ok           ok                  ok                                      ok
 %s%s   ok           ok                  no get,list,watch,create,patch,delete   no list,watch
 `, s.home, s.home, strings.Repeat(" ", len(allowed)-len("NAMESPACE")), allowed, denied, strings.Repeat(" ", len(allowed)-len(denied)))
-	summary := "something is missing in 1 of 2 namespaces; this prints what to grant:\n" +
-		"  ambit rbac --missing -f - --service-account " + account + " --kubeconfig=" + s.kubeconfig + "\n"
+	summary := "something is missing in 1 of 2 namespaces; with the same -f, --namespaces and cluster, this prints what to grant:\n" +
+		"  ambit rbac --missing --service-account " + account + "\n"
 	if diff := cmp.Diff(result{Code: 1, Stdout: wantTable, Stderr: summary}, table); diff != "" {
 		t.Errorf("The same as a table: -want +got\n%s", diff)
 	}

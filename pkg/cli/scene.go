@@ -23,7 +23,7 @@ const placeholderUID = "00000000-0000-0000-0000-000000000000"
 // complete.
 type scene struct {
 	program *policy.Program
-	kinds   *kindFinder
+	kinds   definedKinds
 	owner   *unstructured.Unstructured
 	byKind  map[schema.GroupVersionKind][]*unstructured.Unstructured
 }

@@ -4,26 +4,23 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/ambit-dev/ambit/pkg/internal/rbac"
+	"github.com/ambit-dev/ambit/pkg/permissions/rbac"
 )
 
-// isNamespaced says whether objects of a kind live in namespaces: as definitions in
-// files say, else as it is for Kubernetes' own kinds and most others. k may be nil.
-func (k *kindFinder) isNamespaced(gvk schema.GroupVersionKind) bool {
-	if k != nil {
-		if kind, defined := k.defined[gvk.GroupKind()]; defined {
-			return kind.Namespaced
-		}
+// definedKinds are what CustomResourceDefinitions in files say of kinds. May be nil.
+type definedKinds map[schema.GroupKind]rbac.Kind
+
+// isNamespaced reports whether objects of a kind live in namespaces: as definitions in
+// files say, else as it is for Kubernetes' own kinds and most others.
+func (k definedKinds) isNamespaced(gvk schema.GroupVersionKind) bool {
+	if kind, defined := k[gvk.GroupKind()]; defined {
+		return kind.Namespaced
 	}
 	return rbac.Guess(gvk).Namespaced
 }
 
 // isSurelyNamespaced is isNamespaced without the guess for kinds of others.
-func (k *kindFinder) isSurelyNamespaced(gvk schema.GroupVersionKind) bool {
-	known := scheme.Scheme.Recognizes(gvk)
-	if k != nil {
-		_, defined := k.defined[gvk.GroupKind()]
-		known = known || defined
-	}
-	return known && k.isNamespaced(gvk)
+func (k definedKinds) isSurelyNamespaced(gvk schema.GroupVersionKind) bool {
+	_, defined := k[gvk.GroupKind()]
+	return (defined || scheme.Scheme.Recognizes(gvk)) && k.isNamespaced(gvk)
 }

@@ -16,7 +16,7 @@ type Rule struct {
 	Name string
 	// Verbs are in the order of v1alpha1.CompareVerbs, each once.
 	Verbs []string
-	// Parts of the policy that need it, as in policy.Need.
+	// Parts of the policy that need it, as in policy.Requirement.
 	Parts []string
 }
 

@@ -57,7 +57,7 @@ type Grant struct {
 	Subject Subject
 	// Namespace may be Everywhere.
 	Namespace string
-	// Rules are in the order of policy.Program.Needs, one for each resource,
+	// Rules are in the order of policy.Program.Requirements, one for each resource,
 	// subresource and name; what is handed out stands with who hands it out.
 	Rules []Rule
 }
@@ -69,7 +69,8 @@ type Grant struct {
 // without a full stop: what somebody has to know of these rights, and what is needed
 // and not in them.
 func Needed(ctx context.Context, r Request) (grants []Grant, remarks []string) {
-	s := r.search(ctx)
+	required := r.Program.Requirements(r.isNamespaced)
+	s := r.search(ctx, required)
 	firm, all := s.at(Everywhere), s.at(Everywhere)
 	if r.FindOwners && r.isNamespaced(r.Program.Owner.GVK) {
 		owners, _ := Finding(r)
@@ -79,7 +80,7 @@ func Needed(ctx context.Context, r Request) (grants []Grant, remarks []string) {
 	for _, place := range s.places() {
 		grants = append(grants, r.grant(place, tidy(s.at(place), firm)))
 	}
-	grants = append(grants, r.impersonation())
+	grants = append(grants, r.impersonation(required))
 	return slices.DeleteFunc(grants, func(g Grant) bool { return len(g.Rules) == 0 }), s.remarks
 }
 
@@ -99,16 +100,49 @@ func (r Request) subject() Subject {
 // isNamespaced says whether objects of a kind are in namespaces.
 func (r Request) isNamespaced(gvk schema.GroupVersionKind) bool { return r.Kind(gvk).Namespaced }
 
-// impersonation is the right to act as the policy's ServiceAccount, and to see
-// that it is there; without rules if the policy names none. The name has a colon:
-// names of policies have not.
-func (r Request) impersonation() Grant {
-	g := Grant{Policy: r.Program.Name, Name: "ambit-" + r.Program.Name + ":impersonate", Subject: r.Own, Namespace: r.Program.Namespace}
-	if name := r.Program.ServiceAccount; name != "" {
-		g.Rules = []Rule{{
-			Resource: "serviceaccounts", Name: name,
-			Verbs: []string{"list", "watch", "impersonate"}, Parts: []string{"serviceAccountName"},
-		}}
+// Namespaces returns those that a policy works in, sorted, given that the process
+// is limited to some (empty: to none): nothing if the policy's scope and limit
+// have none in common. limited is false if neither names any, or the policy's scope has
+// more than it names: the policy then works in all but those that it excludes. Where
+// labels decide, each namespace of the limit may be one.
+func Namespaces(program *policy.Program, limit []string) (namespaces []string, limited bool) {
+	scope := program.Namespaces
+	if program.NamespaceSelector != nil {
+		scope = nil
+	}
+	if len(scope) == 0 && len(limit) == 0 {
+		return nil, false
+	}
+	namespaces = slices.Clone(scope)
+	switch {
+	case len(namespaces) == 0:
+		namespaces = slices.Clone(limit)
+	case len(limit) > 0:
+		namespaces = slices.DeleteFunc(namespaces, func(n string) bool { return !slices.Contains(limit, n) })
+	}
+	namespaces = slices.DeleteFunc(namespaces, func(n string) bool { return slices.Contains(program.Exclude, n) })
+	slices.Sort(namespaces)
+	return slices.Compact(namespaces), true
+}
+
+// Finding returns the two ways to find the owners of a policy that no namespace
+// limits; one of them is enough. owners is to list and watch owners in all
+// namespaces, namespaces to list and watch these, so that owners can be looked
+// for in each. Of the request only Program, Kind and Own count.
+func Finding(r Request) (owners, namespaces Grant) {
+	verbs := []string{"list", "watch"}
+	owner := r.Kind(r.Program.Owner.GVK).Resource
+	rule := Rule{Group: owner.Group, Resource: owner.Resource, Verbs: verbs, Parts: []string{policy.OwnerPart}}
+	return r.grant(Everywhere, []Rule{rule}), r.grant(Everywhere, []Rule{{Resource: "namespaces", Verbs: verbs, Parts: rule.Parts}})
+}
+
+// Watching returns the right to list and watch the objects of RBAC in all
+// namespaces, with which Ambit follows changes of rights at once. It belongs to no
+// policy, and is the same for all: its name has a colon where theirs have a dash.
+func Watching(own Subject) Grant {
+	g := Grant{Name: "ambit:watch-rbac", Subject: own, Namespace: Everywhere}
+	for _, resource := range []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"} {
+		g.Rules = append(g.Rules, Rule{Group: "rbac.authorization.k8s.io", Resource: resource, Verbs: []string{"list", "watch"}})
 	}
 	return g
 }

@@ -80,7 +80,7 @@ func TestEnoughAndNoMore(t *testing.T) {
 		wanted := map[Check]bool{}
 		for _, part := range slices.Concat(program.Children, program.Ensured) {
 			drawn := parts[part.ID]
-			for _, verb := range verbsOf(part) {
+			for _, verb := range verbsOf(program, part) {
 				for _, place := range drawn.places(part.ID) {
 					resource := Guess(part.GVK).Resource
 					check := Check{Namespace: place, Verb: verb, Group: resource.Group, Resource: resource.Resource}
@@ -95,11 +95,14 @@ func TestEnoughAndNoMore(t *testing.T) {
 	})
 }
 
-// verbsOf is what one part needs, from a program that has no other.
-func verbsOf(part *policy.Child) []string {
-	alone := policy.Program{Children: []*policy.Child{part}}
-	needs := alone.Needs()
-	return needs[len(needs)-1].Verbs
+// verbsOf is what one part needs.
+func verbsOf(program *policy.Program, part *policy.Child) []string {
+	for _, r := range program.Requirements(nil) {
+		if r.Child == part {
+			return r.Verbs
+		}
+	}
+	return nil
 }
 
 // isAllowed evaluates the grants as RBAC does, for an object of a name.

@@ -1,4 +1,4 @@
-package cli
+package permissions
 
 import (
 	"context"
@@ -9,35 +9,39 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/ambit-dev/ambit/pkg/internal/rbac"
+	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/permissions/rbac"
 )
 
-// reviewsAtOnce is how many access reviews are under way at the same time.
-const reviewsAtOnce = 20
+const (
+	// reviewsAtOnce is how many access reviews are under way at the same time.
+	reviewsAtOnce = 20
+	// reviewRetries is how often a review is repeated that the API server puts off, as
+	// for any request of client-go.
+	reviewRetries = 10
+)
 
 // reviewer asks the API server what subjects may do. Safe for concurrent use.
 type reviewer struct {
 	config *rest.Config
-	own    authorizationv1client.AuthorizationV1Interface
+	own    access.Client
 
 	// refused: the caller may not review others, and impersonates them instead.
 	refused atomic.Bool
 	done    atomic.Int64 // reviews so far
 
 	mu       sync.Mutex // guards subjects
-	subjects map[rbac.Subject]authorizationv1client.AuthorizationV1Interface
+	subjects map[rbac.Subject]access.Client
 }
 
-func newReviewer(c *cluster) *reviewer {
+func newReviewer(c Cluster) *reviewer {
 	return &reviewer{
-		config: c.config, own: c.typed.AuthorizationV1(),
-		subjects: map[rbac.Subject]authorizationv1client.AuthorizationV1Interface{},
+		config: c.Config, own: access.Client{API: c.Typed.AuthorizationV1(), Retries: reviewRetries},
+		subjects: map[rbac.Subject]access.Client{},
 	}
 }
 
@@ -65,7 +69,7 @@ func (r *reviewer) review(ctx context.Context, checks []rbac.Check) (map[rbac.Ch
 		})
 	}
 	if err := errors.Join(group.Wait(), joinUnique(failures)); err != nil {
-		return nil, clusterError(err)
+		return nil, err
 	}
 	allowed := make(map[rbac.Check]bool, len(checks))
 	for i, check := range checks {
@@ -99,27 +103,19 @@ func joinUnique(failures []error) error {
 }
 
 // ask answers one check. The zero Subject is the caller; others are reviewed, or
-// impersonated where that is refused.
+// impersonated where that is refused. Errors name no verb and no namespace: the same
+// trouble is to be said once.
 func (r *reviewer) ask(ctx context.Context, check rbac.Check) (bool, error) {
-	if check.Subject == (rbac.Subject{}) {
-		allowed, err := askSelf(ctx, r.own, check)
-		return allowed, wrapReview(check, err)
-	}
-	if r.refused.Load() {
+	question := questionOf(check)
+	if question.User != "" && r.refused.Load() {
 		return r.askAs(ctx, check)
 	}
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		ResourceAttributes: attributes(check), User: check.Subject.User(), Groups: check.Subject.Groups(),
-	}}
-	answer, err := r.own.SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-	if apierrors.IsForbidden(err) {
+	answer, err := r.own.Ask(ctx, question)
+	if question.User != "" && apierrors.IsForbidden(err) {
 		r.refused.Store(true)
 		return r.askAs(ctx, check)
 	}
-	if err != nil {
-		return false, wrapReview(check, err)
-	}
-	return answer.Status.Allowed, nil
+	return answer.Allowed, wrapReview(check, err)
 }
 
 // askAs asks as the subject what it may do itself.
@@ -128,66 +124,52 @@ func (r *reviewer) askAs(ctx context.Context, check rbac.Check) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	allowed, err := askSelf(ctx, client, check)
+	question := questionOf(check)
+	question.User, question.Groups = "", nil
+	answer, err := client.Ask(ctx, question)
 	if apierrors.IsForbidden(err) {
 		return false, fmt.Errorf("cannot find out what %s may do: that takes the right to create subjectaccessreviews.authorization.k8s.io, or to impersonate: %w",
 			check.Subject.User(), err)
 	}
-	return allowed, wrapReview(check, err)
+	return answer.Allowed, wrapReview(check, err)
 }
 
 // as returns the client that impersonates the subject, the same for each call.
-func (r *reviewer) as(subject rbac.Subject) (authorizationv1client.AuthorizationV1Interface, error) {
+func (r *reviewer) as(subject rbac.Subject) (access.Client, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if client := r.subjects[subject]; client != nil {
+	if client, known := r.subjects[subject]; known {
 		return client, nil
 	}
 	if r.config.Impersonate.UserName != "" {
-		return nil, fmt.Errorf("cannot find out what %s may do: %s may not create subjectaccessreviews.authorization.k8s.io",
+		return access.Client{}, fmt.Errorf("cannot find out what %s may do: %s may not create subjectaccessreviews.authorization.k8s.io",
 			subject.User(), r.config.Impersonate.UserName)
 	}
 	config := rest.CopyConfig(r.config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: subject.User()}
-	client, err := authorizationv1client.NewForConfig(config)
+	api, err := authorizationv1client.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("preparing the client for reviews as %s: %w", subject.User(), err)
+		return access.Client{}, fmt.Errorf("preparing the client for reviews as %s: %w", subject.User(), err)
 	}
-	r.subjects[subject] = client
-	return client, nil
+	r.subjects[subject] = access.Client{API: api, Retries: reviewRetries}
+	return r.subjects[subject], nil
 }
 
-func askSelf(ctx context.Context, client authorizationv1client.AuthorizationV1Interface, check rbac.Check) (bool, error) {
-	review := &authorizationv1.SelfSubjectAccessReview{
-		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes(check)},
+// questionOf is a check as the API server is asked it; User is empty for the caller.
+func questionOf(check rbac.Check) access.Question {
+	question := access.Question{Namespace: check.Namespace, Access: access.Access{
+		Verb: check.Verb, Group: check.Group, Resource: check.Resource, Subresource: check.Subresource, Name: check.Name,
+	}}
+	if check.Subject != (rbac.Subject{}) {
+		question.User, question.Groups = check.Subject.User(), check.Subject.Groups()
 	}
-	answer, err := client.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-	if err != nil {
-		return false, err
-	}
-	return answer.Status.Allowed, nil
+	return question
 }
 
-func attributes(check rbac.Check) *authorizationv1.ResourceAttributes {
-	return &authorizationv1.ResourceAttributes{
-		Namespace: check.Namespace, Verb: check.Verb, Group: check.Group, Version: "*",
-		Resource: check.Resource, Subresource: check.Subresource, Name: check.Name,
-	}
-}
-
-// wrapReview says what was asked when err came; nil stays nil. It names no verb
-// and no namespace: the same trouble is to be said once.
+// wrapReview says what was asked when err came; nil stays nil.
 func wrapReview(check rbac.Check, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("asking what %s may do: %w", shownSubject(check.Subject), err)
-}
-
-// shownSubject is the subject in messages.
-func shownSubject(subject rbac.Subject) string {
-	if subject == (rbac.Subject{}) {
-		return "the caller"
-	}
-	return subject.User()
+	return fmt.Errorf("asking what %s may do: %w", check.Subject, err)
 }

@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/ambit-dev/ambit/pkg/permissions"
+)
+
+// requestTimeout bounds each request of a command that ends.
+const requestTimeout = 30 * time.Second
+
+// cluster is the API server, as the one who called the command. Errors of its
+// methods are those of the cluster.
+type cluster struct {
+	config  *rest.Config
+	typed   kubernetes.Interface
+	objects dynamic.Interface
+	mapper  meta.RESTMapper
+}
+
+// connect prepares clients. Requests are not limited on this side.
+func connect(flags *genericclioptions.ConfigFlags) (*cluster, error) {
+	c, err := dial(flags)
+	if err != nil {
+		return nil, clusterError(err)
+	}
+	return c, nil
+}
+
+func dial(flags *genericclioptions.ConfigFlags) (*cluster, error) {
+	config, err := clusterConfig(flags)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS, config.Timeout = -1, requestTimeout
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("preparing the connection to %s: %w", config.Host, err)
+	}
+	c := &cluster{config: config}
+	if c.typed, err = kubernetes.NewForConfigAndClient(config, httpClient); err != nil {
+		return nil, fmt.Errorf("preparing the client for reviews: %w", err)
+	}
+	if c.objects, err = dynamic.NewForConfigAndClient(config, httpClient); err != nil {
+		return nil, fmt.Errorf("preparing the client for objects: %w", err)
+	}
+	if c.mapper, err = apiutil.NewDynamicRESTMapper(config, httpClient); err != nil {
+		return nil, fmt.Errorf("preparing discovery: %w", err)
+	}
+	return c, nil
+}
+
+// reviewed is the cluster as package permissions sees it.
+func (c *cluster) reviewed() permissions.Cluster {
+	return permissions.Cluster{Config: c.config, Typed: c.typed, Objects: c.objects, Mapper: c.mapper}
+}

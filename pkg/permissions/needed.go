@@ -1,0 +1,124 @@
+package permissions
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/ambit-dev/ambit/pkg/permissions/rbac"
+	"github.com/ambit-dev/ambit/pkg/policy"
+)
+
+// Options say what is asked about which policies.
+type Options struct {
+	// Programs are the policies, as they run in the cluster: see policy.Program.InCluster.
+	Programs []*policy.Program
+	// Kinds finds the resources of their kinds. Required.
+	Kinds *Kinds
+	// Own is who Ambit runs as. Zero: the caller, which nothing can be granted to.
+	Own rbac.Subject
+	// Namespaces to work in, each once; empty: as the policies say.
+	Namespaces []string
+	// OwnersEverywhere and Finalizers are as in rbac.Request.
+	OwnersEverywhere, Finalizers bool
+	// WatchRBAC: Ambit's right to see changes of rights counts too.
+	WatchRBAC bool
+	// Serves reports whether a policy works on an owner in a namespace that it works in.
+	// Only Compare calls it. Required there.
+	Serves func(ctx context.Context, program *policy.Program, owner *unstructured.Unstructured) bool
+	// Reporter is told what the user should know. Required.
+	Reporter Reporter
+}
+
+// Reporter tells a user what does not stop the work.
+type Reporter interface {
+	// Warn is called with a sentence without a full stop.
+	Warn(format string, args ...any)
+	// Progress is called when something begins that may take long. text says how far
+	// it is, and is called in another goroutine, until stop is called.
+	Progress(text func() string) (stop func())
+}
+
+// Needs are what policies need, and where.
+type Needs struct {
+	// Grants are in the order of the policies, as rbac.Needed returns them.
+	Grants []rbac.Grant
+	// Remarks are sentences about Grants, which the Reporter was told.
+	Remarks []string
+}
+
+// Needed returns the least that the policies need. One that no namespace limits works in
+// all namespaces. No request is sent but by Kinds, whose error is returned.
+func Needed(ctx context.Context, o Options) (Needs, error) {
+	if err := o.Kinds.FindAll(o.Programs); err != nil {
+		return Needs{}, err
+	}
+	return o.needs(ctx, func(_ context.Context, request *rbac.Request) error {
+		request.Namespaces = []string{rbac.Everywhere}
+		return nil
+	})
+}
+
+// needs returns what the policies need. locate fills in the namespaces of a policy that no
+// namespace limits.
+func (o Options) needs(ctx context.Context, locate func(context.Context, *rbac.Request) error) (Needs, error) {
+	var needs Needs
+	for _, program := range o.Programs {
+		request, limited := o.request(program)
+		if !limited {
+			if err := locate(ctx, &request); err != nil {
+				return Needs{}, err
+			}
+		}
+		grants, remarks := rbac.Needed(ctx, request)
+		needs.Grants = append(needs.Grants, grants...)
+		for _, remark := range remarks {
+			needs.Remarks = append(needs.Remarks, fmt.Sprintf("policy %q: %s", program.Name, remark))
+		}
+	}
+	for _, remark := range needs.Remarks {
+		o.Reporter.Warn("%s", remark)
+	}
+	if o.WatchRBAC {
+		needs.Grants = append(needs.Grants, rbac.Watching(o.Own))
+	}
+	return needs, nil
+}
+
+// request is what is asked about one policy. limited reports whether namespaces limit it.
+func (o Options) request(program *policy.Program) (request rbac.Request, limited bool) {
+	namespaces, limited := rbac.Namespaces(program, o.Namespaces)
+	request = rbac.Request{
+		Program: program, Kind: o.Kinds.Kind, Own: o.Own, OwnersEverywhere: o.OwnersEverywhere, Finalizers: o.Finalizers,
+		Namespaces: namespaces, Searched: namespaces, Elsewhere: o.Namespaces,
+	}
+	everywhere := []string{rbac.Everywhere}
+	if len(o.Namespaces) == 0 {
+		request.Elsewhere = everywhere
+	}
+	if !limited {
+		request.Searched = everywhere
+	}
+	if limited && len(namespaces) == 0 && o.Kinds.Kind(program.Owner.GVK).Namespaced {
+		o.Reporter.Warn("policy %q has nothing to do: its scope and --namespaces have no namespace in common", program.Name)
+		request.Elsewhere = nil
+	}
+	return request, limited
+}
+
+// Objects are the ServiceAccounts, Roles and bindings that grant what is needed. A
+// ServiceAccount named default is left out: Kubernetes makes it with its namespace.
+func (n Needs) Objects() []runtime.Object {
+	var objects []runtime.Object
+	for _, account := range rbac.Accounts(n.Grants) {
+		if account.Name != "default" {
+			objects = append(objects, account.Account())
+		}
+	}
+	for _, grant := range n.Grants {
+		objects = append(objects, grant.Objects(rbac.Present{})...)
+	}
+	return objects
+}
