@@ -10,7 +10,8 @@ import (
 )
 
 // hopelessTime is how long a policy that is to be cleaned up after, and cannot be, waits
-// for its ServiceAccount or for rights to come back.
+// for its ServiceAccount or for rights to come back. Giving up is for good, so that it takes
+// longer than where a command is waited for.
 const hopelessTime = 10 * time.Second
 
 // retired asks the engine how far it is with those that it cleans up after, and decides
@@ -101,7 +102,7 @@ func (s *Source) isHopeless(p *policy.Program, r Report, left int) bool {
 	switch {
 	case r.Halt == nil:
 		return r.Nowhere && left == 0 && s.book.mayLetGo(idOf(p))
-	case r.Halt.Reason == v1alpha1.ReasonServiceAccountMissing, r.Halt.Reason == v1alpha1.ReasonImpersonationRefused, lacksAccount(p, r):
+	case v1alpha1.IsAccountReason(r.Halt.Reason), lacksAccount(p, r):
 		return true
 	}
 	return r.Halt.Reason == v1alpha1.ReasonForbidden && left == 0 && s.book.mayLetGo(idOf(p))

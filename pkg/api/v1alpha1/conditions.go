@@ -149,3 +149,9 @@ const (
 	// to have none in common, so that nothing is served (Ready=False, Stalled=True).
 	ReasonOutOfScope = "OutOfScope"
 )
+
+// IsAccountReason reports whether a reason says that nobody may act as the ServiceAccount
+// of a policy: nothing is done for that policy until somebody mends it.
+func IsAccountReason(reason string) bool {
+	return reason == ReasonServiceAccountMissing || reason == ReasonImpersonationRefused
+}
