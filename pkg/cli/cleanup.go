@@ -5,17 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/client-go/rest"
 
-	"github.com/ambit-dev/ambit/pkg/controller"
-	"github.com/ambit-dev/ambit/pkg/manager"
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/uninstall"
 )
 
 // cleanupOptions are the flags of `ambit cleanup`.
@@ -98,7 +100,38 @@ ambit cleanup -f policies/memcached.yaml --namespaces team-a,team-b --timeout 0`
 
 // Run removes what the policies have made.
 func (o *cleanupOptions) Run(ctx context.Context) error {
-	var err error
+	if err := o.check(); err != nil {
+		return err
+	}
+	programs, err := o.load()
+	if err != nil {
+		return err
+	}
+	cleanup, err := o.prepare(programs)
+	if err != nil {
+		return err
+	}
+	if err := o.refuseServed(ctx, cleanup); err != nil {
+		return err
+	}
+	useLogger(logr.Discard())
+	var state cleanupState
+	stop := progress(o.ErrOut, state.next)
+	cleanup.Progress = state.set
+	left, err := cleanup.Run(ctx)
+	stop()
+	switch {
+	case err != nil:
+		return clusterError(err)
+	case len(left) > 0:
+		return o.printLeft(left)
+	}
+	fmt.Fprintf(o.ErrOut, "%s cleaned up: nothing is left\n", plural(len(programs), "policy"))
+	return nil
+}
+
+// check returns the first mistake in the flags.
+func (o *cleanupOptions) check() (err error) {
 	if o.Namespaces, err = checkNamespaces(o.Namespaces); err != nil {
 		return err
 	}
@@ -108,28 +141,6 @@ func (o *cleanupOptions) Run(ctx context.Context) error {
 	if o.Timeout < 0 {
 		return usageErrorf("--timeout is %s, must not be negative", o.Timeout)
 	}
-	programs, err := o.load()
-	if err != nil {
-		return err
-	}
-	c, err := connect(o.Cluster)
-	if err != nil {
-		return err
-	}
-	if err := o.refuseServed(ctx, c, programs); err != nil {
-		return err
-	}
-	done, problems, err := o.retire(ctx, c, programs)
-	if err != nil {
-		return clusterError(err)
-	}
-	if !done {
-		return o.sayWhatIsLeft(context.WithoutCancel(ctx), c, programs, problems)
-	}
-	if held := o.release(ctx, c, programs); len(held) > 0 {
-		return o.printLeft(held)
-	}
-	fmt.Fprintf(o.ErrOut, "%s cleaned up: nothing is left\n", plural(len(programs), "policy"))
 	return nil
 }
 
@@ -154,32 +165,84 @@ func (o *cleanupOptions) load() ([]*policy.Program, error) {
 	return programs, nil
 }
 
-// retire runs the engine until nothing is left, nothing comes of waiting, the time is
-// over or ctx ends. The
-// problems are what keeps policies from being cleaned up, as far as the engine knows.
-func (o *cleanupOptions) retire(ctx context.Context, c *cluster, programs []*policy.Program) (done bool, problems []leftover, err error) {
-	useLogger(logr.Discard())
-	if o.Timeout > 0 {
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, o.Timeout, errors.New("the time is over"))
-		defer stop()
+// actors returns the programs as Ambit would run them in the cluster: a policy of another
+// namespace than Ambit's own acts as a ServiceAccount of its namespace, and has the scope of
+// it. With AsCaller all act as the caller instead, where their files say. It prints to
+// stderr as whom each acts that does not act as the caller.
+func (o *cleanupOptions) actors(programs []*policy.Program) []*policy.Program {
+	acting := make([]*policy.Program, len(programs))
+	for i, program := range programs {
+		if o.AsCaller {
+			as := *program
+			as.ServiceAccount = ""
+			acting[i] = &as
+			continue
+		}
+		acting[i] = program.InCluster(o.Namespace)
+		if account := acting[i].Identity(); account != "" {
+			fmt.Fprintf(o.ErrOut, "policy %q acts as %s, as it would in the cluster; with --as-caller as you\n", program.Name, account)
+		}
 	}
-	var state cleanupState
-	stop := progress(o.ErrOut, state.next)
-	defer stop()
-	err = manager.Run(ctx, manager.Options{
-		Config: c.withoutTimeout(), Retire: programs, Namespaces: o.Namespaces,
-		While: func(ctx context.Context, e *controller.Controller) {
-			done = o.awaitRetired(ctx, e, programs, &state)
-			problems = engineProblems(e, programs)
-		},
-	})
-	return done, problems, err
+	return acting
 }
 
-// withoutTimeout is how to reach the API server with streams, which have no end.
-func (c *cluster) withoutTimeout() *rest.Config {
-	config := rest.CopyConfig(c.config)
-	config.Timeout = 0
-	return config
+// prepare connects to the cluster.
+func (o *cleanupOptions) prepare(programs []*policy.Program) (*uninstall.Cleanup, error) {
+	c, err := connect(o.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	scan, err := c.scan(o.Namespaces...)
+	if err != nil {
+		return nil, err
+	}
+	namespace, _, err := o.Cluster.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		namespace = "" // whoever may not look everywhere looks nowhere else then
+	}
+	return &uninstall.Cleanup{
+		Scan: scan, Config: c.config, CoreV1: c.typed.CoreV1(), ContextNamespace: namespace, Programs: programs, Timeout: o.Timeout,
+	}, nil
+}
+
+// refuseServed returns findings when an object in the cluster that is not being deleted
+// has one of the policies: whoever runs that would make everything anew. Where the
+// caller may not look, it prints that, and refuses nothing.
+func (o *cleanupOptions) refuseServed(ctx context.Context, cleanup *uninstall.Cleanup) error {
+	if o.Force {
+		return nil
+	}
+	served := false
+	for _, program := range cleanup.Programs {
+		for _, held := range []struct {
+			kind, resource string
+			by             func(context.Context, *policy.Program) ([]types.NamespacedName, error)
+		}{{v1alpha1.Kind, "reconcilepolicies", cleanup.ReconcilePolicies}, {"ConfigMap", "configmaps", cleanup.ConfigMaps}} {
+			objects, err := held.by(ctx, program)
+			if apierrors.IsForbidden(err) {
+				fmt.Fprintf(o.ErrOut, "warning: it is not known whether the cluster has policy %q, as you may not list %s: if an Ambit runs it, everything is made anew\n", program.Name, held.resource)
+			} else if err != nil {
+				return clusterError(err)
+			}
+			for _, object := range objects {
+				served = true
+				o.printServed(program, held.kind, object)
+			}
+		}
+	}
+	if !served {
+		return nil
+	}
+	return &exitError{code: exitFindings, err: errors.New("nothing was cleaned up: an Ambit that runs these policies would make everything anew. " +
+		"Delete them first: a running Ambit then cleans up by itself; if none runs, call this again afterwards")}
+}
+
+// printServed prints where a policy is, and how to delete it.
+func (o *cleanupOptions) printServed(program *policy.Program, kind string, object types.NamespacedName) {
+	wait := ""
+	if kind == v1alpha1.Kind {
+		wait = " --wait=false" // it has a finalizer, and it may be that no Ambit runs
+	}
+	fmt.Fprintf(o.ErrOut, "policy %q is in the cluster, in the %s %s: kubectl delete %s %s -n %s%s\n",
+		program.Name, kind, object, strings.ToLower(kind), object.Name, object.Namespace, wait)
 }

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"fmt"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -9,8 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/uninstall"
 )
 
 // leftoversOptions are the flags of `ambit leftovers`.
@@ -109,14 +114,34 @@ func (o *leftoversOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	found, err := o.look(ctx, c, programs)
+	scan, err := c.scan(namesIn(o.Namespace)...)
+	if err != nil {
+		return err
+	}
+	var text atomic.Value
+	text.Store("")
+	scan.Progress = func(done, total int) { text.Store(fmt.Sprintf("%d of %s looked at", done, plural(total, "kind"))) }
+	stop := progress(o.ErrOut, func() string { return text.Load().(string) })
+	found, err := scan.Leftovers(ctx, programs)
+	stop()
 	if err != nil {
 		return clusterError(err)
 	}
-	if err := found.print(o.Out, o.Output); err != nil {
+	if err := printLeftovers(o.Out, o.Output, found); err != nil {
 		return err
 	}
 	return o.conclude(found)
+}
+
+// scan prepares what looks for leftovers in namespaces; in all if there are none.
+func (c *cluster) scan(namespaces ...string) (uninstall.Scan, error) {
+	config := rest.CopyConfig(c.config)
+	config.WarningHandler = rest.NoWarnings{} // of kinds that are deprecated: it only looks at them
+	objects, err := metadata.NewForConfig(config)
+	if err != nil {
+		return uninstall.Scan{}, clusterError(fmt.Errorf("preparing the client for metadata: %w", err))
+	}
+	return uninstall.Scan{Objects: objects, Mapper: c.mapper, Discovery: c.typed.Discovery(), Namespaces: namespaces}, nil
 }
 
 // check returns the first mistake in the flags.

@@ -10,37 +10,33 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/uninstall"
 )
 
-// leftovers is what `ambit leftovers -o json` prints. The shape is stable.
-type leftovers struct {
-	Leftovers []needing `json:"leftovers"`
-	Unseen    []unseen  `json:"unseen"`
-}
-
-// print writes the findings in a format: table, json or yaml.
-func (l leftovers) print(w io.Writer, format string) error {
-	if format != "table" {
-		return printData(w, format, leftovers{append([]needing{}, l.Leftovers...), append([]unseen{}, l.Unseen...)})
+// printLeftovers writes the findings in a format: table, json or yaml.
+func printLeftovers(w io.Writer, format string, l uninstall.Leftovers) error {
+	if format != "table" { // nothing is an empty list, not null
+		l.Findings, l.Unseen = append([]uninstall.Finding{}, l.Findings...), append([]uninstall.Unseen{}, l.Unseen...)
+		return printData(w, format, l)
 	}
-	if len(l.Leftovers) == 0 {
+	if len(l.Findings) == 0 {
 		return nil
 	}
 	aligned := printers.GetNewTabWriter(w)
 	fmt.Fprintln(aligned, "NAMESPACE\tKIND\tNAME\tPOLICY\tFINDING\tWHY")
-	for _, n := range l.Leftovers {
-		fmt.Fprintf(aligned, "%s\t%s\t%s\t%s\t%s\t%s\n", cmp.Or(n.Namespace, "<none>"), n.Kind, n.Name, cmp.Or(n.Policy, "<unknown>"), n.Finding, n.Why)
+	for _, f := range l.Findings {
+		fmt.Fprintf(aligned, "%s\t%s\t%s\t%s\t%s\t%s\n", cmp.Or(f.Namespace, "<none>"), f.Kind, f.Name, cmp.Or(f.Policy, "<unknown>"), f.Type, f.Why)
 	}
 	return aligned.Flush()
 }
 
 // conclude says on stderr what it comes to and what could not be looked at, and
 // returns the error that has the exit code.
-func (o *leftoversOptions) conclude(l leftovers) error {
+func (o *leftoversOptions) conclude(l uninstall.Leftovers) error {
 	var denied []string
 	for _, u := range l.Unseen {
 		name := schema.GroupResource{Group: u.Group, Resource: cmp.Or(u.Resource, "*")}.String()
-		if u.denied {
+		if u.Denied {
 			denied = append(denied, name)
 			continue
 		}
@@ -50,8 +46,8 @@ func (o *leftoversOptions) conclude(l leftovers) error {
 		fmt.Fprintf(o.ErrOut, "warning: not looked at, because you may not list it %s: %s\n", o.place(), joined(denied))
 	}
 	switch {
-	case len(l.Leftovers) > 0:
-		fmt.Fprintf(o.ErrOut, "%s; `%s cleanup -f POLICY` removes what a policy has made%s\n", plural(len(l.Leftovers), "finding"), o.Program, l.alsoResources())
+	case len(l.Findings) > 0:
+		fmt.Fprintf(o.ErrOut, "%s; `%s cleanup -f POLICY` removes what a policy has made%s\n", plural(len(l.Findings), "finding"), o.Program, alsoPolicies(l.Findings))
 		return errFindings()
 	case len(l.Unseen) > 0:
 		return clusterError(errors.New("nothing was found, but not all could be looked at"))
@@ -60,13 +56,13 @@ func (o *leftoversOptions) conclude(l leftovers) error {
 	return nil
 }
 
-// alsoResources says what goes with a cleanup of ReconcilePolicies that were found, and
-// what to do before; empty if none were.
-func (l leftovers) alsoResources() string {
+// alsoPolicies says what else a cleanup does where ReconcilePolicies were found, and what
+// to do before; empty if none were.
+func alsoPolicies(findings []uninstall.Finding) string {
 	found, served := false, false
-	for _, n := range l.Leftovers {
-		if isResource := n.Kind == v1alpha1.Kind && schema.FromAPIVersionAndKind(n.APIVersion, n.Kind).Group == v1alpha1.Group; isResource {
-			found, served = true, served || !n.deleting
+	for _, f := range findings {
+		if isPolicy := f.Kind == v1alpha1.Kind && schema.FromAPIVersionAndKind(f.APIVersion, f.Kind).Group == v1alpha1.Group; isPolicy {
+			found, served = true, served || !f.Deleting
 		}
 	}
 	switch {

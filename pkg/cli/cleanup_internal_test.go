@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/ambit-dev/ambit/pkg/uninstall"
 )
 
 // TestCleanupIdentity: a policy of a tenant is cleaned up after as an account of the tenant,
@@ -50,5 +52,37 @@ func TestCleanupIdentity(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestCleanupState: before anything is counted no number is said, and what is in the way is
+// said once, if it is not the result.
+func TestCleanupState(t *testing.T) {
+	const line = `cannot clean up: policy "web": ServiceAccountMissing: no account`
+	blockers := []uninstall.Finding{{Policy: "web", Why: "ServiceAccountMissing: no account"}}
+	var s cleanupState
+	for i, step := range []struct {
+		left    int
+		blocked []uninstall.Finding
+		final   bool
+		want    string
+	}{
+		{want: "looking for what is left to clean up"},
+		{left: 3, want: "3 left to clean up"},
+		{blocked: blockers, want: line},
+		{blocked: blockers},
+		{left: 1, blocked: blockers, want: "1 left to clean up"},
+		{left: 1, want: "1 left to clean up"},
+		{left: 1, blocked: blockers, want: "1 left to clean up\n" + line},
+		{blocked: blockers, final: true},
+	} {
+		s.set(uninstall.Progress{Left: step.left, Blocked: step.blocked, Final: step.final})
+		if got := s.next(); got != step.want {
+			t.Errorf("step %d: it says %q, want %q", i, got, step.want)
+		}
+	}
+	var hopeless cleanupState
+	if hopeless.set(uninstall.Progress{Blocked: blockers, Final: true}); hopeless.next() != "" {
+		t.Error("what is about to be the result is said before")
 	}
 }
