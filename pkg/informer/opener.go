@@ -22,14 +22,15 @@ type opener struct {
 
 	mu       sync.Mutex // guards what is below
 	closed   bool
-	verdict  *verdict // the first final answer
-	failures int      // in a row
-	free     bool     // the next attempt need not wait
-	attempt  int      // the one under way, to tell a late timer
-	tap      *tap     // of the watch that is open, nil if none is
-	listing  bool     // that watch brings a list first, which is not in yet
-	watched  bool     // a watch has been open
-	doubted  bool     // the next watch is to be rechecked
+	verdict  *verdict      // the first final answer
+	failures int           // in a row
+	wait     time.Duration // before the next attempt, unless that is free
+	free     bool          // the next attempt need not wait
+	attempt  int           // the one under way, to tell a late timer
+	tap      *tap          // of the watch that is open, nil if none is
+	listing  bool          // that watch brings a list first, which is not in yet
+	watched  bool          // a watch has been open
+	doubted  bool          // the next watch is to be rechecked
 }
 
 // list is a cache.ListWithContextFunc.
@@ -60,11 +61,15 @@ func (o *opener) try(ctx context.Context, initial bool, call func() error) error
 			return err
 		}
 		if initial && refusesInitial(err) {
+			o.report(verdict{reason: reasonOf(err), err: err}, ActionRelist)
 			return err
 		}
-		if o.heard(err).state != Degraded {
+		v := o.heard(err)
+		if v.state != Degraded {
+			o.report(v, ActionRelist)
 			return err
 		}
+		o.report(v, ActionRetry)
 	}
 }
 
@@ -117,9 +122,8 @@ func (o *opener) isUnderWay(attempt int) bool {
 // of an answer. It does not block.
 func (o *opener) heard(err error) verdict {
 	v := classify(err)
+	o.fail(v.state == "")
 	o.mu.Lock()
-	o.failures++
-	o.free = v.state == "" && o.failures == 1
 	if v.state.Final() && o.verdict == nil {
 		o.verdict = &v
 	}
@@ -143,12 +147,24 @@ func (o *opener) reached(err error) {
 	o.stream.owner.reached()
 }
 
-// fail counts a failure that nobody heard.
-func (o *opener) fail() {
+// fail counts a failure, and says how long to wait before the next attempt. With
+// mayBeFree that need not wait if this is the first failure.
+func (o *opener) fail(mayBeFree bool) {
+	failures := o.count() + 1
+	wait := o.stream.owner.options.Reconnect(failures) // not under the lock: it is not ours
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.failures++
-	o.free = false
+	o.failures, o.wait, o.free = failures, wait, mayBeFree && failures == 1
+}
+
+// delay is how long the next attempt waits.
+func (o *opener) delay() time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.failures == 0 || o.free {
+		return 0
+	}
+	return o.wait
 }
 
 // settle forgets failures if a watch was open long enough.
@@ -166,11 +182,11 @@ func (o *opener) settle(since time.Time) bool {
 // ctx.
 func (o *opener) pause(ctx context.Context) error {
 	o.mu.Lock()
-	failures, free := o.failures, o.free
+	waits, wait := o.failures > 0 && !o.free, o.wait
 	o.free = false
 	o.mu.Unlock()
-	if failures > 0 && !free {
-		o.stream.wait(ctx, o.stream.owner.options.Reconnect(failures))
+	if waits {
+		o.stream.wait(ctx, wait)
 	}
 	return ctx.Err()
 }

@@ -3,6 +3,7 @@ package informer
 import (
 	"context"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 )
@@ -61,7 +62,7 @@ func (o *opener) listen(t *tap, initial bool) {
 		}, func() {
 			o.letGo(t)
 			if !failed && !o.settle(since) {
-				o.fail()
+				o.fail(false)
 			}
 		})
 	}()
@@ -71,7 +72,13 @@ func (o *opener) listen(t *tap, initial bool) {
 // hear it. What passes is kept from it, for it would ask for a whole list: the
 // watch goes on where it was. Unless that failed before: what the error is about
 // may be what is next.
-func (o *opener) broke(err error) bool {
+func (o *opener) broke(err error) (pass bool) {
 	v := o.heard(err)
-	return v.state != Degraded || o.count() > 1
+	pass = v.state != Degraded || o.count() > 1
+	action := ActionRelist
+	if !pass || apierrors.IsTooManyRequests(err) { // the Reflector goes on after a 429
+		action = ActionRetry
+	}
+	o.report(v, action)
+	return pass
 }

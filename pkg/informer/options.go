@@ -36,6 +36,16 @@ type Options struct {
 	Reopens int
 	// Opening is how many streams may be in the middle of being opened. 0 means 16.
 	Opening int
+	// OnWatchError is called for each list or watch that fails, also where client-go's
+	// handler is silent. It is called from a goroutine of the informer, after that has
+	// its new state and its handlers were told, and for one key by one goroutine at a
+	// time. It holds the informer up: it must not block, nor wait for the informer to
+	// end. No lock is held, and it may call every method of the Set but Start: Require
+	// may release the very key, and Revoke may close it. Retry ends the wait that was
+	// announced, so calling it for each error makes requests without a pause. A watch
+	// that ends at its timeout and a call of Set.Revoke are no errors; a request that is
+	// not answered is none until it fails. Nil means that nobody is told.
+	OnWatchError func(WatchError)
 	// Logger is for people. The zero Logger writes nothing.
 	Logger logr.Logger
 }

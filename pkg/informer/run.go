@@ -28,7 +28,9 @@ func (st *stream) run(ctx context.Context) {
 		}
 		refusals++
 		st.refuse(epoch, v)
-		st.wait(ctx, st.backoff(v, refusals))
+		wait := st.backoff(v, refusals)
+		st.reportClosed(v, wait)
+		st.wait(ctx, wait)
 	}
 }
 
@@ -82,7 +84,10 @@ func (st *stream) reflect(ctx context.Context, o *opener) {
 		failures := o.count()
 		if err := r.ListAndWatchWithContext(ctx); err != nil && o.count() == failures {
 			log.V(1).Info("the stream's client failed", "reason", err.Error())
-			o.fail()
+			o.fail(false)
+			if ctx.Err() == nil {
+				o.report(verdict{reason: "UnusableAnswer", err: err}, ActionRelist)
+			}
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/ambit-dev/ambit/pkg/controller"
+	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -49,6 +50,9 @@ type Options struct {
 	// /metrics, and the names that /readyz only counts at /policies. The zero
 	// MetricsServer: not at all.
 	MetricsServer MetricsServer
+	// OnWatchError is told of each list or watch that fails, as informer.Options has it:
+	// it must not block. Nil: nobody is.
+	OnWatchError func(informer.WatchError)
 	// Tracer makes spans of what is done. Nil: none.
 	Tracer trace.Tracer
 	// Logger is for people. The zero Logger writes nothing.

@@ -122,6 +122,7 @@ func (p *process) assemble() (*parts, error) {
 	made := &parts{
 		streams: informer.New(informer.Options{
 			Clients: p.clients.streams, Retry: informer.Exponential(retryMin, retryMax), Logger: p.log.WithName("watch"),
+			OnWatchError: o.OnWatchError,
 		}),
 		reviewer: access.New(access.Options{Reviews: p.clients.reviews, Logger: p.log.WithName("access")}),
 	}
