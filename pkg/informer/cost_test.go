@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// BenchmarkStream is what an open, empty stream costs: the memory and goroutines
+// BenchmarkStream is what an open, empty informer costs: the memory and goroutines
 // of this process, connections included, and the time until all of them are
 // synced.
 func BenchmarkStream(b *testing.B) {
@@ -43,7 +43,7 @@ func BenchmarkStream(b *testing.B) {
 	}
 }
 
-// forwarder is a Subscriber that sends what it is told.
+// forwarder is an EventHandler that sends what it is told.
 type forwarder struct{ events chan Event }
 
 func (f *forwarder) Changed(e Event) { f.events <- e }

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// equal says whether two objects differ in nothing but the resourceVersion.
-func equal(a, b *unstructured.Unstructured) bool {
+// equalObjects reports whether two objects differ in nothing but the resourceVersion.
+func equalObjects(a, b *unstructured.Unstructured) bool {
 	return equalMaps(a.Object, b.Object, func(key string, x, y any) bool {
 		mx, okX := x.(map[string]any)
 		my, okY := y.(map[string]any)

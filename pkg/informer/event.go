@@ -1,6 +1,10 @@
 package informer
 
-import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
 
 // EventType is what an Event is about.
 type EventType string
@@ -11,36 +15,73 @@ const (
 	// Updated: an object that is kept has changed in what is kept of it, beside
 	// its resourceVersion, or in that too with Form.Versions.
 	Updated EventType = "Updated"
-	// Deleted: an object has gone, or left the stream's selection. Object is what
+	// Deleted: an object has gone, or left the informer's selection. Object is what
 	// was last kept of it.
 	Deleted EventType = "Deleted"
 	// Synced: the first list of an epoch is in. The objects in it are not announced
 	// one by one.
 	Synced EventType = "Synced"
-	// StateChanged: the stream became Degraded or Live, or was refused. The steps
+	// StateChanged: the informer became Degraded or Live, or was refused. The steps
 	// Probing and Starting are not announced, nor is Live when it comes with Synced.
 	StateChanged EventType = "StateChanged"
 )
 
-// Event is what a Subscriber is told. Objects are those of the store: shared,
+// Event is what an EventHandler is told. Objects are those of the store: shared,
 // projected, never to be changed.
 type Event struct {
 	Key  Key
 	Type EventType
 	// Object is set for Added, Updated and Deleted; Old for Updated.
 	Object, Old *unstructured.Unstructured
-	// State is that of the stream.
+	// State is that of the informer.
 	State State
 }
 
-// EventHandler is told of changes in the streams that it keeps. Its dynamic type
-// must be comparable: equal values are the same subscriber.
+// EventHandler is told of changes in the informers that it keeps. Its dynamic type
+// must be comparable: equal values are the same handler.
 //
-// Changed is called from the goroutine of a stream, or of an Observe or a Revoke
+// Changed is called from the goroutine of an informer, or of an Observe or a Revoke
 // by somebody else, with no lock held, and possibly from several at once. It holds
-// up its stream: it must not block, nor call into Set; it hands over and returns. An
-// event may be late, the View is the truth: a call that was under way when Keep
+// up its informer: it must not block, nor call into Set; it hands over and returns. An
+// event may be late, the Lister is the truth: a call that was under way when Require
 // took the need away may still arrive.
 type EventHandler interface {
 	Changed(Event)
+}
+
+// notify tells the handlers of a change, except those given. The lock is not
+// held over their calls, so one that is being detached may still be told.
+func (st *sharedInformer) notify(epoch uint64, c storeChange, except []EventHandler) {
+	if c.kind == "" {
+		return
+	}
+	var few [fewHandlers]EventHandler
+	st.mu.RLock()
+	if st.stopped || st.status.Epoch != epoch {
+		st.mu.RUnlock()
+		return
+	}
+	to := st.handlers.handlersOf(few[:0], c.object, c.old)
+	event := Event{Key: st.key, Type: c.kind, Object: c.object, Old: c.old, State: st.status.State}
+	st.mu.RUnlock()
+	for _, sub := range to {
+		if !slices.Contains(except, sub) {
+			sub.Changed(event)
+		}
+	}
+}
+
+// notifyAll tells every handler of the informer about the informer itself.
+func (st *sharedInformer) notifyAll(kind EventType) {
+	st.mu.RLock()
+	if st.stopped {
+		st.mu.RUnlock()
+		return
+	}
+	to := st.handlers.allHandlers(nil)
+	event := Event{Key: st.key, Type: kind, State: st.status.State}
+	st.mu.RUnlock()
+	for _, sub := range to {
+		sub.Changed(event)
+	}
 }

@@ -25,7 +25,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
 )
 
-// server is an API server of one resource, at the edge where streams meet it.
+// server is an API server of one resource, at the edge where informers meet it.
 type server struct {
 	mu        sync.Mutex
 	rv        int
@@ -303,7 +303,7 @@ func (w clientWatch) Stop() {
 	w.openWatch.Stop()
 }
 
-// recorder is a Subscriber that remembers what it was told.
+// recorder is an EventHandler that remembers what it was told.
 type recorder struct {
 	mu     sync.Mutex
 	events []Event
@@ -339,15 +339,15 @@ func clientsOfNobody(string) (dynamic.Interface, metadata.Interface, error) {
 	return nil, nil, fmt.Errorf("no clients here")
 }
 
-// testStreams are a Set on servers by namespace.
-func testStreams(servers map[string]*server, o Options) *Set {
+// testSet are a Set on servers by namespace.
+func testSet(servers map[string]*server, o Options) *Set {
 	o.Clients = clientsOfNobody
 	s := New(o)
-	s.connect = func(key Key) (source, error) { return servers[key.Namespace], nil }
+	s.connect = func(key Key) (objectSource, error) { return servers[key.Namespace], nil }
 	return s
 }
 
-// begin starts streams; the returned function stops them and waits.
+// begin starts informers; the returned function stops them and waits.
 func begin(t *testing.T, s *Set) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestFlaps: whatever happens to a stream, in whatever order, once the API server
+// TestFlaps: whatever happens to an informer, in whatever order, once the API server
 // accepts it again and somebody says so, it is Live with what is there, and no
 // deletion was told that did not happen.
 func TestFlaps(t *testing.T) {
@@ -24,7 +24,7 @@ func flapsStory(t *testing.T, r *rand.Rand) {
 	api := newServer()
 	api.put(thing("a", "1"))
 	hour := fixed(time.Hour) // a refusal does not mend by itself
-	s := testStreams(map[string]*server{"ns": api}, Options{Retry: hour, Lookup: hour, Reconnect: fixed(time.Second)})
+	s := testSet(map[string]*server{"ns": api}, Options{Retry: hour, Lookup: hour, Reconnect: fixed(time.Second)})
 	stop := begin(t, s)
 	sub, need := &recorder{}, needOf("ns")
 	steps := []func(){
@@ -63,6 +63,6 @@ func flapsStory(t *testing.T, r *rand.Rand) {
 		}
 	}
 	stop()
-	expect(t, "plans left", 0, outstanding(s.reopens))
+	expect(t, "plans left", 0, outstanding(s.reopenSchedule))
 	expect(t, "watches left", 0, len(api.copyWatches()))
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// interner lets the objects of a stream share the parts that are the same in
+// interner lets the objects of an informer share the parts that are the same in
 // many of them: what a template says of every child, and above all the paths in
 // managedFields, which are most of an object. It remembers a bounded number of
 // parts, those met lately: no longer than it takes to meet as many objects as there
@@ -24,17 +24,17 @@ type interner struct {
 	// young and old are parts by hash, texts are strings by themselves. When young
 	// is full it becomes old: what is met again moves back to young.
 	young, old           map[uint64]any
-	youngTexts, oldTexts map[string]*text
+	youngTexts, oldTexts map[string]*internedText
 	met                  int // changes since the last generation began
 }
 
-// text is a string that is met in many objects, as a key or as a value.
-type text struct {
+// internedText is a string that is met in many objects, as a key or as a value.
+type internedText struct {
 	value any // the string, in its box
 	hash  uint64
 }
 
-func (t *text) key() string { return t.value.(string) }
+func (t *internedText) key() string { return t.value.(string) }
 
 // internedParts is how many parts, and how many strings, one generation holds.
 const internedParts = 256
@@ -45,20 +45,20 @@ func newInterner() *interner { return &interner{seed: maphash.MakeSeed()} }
 func (in *interner) forget() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.age()
-	in.age()
+	in.nextGeneration()
+	in.nextGeneration()
 }
 
-// age begins another generation, whatever the size of this one; mu is held.
-func (in *interner) age() {
+// nextGeneration begins another generation, whatever the size of this one; mu is held.
+func (in *interner) nextGeneration() {
 	in.old, in.young, in.oldTexts, in.youngTexts = in.young, nil, in.youngTexts, nil
 	in.met = 0
 }
 
-// fit is called after each change, with the number of objects that there are now. Two
+// fitTo is called after each change, with the number of objects that there are now. Two
 // generations together remember what was met in about as many changes for each of
 // them, and in the first list. A single object shares with nobody.
-func (in *interner) fit(objects int) {
+func (in *interner) fitTo(objects int) {
 	if objects <= 1 {
 		in.forget()
 		return
@@ -66,71 +66,71 @@ func (in *interner) fit(objects int) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.met++; in.met > objects {
-		in.age()
+		in.nextGeneration()
 	}
 }
 
-// object replaces parts of obj, which must be the caller's alone, by equal ones.
-func (in *interner) object(obj *unstructured.Unstructured) {
+// internObject replaces parts of obj, which must be the caller's alone, by equal ones.
+func (in *interner) internObject(obj *unstructured.Unstructured) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	for key, value := range obj.Object {
 		if metadata, ok := value.(map[string]any); ok && key == "metadata" {
-			in.metadata(metadata)
+			in.internMetadata(metadata)
 			continue
 		}
-		obj.Object[in.text(key).key()], _ = in.share(value)
+		obj.Object[in.internText(key).key()], _ = in.shareValue(value)
 	}
 }
 
-// metadata leaves alone what is different in every object.
-func (in *interner) metadata(metadata map[string]any) {
+// internMetadata leaves alone what is different in every object.
+func (in *interner) internMetadata(metadata map[string]any) {
 	for key, value := range metadata {
 		switch key {
 		case "name", "uid", "resourceVersion":
 		default:
-			value, _ = in.share(value)
+			value, _ = in.shareValue(value)
 		}
-		metadata[in.text(key).key()] = value
+		metadata[in.internText(key).key()] = value
 	}
 }
 
-// share returns a value equal to v, and its hash. Parts of v are replaced.
-func (in *interner) share(v any) (any, uint64) {
+// shareValue returns a value equal to v, and its hash. Parts of v are replaced.
+func (in *interner) shareValue(v any) (any, uint64) {
 	switch v := v.(type) {
 	case map[string]any:
 		hash := uint64(len(v))
 		for key, value := range v {
-			shared, h := in.share(value)
-			if !scalar(value) {
+			shared, h := in.shareValue(value)
+			if !isScalar(value) {
 				v[key] = shared
 			}
-			hash += mix(in.text(key).hash, h) // whatever the order
+			hash += mixHashes(in.internText(key).hash, h) // whatever the order
 		}
-		return in.part(v, hash), hash
+		return in.sharedPart(v, hash), hash
 	case []any:
 		hash := ^uint64(len(v))
 		for i, value := range v {
-			shared, h := in.share(value)
+			shared, h := in.shareValue(value)
 			v[i] = shared
-			hash = mix(hash, h)
+			hash = mixHashes(hash, h)
 		}
-		return in.part(v, hash), hash
+		return in.sharedPart(v, hash), hash
 	case string:
-		t := in.text(v)
+		t := in.internText(v)
 		return t.value, t.hash
 	case int64:
-		return v, mix(1, uint64(v))
+		return v, mixHashes(1, uint64(v))
 	case bool:
 		if v {
-			return v, mix(2, 2)
+			return v, mixHashes(2, 2)
 		}
 	}
-	return v, mix(3, 3) // identical tells them apart
+	return v, mixHashes(3, 3) // identical tells them apart
 }
 
-// scalar says whether sharing a value saves nothing.
-func scalar(v any) bool {
+// isScalar reports whether sharing a value saves nothing.
+func isScalar(v any) bool {
 	switch v.(type) {
 	case map[string]any, []any, string:
 		return false
@@ -138,20 +138,20 @@ func scalar(v any) bool {
 	return true
 }
 
-// mix makes one hash of two, of which the order matters.
-func mix(a, b uint64) uint64 {
+// mixHashes makes one hash of two, of which the order matters.
+func mixHashes(a, b uint64) uint64 {
 	high, low := bits.Mul64(a^0x9e3779b97f4a7c15, bits.RotateLeft64(b, 32)^0xd1b54a32d192ed03)
 	return high ^ low
 }
 
-// part returns the part that is remembered as equal to v, or v, which is then.
-func (in *interner) part(v any, hash uint64) any {
+// sharedPart returns the part that is remembered as equal to v, or v, which is then.
+func (in *interner) sharedPart(v any, hash uint64) any {
 	found, ok := in.young[hash]
 	if !ok {
 		found, ok = in.old[hash]
 	}
 	if !ok || !identical(found, v) {
-		in.keys(v)
+		in.internKeys(v)
 		found = v
 	}
 	if len(in.young) >= internedParts {
@@ -164,49 +164,49 @@ func (in *interner) part(v any, hash uint64) any {
 	return found
 }
 
-// keys shares the keys of a new part. Assigning to a key that is there replaces
+// internKeys shares the keys of a new part. Assigning to a key that is there replaces
 // the string too.
-func (in *interner) keys(v any) {
+func (in *interner) internKeys(v any) {
 	if v, ok := v.(map[string]any); ok {
 		for key, value := range v {
-			v[in.text(key).key()] = value
+			v[in.internText(key).key()] = value
 		}
 	}
 }
 
-// text returns what is remembered of a string.
-func (in *interner) text(s string) *text {
+// internText returns what is remembered of a string.
+func (in *interner) internText(s string) *internedText {
 	found, ok := in.youngTexts[s]
 	if ok {
 		return found
 	}
 	if found, ok = in.oldTexts[s]; !ok {
-		found = &text{s, maphash.String(in.seed, s)}
+		found = &internedText{s, maphash.String(in.seed, s)}
 	}
 	if len(in.youngTexts) >= internedParts {
 		in.oldTexts, in.youngTexts = in.youngTexts, nil
 	}
 	if in.youngTexts == nil {
-		in.youngTexts = map[string]*text{}
+		in.youngTexts = map[string]*internedText{}
 	}
 	in.youngTexts[found.key()] = found
 	return found
 }
 
-// identical says whether two parts are equal, given that equal parts below them
+// identical reports whether two parts are equal, given that equal parts below them
 // are one.
 func identical(a, b any) bool {
 	switch x := a.(type) {
 	case map[string]any:
 		y, ok := b.(map[string]any)
-		return ok && equalMaps(x, y, func(_ string, x, y any) bool { return same(x, y) })
+		return ok && equalMaps(x, y, func(_ string, x, y any) bool { return identicalValue(x, y) })
 	case []any:
 		y, ok := b.([]any)
 		if !ok || len(x) != len(y) {
 			return false
 		}
 		for i := range x {
-			if !same(x[i], y[i]) {
+			if !identicalValue(x[i], y[i]) {
 				return false
 			}
 		}
@@ -215,8 +215,8 @@ func identical(a, b any) bool {
 	return false
 }
 
-// same is == also for maps and lists, which it takes by identity.
-func same(a, b any) bool {
+// identicalValue is == also for maps and lists, which it takes by identity.
+func identicalValue(a, b any) bool {
 	switch x := a.(type) {
 	case map[string]any:
 		y, ok := b.(map[string]any)

@@ -20,7 +20,7 @@ func TestInternKeepsObjects(t *testing.T) {
 			object := &unstructured.Unstructured{Object: drawMap(t, 3)}
 			object.Object["metadata"] = drawMap(t, 2)
 			objects, copies = append(objects, object), append(copies, object.DeepCopy())
-			in.object(object)
+			in.internObject(object)
 		}
 		for i := range objects {
 			if diff := cmp.Diff(copies[i].Object, objects[i].Object); diff != "" {
@@ -70,17 +70,17 @@ func TestInternShares(t *testing.T) {
 	in := newInterner()
 	made := func(name string) *unstructured.Unstructured {
 		object := thing(name, map[string]any{"own": name, "template": map[string]any{"list": []any{"a", map[string]any{"b": int64(1)}}}})
-		in.object(object)
+		in.internObject(object)
 		return object
 	}
 	first := made("one")
 	for i := range 10 * internedParts { // shared parts outlive the generations
 		object := made(string(rune('a'+i%26)) + string(rune('a'+i/26)))
 		spec, again := first.Object["spec"].(map[string]any), object.Object["spec"].(map[string]any)
-		if !same(spec["template"], again["template"]) {
+		if !identicalValue(spec["template"], again["template"]) {
 			t.Fatalf("after %d objects the template is there twice", i)
 		}
-		if same(spec, again) {
+		if identicalValue(spec, again) {
 			t.Fatal("different parts are one")
 		}
 	}
@@ -94,9 +94,9 @@ func TestInternShares(t *testing.T) {
 func TestInternLetsGo(t *testing.T) {
 	for _, objects := range []int{1, 2, 10} {
 		t.Run(fmt.Sprint(objects), func(t *testing.T) {
-			st := newStream(New(Options{Clients: clientsOfNobody}), needOf("a"))
-			epoch := st.begin(func() {})
-			st.listed(epoch, nil, "1")
+			st := newSharedInformer(New(Options{Clients: clientsOfNobody}), needOf("a"))
+			epoch := st.beginEpoch(func() {})
+			st.listReceived(epoch, nil, "1")
 			version := func(i int) *unstructured.Unstructured {
 				status := map[string]any{"message": fmt.Sprint("version ", i), "list": []any{fmt.Sprint("element ", i)}}
 				object := thing(fmt.Sprint("object-", i%objects), map[string]any{"status": status, "template": map[string]any{"image": "one"}})
@@ -104,12 +104,12 @@ func TestInternLetsGo(t *testing.T) {
 				return object
 			}
 			for i := range 100 * objects {
-				if err := (sink{stream: st, epoch: epoch}).Update(version(i)); err != nil {
+				if err := (reflectorStore{informer: st, epoch: epoch}).Update(version(i)); err != nil {
 					t.Fatal(err)
 				}
 			}
 			// spec, status and list of each; the template; and strings: two of each, and keys.
-			parts, texts := len(st.shared.young)+len(st.shared.old), len(st.shared.youngTexts)+len(st.shared.oldTexts)
+			parts, texts := len(st.interner.young)+len(st.interner.old), len(st.interner.youngTexts)+len(st.interner.oldTexts)
 			if most := 2 * (3*(objects+1) + 5); parts > most {
 				t.Errorf("%d parts are remembered, want at most %d", parts, most)
 			}
@@ -121,7 +121,7 @@ func TestInternLetsGo(t *testing.T) {
 				return spec["template"]
 			}
 			for i := range objects {
-				if !same(template(0), template(i)) {
+				if !identicalValue(template(0), template(i)) {
 					t.Errorf("the template of object %d is there twice", i)
 				}
 			}
@@ -132,19 +132,19 @@ func TestInternLetsGo(t *testing.T) {
 // TestInternForgetsNothingInAList: an own write while the first list is on its way does
 // not part what its objects share.
 func TestInternForgetsNothingInAList(t *testing.T) {
-	st := newStream(New(Options{Clients: clientsOfNobody}), needOf("a"))
-	epoch := st.begin(func() {})
+	st := newSharedInformer(New(Options{Clients: clientsOfNobody}), needOf("a"))
+	epoch := st.beginEpoch(func() {})
 	made := func(name string) any {
-		object, err := st.keep(thing(name, map[string]any{"own": name, "template": map[string]any{"image": "one"}}))
+		object, err := st.projectDelivered(thing(name, map[string]any{"own": name, "template": map[string]any{"image": "one"}}))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return object.Object["spec"].(map[string]any)["template"]
 	}
 	first := made("first")
-	st.observe(thing("mine", "other"), nil)
-	if !same(first, made("second")) {
+	st.observeWrite(thing("mine", "other"), nil)
+	if !identicalValue(first, made("second")) {
 		t.Error("the template is there twice")
 	}
-	st.listed(epoch, nil, "1")
+	st.listReceived(epoch, nil, "1")
 }

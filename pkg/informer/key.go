@@ -11,10 +11,10 @@ import (
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
 )
 
-// Key says which objects a stream shows, to whom, and what it keeps of each.
-// Needs with equal keys share one stream. Keys are comparable.
+// Key says which objects an informer shows, to whom, and what it keeps of each.
+// Needs with equal keys share one informer. Keys are comparable.
 type Key struct {
-	// Identity is whose rights the stream uses, as Options.Clients knows it.
+	// Identity is whose rights the informer uses, as Options.Clients knows it.
 	Identity string
 	// GVR is the resource.
 	GVR schema.GroupVersionResource
@@ -28,30 +28,30 @@ type Key struct {
 	Form Form
 }
 
-// Form is what a stream keeps of each object. Beside that it always keeps
+// Form is what an informer keeps of each object. Beside that it always keeps
 // apiVersion, kind, and of the metadata: name, namespace, uid, resourceVersion,
 // deletionTimestamp and labels.
 type Form struct {
 	// Metadata asks the API server for metadata only.
 	Metadata bool
-	// Fields is fields.Set.String() of Need.Fields.
+	// Fields is fields.Set.String() of Interest.Fields.
 	Fields string
 	// Manager keeps the managedFields entries of this field manager, and of those
 	// whose names begin with it and a slash; "" keeps none.
 	Manager string
-	// Versions makes every change of an object one that subscribers are told of,
+	// Versions makes every change of an object one that handlers are told of,
 	// also of what is not kept of it: a new resourceVersion is enough.
 	Versions bool
 }
 
-// Interest is one thing that a subscriber needs: a stream, and of it every object,
+// Interest is one thing that a handler needs: an informer, and of it every object,
 // those under one value of a label, or those of some names.
 type Interest struct {
 	Key Key
 	// Fields is what is kept of each object; its text is Key.Form.Fields. Nil keeps
-	// only what every stream keeps. It must not change any more.
+	// only what every informer keeps. It must not change any more.
 	Fields *fields.Set
-	// Kind of the objects, for metadata-only streams: the API server does not say
+	// Kind of the objects, for metadata-only informers: the API server does not say
 	// it there. "" leaves PartialObjectMetadata. Needs of one key agree on it.
 	Kind string
 	// IndexLabel and IndexValue reduce the need to the objects whose label

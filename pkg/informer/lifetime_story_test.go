@@ -10,20 +10,20 @@ import (
 	"time"
 )
 
-// TestRealFreeThenNeed: a stream that is freed, needed again and revoked in any
+// TestRealFreeThenNeed: an informer that is freed, needed again and revoked in any
 // order is there in the end, once.
 func TestRealFreeThenNeed(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		revoke func(*world) (wait func())
+		revoke func(*env) (wait func())
 	}{
-		"Alone":         {"nothing else happens", func(*world) func() { return func() {} }},
+		"Alone":         {"nothing else happens", func(*env) func() { return func() {} }},
 		"Revoked":       {"the right is gone and back while nobody needs it", revokeAll},
 		"RevokedAtOnce": {"the right is gone and back in the middle of it", revokeBeside},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, Options{Reauthorize: true, Retry: fixed(time.Hour)}, "")
+			w := newEnv(t, Options{Reauthorize: true, Retry: fixed(time.Hour)}, "")
 			namespace := w.namespace()
 			w.grant(namespace)
 			w.put(namespace, "a", "1")
@@ -53,20 +53,20 @@ func TestRealFreeThenNeed(t *testing.T) {
 	}
 }
 
-func revokeAll(w *world) (wait func()) {
+func revokeAll(w *env) (wait func()) {
 	w.streams.Revoke(all, errors.New("gone"))
 	return func() {}
 }
 
-func revokeBeside(w *world) (wait func()) {
+func revokeBeside(w *env) (wait func()) {
 	var running sync.WaitGroup
 	running.Go(func() { w.streams.Revoke(all, errors.New("gone")) })
 	return running.Wait
 }
 
-// TestRealNothingRemains: 50 subscribers come and go, and some lose their right.
+// TestRealNothingRemains: 50 handlers come and go, and some lose their right.
 func TestRealNothingRemains(t *testing.T) {
-	w := newWorld(t, Options{Reauthorize: true}, "")
+	w := newEnv(t, Options{Reauthorize: true}, "")
 	namespace := w.namespace()
 	w.grant(namespace)
 	round := func(revoke bool) {
@@ -94,5 +94,5 @@ func TestRealNothingRemains(t *testing.T) {
 	round(false)
 	round(true)
 	w.eventually("no goroutine is left", func() bool { return runtime.NumGoroutine() <= before })
-	w.eventually("no plan is left", func() bool { return outstanding(w.streams.reopens) == 0 })
+	w.eventually("no plan is left", func() bool { return outstanding(w.streams.reopenSchedule) == 0 })
 }

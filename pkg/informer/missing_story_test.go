@@ -19,7 +19,7 @@ var customResourceDefinitions = schema.GroupVersionResource{
 }
 
 func TestRealMissingKind(t *testing.T) {
-	w := newWorld(t, Options{Lookup: fixed(50 * time.Millisecond)}, "")
+	w := newEnv(t, Options{Lookup: fixed(50 * time.Millisecond)}, "")
 	namespace := w.namespace()
 	w.grant(namespace)
 	group := "watch" + strings.ReplaceAll(namespace, "-", "") + ".example.com"
@@ -74,10 +74,10 @@ func thingsCRD(t *testing.T, group string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: content}
 }
 
-// TestRealKindComesAndGoes: the kind of a live stream is deleted and made again,
+// TestRealKindComesAndGoes: the kind of a live informer is deleted and made again,
 // 20 times; nobody else notices, and nothing is left.
 func TestRealKindComesAndGoes(t *testing.T) {
-	w := newWorld(t, Options{}, "")
+	w := newEnv(t, Options{}, "")
 	namespace := w.namespace()
 	w.grant(namespace)
 	group := "again" + strings.ReplaceAll(namespace, "-", "") + ".example.com"
@@ -109,9 +109,9 @@ func TestRealKindComesAndGoes(t *testing.T) {
 	w.eventually("two streams are open", func() bool { return w.open() == 2 })
 }
 
-// goroutines is how many there are once their number stays the same: a stream that is Live
+// goroutines is how many there are once their number stays the same: an informer that is Live
 // may be about to start its last one.
-func (w *world) goroutines() int {
+func (w *env) goroutines() int {
 	w.Helper()
 	n, since := runtime.NumGoroutine(), time.Now()
 	w.eventually("no goroutine begins or ends", func() bool {
@@ -124,7 +124,7 @@ func (w *world) goroutines() int {
 }
 
 // define makes the kind of a group, and returns when it was seen Established.
-func (w *world) define(group string) time.Time {
+func (w *env) define(group string) time.Time {
 	w.Helper()
 	crds := w.objects.Resource(customResourceDefinitions)
 	w.eventually("the kind is made", func() bool {
@@ -138,7 +138,7 @@ func (w *world) define(group string) time.Time {
 	return time.Now()
 }
 
-func (w *world) undefine(group string) {
+func (w *env) undefine(group string) {
 	w.Helper()
 	crds := w.objects.Resource(customResourceDefinitions)
 	w.must(crds.Delete(w.Context(), "things."+group, metav1.DeleteOptions{}))

@@ -13,7 +13,7 @@ import (
 // under a right on just that name; what is merged into it for one owner is kept as
 // such, and an own write is seen at once.
 func TestRealMerged(t *testing.T) {
-	w := newWorld(t, Options{}, "")
+	w := newEnv(t, Options{}, "")
 	name := w.namespace()
 	w.grantNamed(name)
 	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
@@ -53,7 +53,7 @@ func TestRealMerged(t *testing.T) {
 }
 
 // grantNamed lets watcher list and watch one Namespace, as grant does.
-func (w *world) grantNamed(name string) {
+func (w *env) grantNamed(name string) {
 	w.Helper()
 	rule := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"}, ResourceNames: []string{name}, Verbs: []string{"list", "watch"}}
 	_, err := w.admin.RbacV1().ClusterRoles().Create(w.Context(), &rbacv1.ClusterRole{

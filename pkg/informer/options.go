@@ -15,15 +15,15 @@ import (
 // Options are the inputs of a Set.
 type Options struct {
 	// Clients returns the clients of an identity; "" is Ambit's own. It is called
-	// at each start of a stream, from its goroutine, concurrently: share clients
-	// there. An error leaves the stream Degraded, and is tried again. Required.
+	// at each start of an informer, from its goroutine, concurrently: share clients
+	// there. An error leaves the informer Degraded, and is tried again. Required.
 	Clients func(identity string) (dynamic.Interface, metadata.Interface, error)
 	// Clock is the time of everything here. Nil means the real one.
 	Clock clock.WithDelayedExecution
-	// Retry is the wait before a refused stream is tried again. Nil means
+	// Retry is the wait before a refused informer is tried again. Nil means
 	// Exponential(1s, 30s).
 	Retry Backoff
-	// Lookup is Retry for streams that are Missing: asking for a resource that is
+	// Lookup is Retry for informers that are Missing: asking for a resource that is
 	// not served costs little. Nil means Exponential(500ms, 4s).
 	Lookup Backoff
 	// Reconnect is the wait between attempts while the API server cannot be reached
@@ -32,9 +32,9 @@ type Options struct {
 	// Reauthorize is what Set.Reauthorize is called with at first.
 	Reauthorize bool
 	// Reopens is how many watches Set.Reauthorize makes end in one second, of all
-	// streams together. 0 means 60.
+	// informers together. 0 means 60.
 	Reopens int
-	// Opening is how many streams may be in the middle of being opened. 0 means 16.
+	// Opening is how many informers may be in the middle of being opened. 0 means 16.
 	Opening int
 	// OnWatchError is called for each list or watch that fails, also where client-go's
 	// handler is silent. It is called from a goroutine of the informer, after that has
@@ -55,7 +55,7 @@ type Options struct {
 type Backoff func(failures int) time.Duration
 
 // Exponential doubles from first to last, and takes up to a quarter off at
-// random, so that streams that failed together do not come back together. Both
+// random, so that informers that failed together do not come back together. Both
 // must be positive.
 func Exponential(first, last time.Duration) Backoff {
 	upToAQuarterLess := func(wait time.Duration) time.Duration { return wait - rand.N(wait/4+1) }
@@ -67,9 +67,9 @@ const (
 	defaultOpening = 16
 	defaultReopens = 60
 	// slotTime is how long an opening holds its slot at most: slots are there to
-	// spread dials, and a server that never answers must not hold up other streams.
+	// spread dials, and a server that never answers must not hold up other informers.
 	slotTime = 2 * time.Second
-	// answerTime is how long an opening may go unanswered before the stream is
+	// answerTime is how long an opening may go unanswered before the informer is
 	// Degraded.
 	answerTime = 5 * time.Second
 	// stableTime is how long a watch must have been open for earlier failures to

@@ -13,11 +13,11 @@ import (
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
 )
 
-// projector reduces objects to what a stream keeps of them. It is immutable.
+// projector reduces objects to what an informer keeps of them. It is immutable.
 type projector struct {
 	fields           *fields.Set
 	manager          string
-	apiVersion, kind string // of metadata-only streams
+	apiVersion, kind string // of metadata-only informers
 }
 
 func newProjector(need Interest) projector {
@@ -31,14 +31,14 @@ func newProjector(need Interest) projector {
 	}
 }
 
-// object projects what a client's stream or list delivered. The input is not used
+// projectDelivered projects what a client's informer or list delivered. The input is not used
 // for anything else after that.
-func (p projector) object(obj any) (*unstructured.Unstructured, error) {
+func (p projector) projectDelivered(obj any) (*unstructured.Unstructured, error) {
 	switch obj := obj.(type) {
 	case *unstructured.Unstructured:
-		return p.project(obj), nil
+		return p.projectObject(obj), nil
 	case *metav1.PartialObjectMetadata:
-		return p.metadata(obj)
+		return p.projectMetadata(obj)
 	}
 	return nil, fmt.Errorf("projecting an object: unexpected type %T", obj)
 }
@@ -47,10 +47,10 @@ func (p projector) object(obj any) (*unstructured.Unstructured, error) {
 // of an initial stream hold small objects.
 type projected struct{ *unstructured.Unstructured }
 
-// project returns a new object that shares values with obj, which is not changed.
-func (p projector) project(obj *unstructured.Unstructured) *unstructured.Unstructured {
+// projectObject returns a new object that shares values with obj, which is not changed.
+func (p projector) projectObject(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	content := p.fields.Project(obj.Object)
-	kept := p.entries(obj)
+	kept := p.keptEntries(obj)
 	metadata, ok := content["metadata"].(map[string]any)
 	if !ok {
 		return &unstructured.Unstructured{Object: content}
@@ -69,15 +69,15 @@ func (p projector) project(obj *unstructured.Unstructured) *unstructured.Unstruc
 	return &unstructured.Unstructured{Object: content}
 }
 
-// keeps says whether the managedFields entries of a manager are kept: of ours, and
+// keepsManager reports whether the managedFields entries of a manager are kept: of ours, and
 // of those below it, as v1alpha1.MergeManager makes them.
-func (p projector) keeps(manager string) bool {
+func (p projector) keepsManager(manager string) bool {
 	below, ok := strings.CutPrefix(manager, p.manager)
 	return ok && p.manager != "" && (below == "" || below[0] == '/')
 }
 
-// entries returns the managedFields entries that are kept, nil if there is none.
-func (p projector) entries(obj *unstructured.Unstructured) []any {
+// keptEntries returns the managedFields entries that are kept, nil if there is none.
+func (p projector) keptEntries(obj *unstructured.Unstructured) []any {
 	if p.manager == "" {
 		return nil
 	}
@@ -86,17 +86,17 @@ func (p projector) entries(obj *unstructured.Unstructured) []any {
 	var kept []any
 	for _, entry := range all {
 		fields, _ := entry.(map[string]any)
-		if manager, _ := fields["manager"].(string); p.keeps(manager) {
+		if manager, _ := fields["manager"].(string); p.keepsManager(manager) {
 			kept = append(kept, entry)
 		}
 	}
 	return kept
 }
 
-// metadata projects an object of a metadata-only stream, which it owns.
-func (p projector) metadata(obj *metav1.PartialObjectMetadata) (*unstructured.Unstructured, error) {
+// projectMetadata projects an object of a metadata-only informer, which it owns.
+func (p projector) projectMetadata(obj *metav1.PartialObjectMetadata) (*unstructured.Unstructured, error) {
 	obj.ManagedFields = slices.DeleteFunc(obj.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
-		return !p.keeps(e.Manager)
+		return !p.keepsManager(e.Manager)
 	})
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {
@@ -105,5 +105,5 @@ func (p projector) metadata(obj *metav1.PartialObjectMetadata) (*unstructured.Un
 	if p.kind != "" {
 		content["apiVersion"], content["kind"] = p.apiVersion, p.kind
 	}
-	return p.project(&unstructured.Unstructured{Object: content}), nil
+	return p.projectObject(&unstructured.Unstructured{Object: content}), nil
 }

@@ -84,7 +84,7 @@ func TestProject(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			obj := full()
 			need := Interest{Key: Key{Form: Form{Manager: c.manager}}, Fields: c.fields}
-			got, err := newProjector(need).object(obj)
+			got, err := newProjector(need).projectDelivered(obj)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -111,7 +111,7 @@ func TestProjectMetadata(t *testing.T) {
 		},
 		Kind: "Deployment",
 	}
-	got, err := newProjector(need).object(obj)
+	got, err := newProjector(need).projectDelivered(obj)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestProjectMetadata(t *testing.T) {
 			"labels": map[string]any{"l": "1"}, "managedFields": []any{entryOf("us")},
 		},
 	}, got.Object)
-	if _, err := newProjector(need).object(&metav1.Status{}); err == nil {
+	if _, err := newProjector(need).projectDelivered(&metav1.Status{}); err == nil {
 		t.Error("a Status was taken for an object")
 	}
 }
@@ -154,8 +154,8 @@ func TestEqual(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			expect(t, c.reason, c.want, equal(full(), c.other))
-			expect(t, "the other way round", c.want, equal(c.other, full()))
+			expect(t, c.reason, c.want, equalObjects(full(), c.other))
+			expect(t, "the other way round", c.want, equalObjects(c.other, full()))
 		})
 	}
 }
@@ -174,14 +174,14 @@ func TestSelector(t *testing.T) {
 		"OtherLabel":     {"it has another", Key{LabelSelector: "l in (2,3)"}, notSelected},
 		"Name":           {"a term that is known here", Key{FieldSelector: "metadata.name=a,metadata.namespace=ns"}, selected},
 		"OtherName":      {"a term that is known here", Key{FieldSelector: "metadata.name!=a"}, notSelected},
-		"Field":          {"how it is read only the API server knows", Key{FieldSelector: "status.phase=Running"}, unknown},
+		"Field":          {"how it is read only the API server knows", Key{FieldSelector: "status.phase=Running"}, selectionUnknown},
 		"FieldAndLabel":  {"the label decides", Key{FieldSelector: "status.phase=Running", LabelSelector: "l=2"}, notSelected},
 		"FieldAndName":   {"the name decides", Key{FieldSelector: "status.phase=Running,metadata.name=b"}, notSelected},
-		"FieldOfIt":      {"the name does not", Key{FieldSelector: "metadata.name=a,status.phase=Running"}, unknown},
-		"Nonsense":       {"the API server will refuse it", Key{LabelSelector: "=="}, unknown},
+		"FieldOfIt":      {"the name does not", Key{FieldSelector: "metadata.name=a,status.phase=Running"}, selectionUnknown},
+		"Nonsense":       {"the API server will refuse it", Key{LabelSelector: "=="}, selectionUnknown},
 	}
 	for name, c := range cases {
-		t.Run(name, func(t *testing.T) { expect(t, c.reason, c.want, newSelector(c.key).check(obj)) })
+		t.Run(name, func(t *testing.T) { expect(t, c.reason, c.want, newSelector(c.key).evaluate(obj)) })
 	}
 }
 

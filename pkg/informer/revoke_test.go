@@ -20,7 +20,7 @@ func TestRevoke(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api, other := newServer(), newServer()
 		api.put(thing("a", "1"))
-		s := testStreams(map[string]*server{"ns": api, "other": other}, Options{Retry: fixed(10 * time.Second)})
+		s := testSet(map[string]*server{"ns": api, "other": other}, Options{Retry: fixed(10 * time.Second)})
 		defer begin(t, s)()
 		sub, neighbour := &recorder{}, &recorder{}
 		view := s.Require(sub, []Interest{needOf("ns")})[0]
@@ -60,7 +60,7 @@ func TestRevokeThenRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newServer()
 		api.put(thing("a", "1"))
-		s := testStreams(map[string]*server{"ns": api}, Options{Retry: fixed(time.Hour), Reconnect: fixed(time.Hour)})
+		s := testSet(map[string]*server{"ns": api}, Options{Retry: fixed(time.Hour), Reconnect: fixed(time.Hour)})
 		defer begin(t, s)()
 		sub := &recorder{}
 		view := s.Require(sub, []Interest{needOf("ns")})[0]
@@ -89,13 +89,13 @@ func TestRevokeThenRetry(t *testing.T) {
 // TestHintAtTheEndOfAnEpoch: a hint that comes together with the end of an epoch
 // is there for the next one.
 func TestHintAtTheEndOfAnEpoch(t *testing.T) {
-	st := newStream(testStreams(nil, Options{}), needOf("ns"))
+	st := newSharedInformer(testSet(nil, Options{}), needOf("ns"))
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 100 {
-		st.poke()
-		st.wait(over, time.Hour)
-		expect(t, "hints", 1, len(st.poked))
+		st.wake()
+		st.waitOrWake(over, time.Hour)
+		expect(t, "hints", 1, len(st.woken))
 	}
 }
 
@@ -117,7 +117,7 @@ func TestRevokeByState(t *testing.T) {
 				api := newServer()
 				c.harm(api)
 				hour := fixed(time.Hour)
-				s := testStreams(map[string]*server{"ns": api}, Options{Reconnect: hour, Retry: hour, Lookup: hour})
+				s := testSet(map[string]*server{"ns": api}, Options{Reconnect: hour, Retry: hour, Lookup: hour})
 				defer begin(t, s)()
 				sub := &recorder{}
 				view := s.Require(sub, []Interest{needOf("ns")})[0]
@@ -138,7 +138,7 @@ func TestRevokeBeatsAnAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newServer()
 		api.fails(statusError(403, "Forbidden"))
-		s := testStreams(map[string]*server{"ns": api}, Options{Retry: fixed(time.Minute)})
+		s := testSet(map[string]*server{"ns": api}, Options{Retry: fixed(time.Minute)})
 		defer begin(t, s)()
 		sub := &recorder{}
 		view := s.Require(sub, []Interest{needOf("ns")})[0]
@@ -162,7 +162,7 @@ func TestRevokeBeatsAnAttempt(t *testing.T) {
 func TestRevokeBeforeStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newServer()
-		s := testStreams(map[string]*server{"ns": api}, Options{})
+		s := testSet(map[string]*server{"ns": api}, Options{})
 		sub := &recorder{}
 		view := s.Require(sub, []Interest{needOf("ns")})[0]
 		s.Revoke(all, errTaken)
@@ -176,7 +176,7 @@ func TestRevokeResetsTheBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newServer()
 		var asked []int
-		s := testStreams(map[string]*server{"ns": api}, Options{Retry: func(failures int) time.Duration {
+		s := testSet(map[string]*server{"ns": api}, Options{Retry: func(failures int) time.Duration {
 			asked = append(asked, failures)
 			return time.Second
 		}})

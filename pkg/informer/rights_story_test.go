@@ -13,10 +13,10 @@ import (
 	"github.com/ambit-dev/ambit/test/cluster"
 )
 
-// TestRealRevocation: a right is taken away under a live stream, of which the API
+// TestRealRevocation: a right is taken away under a live informer, of which the API
 // server says nothing by itself.
 func TestRealRevocation(t *testing.T) {
-	w := newWorld(t, Options{Reauthorize: true, Retry: fixed(50 * time.Millisecond)}, "")
+	w := newEnv(t, Options{Reauthorize: true, Retry: fixed(50 * time.Millisecond)}, "")
 	one, two := w.namespace(), w.namespace()
 	w.grant(one)
 	w.grant(two)
@@ -46,7 +46,7 @@ func TestRealRevocation(t *testing.T) {
 
 // TestRealRevoke: whoever knows first need not wait for that.
 func TestRealRevoke(t *testing.T) {
-	w := newWorld(t, Options{}, "")
+	w := newEnv(t, Options{}, "")
 	namespace := w.namespace()
 	w.grant(namespace)
 	w.put(namespace, "a", "1")
@@ -74,7 +74,7 @@ func TestRealRevoke(t *testing.T) {
 // seconds, has forgotten it.
 func TestRealDeletedAccount(t *testing.T) {
 	const memory = 10 * time.Second
-	w := newWorld(t, Options{}, "")
+	w := newEnv(t, Options{}, "")
 	namespace := w.namespace()
 	config, err := w.cluster.ServiceAccount(t.Context(), namespace, "robot")
 	w.must(err)
@@ -97,10 +97,10 @@ func TestRealDeletedAccount(t *testing.T) {
 }
 
 // TestRealVerifyNeedsNoList: opening again where they were, hundreds of times,
-// makes no list, neither with silent streams nor with busy ones.
+// makes no list, neither with silent informers nor with busy ones.
 func TestRealVerifyNeedsNoList(t *testing.T) {
 	const streams, reopens = 50, 200
-	w := newWorld(t, Options{Reauthorize: true}, "")
+	w := newEnv(t, Options{Reauthorize: true}, "")
 	namespace := w.namespace()
 	w.grant(namespace)
 	sub := w.listener()
@@ -129,7 +129,7 @@ func TestRealVerifyNeedsNoList(t *testing.T) {
 }
 
 // resumedOnly checks that since mark nothing was listed.
-func (w *world) resumedOnly(mark cluster.Mark) {
+func (w *env) resumedOnly(mark cluster.Mark) {
 	w.Helper()
 	expect(w.T, "lists", 0, len(w.requests(mark, "list", false)))
 	for _, r := range w.requests(mark, "watch", true) {
@@ -142,7 +142,7 @@ func (w *world) resumedOnly(mark cluster.Mark) {
 // TestRealOneNamespaceIsEnough: with a RoleBinding in one namespace nothing else
 // is asked for.
 func TestRealOneNamespaceIsEnough(t *testing.T) {
-	w := newWorld(t, Options{Reauthorize: true}, "")
+	w := newEnv(t, Options{Reauthorize: true}, "")
 	namespace := w.namespace()
 	w.grant(namespace)
 	mark := w.cluster.Audit().Mark()

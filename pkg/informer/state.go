@@ -2,11 +2,11 @@ package informer
 
 import "time"
 
-// State is where a stream stands. Its text is for metrics and people.
+// State is where an informer stands. Its text is for metrics and people.
 type State string
 
 const (
-	// Probing: the stream is being opened and nothing was answered yet.
+	// Probing: the informer is being opened and nothing was answered yet.
 	Probing State = "Probing"
 	// Starting: the API server accepted; the first list is not in, or is in and
 	// the watch after it is not open yet.
@@ -28,13 +28,13 @@ const (
 	// Invalid: the API server refuses such a request (400, 405), for example a
 	// field selector that it does not support. Final.
 	Invalid State = "Invalid"
-	// Stopped: nobody needs the stream any more, or the Set has ended.
+	// Stopped: nobody needs the informer any more, or the Set has ended.
 	Stopped State = "Stopped"
 )
 
-// Final says whether the stream was refused, by the API server or by
+// Final reports whether the informer was refused, by the API server or by
 // Set.Revoke: it is closed, has no objects, and is tried again after a backoff
-// or Set.Retry. A stream stays in a final state until it is accepted or
+// or Set.Retry. An informer stays in a final state until it is accepted or
 // refused for another reason.
 func (s State) Final() bool {
 	switch s {
@@ -44,7 +44,7 @@ func (s State) Final() bool {
 	return false
 }
 
-// Status says how a stream is. It is a copy.
+// Status says how an informer is. It is a copy.
 type Status struct {
 	State State
 	// Synced: the first list of this epoch is in, so that what is not listed was
@@ -58,13 +58,13 @@ type Status struct {
 	Err error
 	// Since is when State was entered.
 	Since time.Time
-	// Epoch is the number of the stream's present start: later starts, of this or
-	// any other stream, have greater numbers, and Set.Revoke counts as one. 0: not
+	// Epoch is the number of the informer's present start: later starts, of this or
+	// any other informer, have greater numbers, and Set.Revoke counts as one. 0: not
 	// started yet.
 	Epoch uint64
 }
 
-// KeyStatus is one stream, for metrics and tests.
+// KeyStatus is one informer, for metrics and tests.
 type KeyStatus struct {
 	Key Key
 	Status
@@ -72,6 +72,6 @@ type KeyStatus struct {
 	Objects int
 	// Bytes is about how much memory they take.
 	Bytes int
-	// Needs is how many needs hold the stream: subscribers, mostly.
+	// Needs is how many needs hold the informer: handlers, mostly.
 	Needs int
 }

@@ -6,30 +6,30 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// store holds what a stream keeps of its objects, and an index for each label
-// that a subscriber asked for. It is guarded by its stream's mu; nothing here
+// store holds what an informer keeps of its objects, and an index for each label
+// that a handler asked for. It is guarded by its informer's mu; nothing here
 // blocks or calls out. Objects in it never change: they are replaced.
 type store struct {
 	versions bool // Form.Versions; never changes
 
 	synced  bool // the first list is in
-	objects map[types.NamespacedName]*entry
-	index   map[string]map[string]map[*entry]struct{} // by label, by value
-	// progress is the resourceVersion that the stream has passed: nothing up to it
+	objects map[types.NamespacedName]*storeEntry
+	index   map[string]map[string]map[*storeEntry]struct{} // by label, by value
+	// progress is the resourceVersion that the informer has passed: nothing up to it
 	// is still to come. "" if it is not known.
-	progress string
-	written  written
+	progress  string
+	ownWrites ownWrites
 }
 
-// entry is one object's place in the store.
-type entry struct {
+// storeEntry is one object's place in the store.
+type storeEntry struct {
 	object *unstructured.Unstructured
-	// ahead: the object comes from an own write, and the stream is not there yet.
-	ahead bool
+	// unconfirmed: the object comes from an own write, and the informer is not there yet.
+	unconfirmed bool
 }
 
-// change is one thing that happened in the store. An empty kind is none.
-type change struct {
+// storeChange is one thing that happened in the store. An empty kind is none.
+type storeChange struct {
 	kind        EventType
 	object, old *unstructured.Unstructured
 }
@@ -38,80 +38,80 @@ func nameOf(object *unstructured.Unstructured) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-// newer says whether resourceVersion a is known to come after b.
-func newer(a, b string) bool {
+// isNewer reports whether resourceVersion a is known to come after b.
+func isNewer(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order > 0
 }
 
-// set takes an object in that the API server showed, as added or changed.
-func (s *store) set(object *unstructured.Unstructured) change {
-	if s.written.outdates(object) {
-		return change{}
+// setObject stores an object that the API server showed as added or changed.
+func (s *store) setObject(object *unstructured.Unstructured) storeChange {
+	if s.ownWrites.isOutdated(object) {
+		return storeChange{}
 	}
 	found, ok := s.objects[nameOf(object)]
-	if ok && found.ahead && newer(found.object.GetResourceVersion(), object.GetResourceVersion()) {
-		return change{} // it is from before our write
+	if ok && found.unconfirmed && isNewer(found.object.GetResourceVersion(), object.GetResourceVersion()) {
+		return storeChange{} // it is from before our write
 	}
-	return s.put(object, false)
+	return s.putObject(object, false)
 }
 
-// remove takes out an object that the API server showed as deleted.
-func (s *store) remove(object *unstructured.Unstructured) change {
-	s.written.gone(object)
+// removeObject removes an object that the API server showed as deleted.
+func (s *store) removeObject(object *unstructured.Unstructured) storeChange {
+	s.ownWrites.forgetDeletion(object)
 	name := nameOf(object)
 	found, ok := s.objects[name]
-	if !ok || found.ahead && newer(found.object.GetResourceVersion(), object.GetResourceVersion()) {
-		return change{}
+	if !ok || found.unconfirmed && isNewer(found.object.GetResourceVersion(), object.GetResourceVersion()) {
+		return storeChange{}
 	}
-	return s.drop(name)
+	return s.dropObject(name)
 }
 
-// replace compares the store with a complete list as of a resourceVersion. The
+// replaceAll compares the store with a complete list as of a resourceVersion. The
 // changes are nil for the first list of an epoch.
-func (s *store) replace(list []*unstructured.Unstructured, resourceVersion string) []change {
+func (s *store) replaceAll(list []*unstructured.Unstructured, resourceVersion string) []storeChange {
 	first := !s.synced
 	if first {
-		s.objects = make(map[types.NamespacedName]*entry, len(list))
+		s.objects = make(map[types.NamespacedName]*storeEntry, len(list))
 	}
-	var changes []change
+	var changes []storeChange
 	listed := make(map[types.NamespacedName]struct{}, len(list))
 	for _, object := range list {
 		listed[nameOf(object)] = struct{}{}
-		changes = s.note(changes, s.set(object))
+		changes = s.appendChange(changes, s.setObject(object))
 	}
 	for name, found := range s.objects {
-		if _, ok := listed[name]; ok || found.ahead && newer(found.object.GetResourceVersion(), resourceVersion) {
+		if _, ok := listed[name]; ok || found.unconfirmed && isNewer(found.object.GetResourceVersion(), resourceVersion) {
 			continue
 		}
-		changes = s.note(changes, s.drop(name))
+		changes = s.appendChange(changes, s.dropObject(name))
 	}
-	s.written.listed(listed, resourceVersion)
+	s.ownWrites.forgetListed(listed, resourceVersion)
 	s.progress = resourceVersion
 	s.synced = true
-	s.takeHeld()
+	s.applyHeld()
 	if first {
 		return nil
 	}
 	return changes
 }
 
-func (s *store) note(changes []change, c change) []change {
+func (s *store) appendChange(changes []storeChange, c storeChange) []storeChange {
 	if c.kind == "" || !s.synced {
 		return changes
 	}
 	return append(changes, c)
 }
 
-// pass notes that the stream has come to a resourceVersion. An own write up to
-// it whose event did not come is not for this stream: it goes again.
-func (s *store) pass(resourceVersion string) []change {
+// advanceTo records that the informer has come to a resourceVersion. An own write up to
+// it whose event did not come is not for this informer, and is removed.
+func (s *store) advanceTo(resourceVersion string) []storeChange {
 	s.progress = resourceVersion
-	var changes []change
-	for name := range s.written.ahead {
+	var changes []storeChange
+	for name := range s.ownWrites.unconfirmed {
 		found := s.objects[name]
-		if !newer(found.object.GetResourceVersion(), resourceVersion) {
-			changes = append(changes, s.drop(name))
+		if !isNewer(found.object.GetResourceVersion(), resourceVersion) {
+			changes = append(changes, s.dropObject(name))
 		}
 	}
 	return changes
@@ -119,45 +119,96 @@ func (s *store) pass(resourceVersion string) []change {
 
 // reset forgets all objects, and keeps what is known of own writes.
 func (s *store) reset() {
-	for name, belongs := range s.written.ahead {
-		s.written.hold(s.objects[name].object, belongs)
+	for name, belongs := range s.ownWrites.unconfirmed {
+		s.ownWrites.holdUntilListed(s.objects[name].object, belongs)
 	}
 	s.synced = false
 	s.objects = nil
 	s.progress = ""
 	for label := range s.index {
-		s.index[label] = map[string]map[*entry]struct{}{}
+		s.index[label] = map[string]map[*storeEntry]struct{}{}
 	}
-	s.written.ahead = nil
+	s.ownWrites.unconfirmed = nil
 }
 
-// put stores an object, whatever was there.
-func (s *store) put(object *unstructured.Unstructured, ahead bool) change {
+// putObject stores an object, whatever was there before.
+func (s *store) putObject(object *unstructured.Unstructured, ahead bool) storeChange {
 	name := nameOf(object)
-	s.written.mark(name, ahead)
+	s.ownWrites.setUnconfirmed(name, ahead)
 	found, ok := s.objects[name]
 	if !ok {
-		found = &entry{object: object, ahead: ahead}
+		found = &storeEntry{object: object, unconfirmed: ahead}
 		s.objects[name] = found
 		s.reindex(found, nil)
-		return change{kind: Added, object: object}
+		return storeChange{kind: Added, object: object}
 	}
 	old := found.object
-	found.object, found.ahead = object, ahead
+	found.object, found.unconfirmed = object, ahead
 	s.reindex(found, old)
-	if equal(old, object) && !(s.versions && old.GetResourceVersion() != object.GetResourceVersion()) {
-		return change{}
+	if equalObjects(old, object) && !(s.versions && old.GetResourceVersion() != object.GetResourceVersion()) {
+		return storeChange{}
 	}
-	return change{kind: Updated, object: object, old: old}
+	return storeChange{kind: Updated, object: object, old: old}
 }
 
-// drop takes an object out that is there.
-func (s *store) drop(name types.NamespacedName) change {
+// dropObject removes an object that is there.
+func (s *store) dropObject(name types.NamespacedName) storeChange {
 	found := s.objects[name]
 	delete(s.objects, name)
-	s.written.mark(name, false)
+	s.ownWrites.setUnconfirmed(name, false)
 	for label := range s.index {
 		s.unindex(found, label, found.object)
 	}
-	return change{kind: Deleted, object: found.object}
+	return storeChange{kind: Deleted, object: found.object}
+}
+
+// sampled is how many objects an estimate looks at.
+const sampled = 4
+
+// estimateBytes estimates how many bytes the objects of a store take, from a few of them. What
+// objects share is counted for each, so that it is rather too much.
+func (s *store) estimateBytes() int {
+	looked, total := 0, 0
+	for _, e := range s.objects { // in any order: the estimate is not better for one
+		if looked == sampled {
+			break
+		}
+		looked++
+		total += sizeOf(e.object.Object)
+	}
+	if looked == 0 {
+		return 0
+	}
+	return total / looked * len(s.objects)
+}
+
+// What values take beside their content: a word with its type in an interface, a string's
+// header, a slice's, a map's, and an entry of a map with its share of free room.
+const (
+	sizeValue  = 16
+	sizeString = 16
+	sizeSlice  = 24
+	sizeMap    = 48
+	sizeEntry  = 40
+)
+
+// sizeOf estimates the bytes of a JSON-like value.
+func sizeOf(value any) int {
+	switch v := value.(type) {
+	case string:
+		return sizeValue + sizeString + len(v)
+	case []any:
+		total := sizeValue + sizeSlice
+		for _, element := range v {
+			total += sizeOf(element)
+		}
+		return total
+	case map[string]any:
+		total := sizeValue + sizeMap
+		for key, element := range v {
+			total += sizeEntry + len(key) + sizeOf(element)
+		}
+		return total
+	}
+	return sizeValue + 8
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func TestRealEvents(t *testing.T) {
-	w := newWorld(t, Options{}, "")
+	w := newEnv(t, Options{}, "")
 	namespace := w.namespace()
 	w.grant(namespace)
 	w.put(namespace, "first", "1")
@@ -50,7 +50,7 @@ func TestRealEvents(t *testing.T) {
 }
 
 func TestRealDenialIsolates(t *testing.T) {
-	w := newWorld(t, Options{Retry: fixed(50 * time.Millisecond), Reauthorize: true}, "")
+	w := newEnv(t, Options{Retry: fixed(50 * time.Millisecond), Reauthorize: true}, "")
 	allowed, denied := w.namespace(), w.namespace()
 	w.grant(allowed)
 	one, two := w.listener(), w.listener()
@@ -76,7 +76,7 @@ func TestRealDenialIsolates(t *testing.T) {
 }
 
 func TestRealInvalid(t *testing.T) {
-	w := newWorld(t, Options{}, "")
+	w := newEnv(t, Options{}, "")
 	namespace := w.namespace()
 	w.grant(namespace)
 	need := configMapsIn(namespace)
@@ -89,7 +89,7 @@ func TestRealInvalid(t *testing.T) {
 // TestRealTimeouts: watches that end at their timeout are opened again where
 // they were.
 func TestRealTimeouts(t *testing.T) {
-	w := newWorld(t, Options{Reauthorize: true}, "")
+	w := newEnv(t, Options{Reauthorize: true}, "")
 	namespace := w.namespace()
 	w.grant(namespace)
 	sub := w.listener()
@@ -111,7 +111,7 @@ func TestRealTimeouts(t *testing.T) {
 }
 
 func TestRealFreedStreamCloses(t *testing.T) {
-	w := newWorld(t, Options{}, "")
+	w := newEnv(t, Options{}, "")
 	namespace := w.namespace()
 	w.grant(namespace)
 	sub := w.listener()
@@ -123,7 +123,7 @@ func TestRealFreedStreamCloses(t *testing.T) {
 }
 
 func TestRealOwnWrites(t *testing.T) {
-	w := newWorld(t, Options{}, "")
+	w := newEnv(t, Options{}, "")
 	namespace := w.namespace()
 	w.grant(namespace)
 	sub, other := w.listener(), w.listener()
@@ -154,7 +154,7 @@ func TestRealOwnWrites(t *testing.T) {
 // TestRealOutage: the API server cannot be reached for a while.
 func TestRealOutage(t *testing.T) {
 	way := newLine(t, strings.TrimPrefix(plane(t).Admin().Host, "https://"))
-	w := newWorld(t, Options{}, way.address)
+	w := newEnv(t, Options{}, way.address)
 	namespace := w.namespace()
 	w.grant(namespace)
 	w.put(namespace, "gone", "1")
@@ -189,7 +189,7 @@ func TestRealStopInOutage(t *testing.T) {
 	config.Host = "https://" + way.address
 	s := New(Options{Clients: shared(t, config), Reconnect: fixed(time.Hour)})
 	stop := begin(t, s)
-	w := &world{T: t}
+	w := &env{T: t}
 	sub := w.listener()
 	way.cut()
 	s.Require(sub, []Interest{configMapsIn("default")})

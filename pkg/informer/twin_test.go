@@ -232,7 +232,7 @@ func versionsOf(objects []*unstructured.Unstructured) map[string]string {
 
 // twinStage is an API server with both twins on it.
 type twinStage struct {
-	*world
+	*env
 	needs            []Interest
 	namespace, group string
 	ours, theirs     *twin
@@ -580,7 +580,7 @@ func playSimulated(t *testing.T) map[string]*measurement {
 	running.Go(func() { server.Run(ctx) })
 	defer func() { cancel(); running.Wait() }()
 	s := &twinStage{
-		world:     &world{T: t, objects: server.As(sim.Admin).Dynamic()},
+		env:       &env{T: t, objects: server.As(sim.Admin).Dynamic()},
 		namespace: "default", group: "twin.example.com", patience: 15 * time.Minute, outage: 90 * time.Second,
 		// A watch ends at its next event, as a broken connection does.
 		endWatches: func() { faults.mu.Lock(); defer faults.mu.Unlock(); faults.ends = faults.opened },
@@ -602,10 +602,10 @@ func TestRealTwin(t *testing.T) {
 	config.UserAgent = t.Name()
 	way := newLine(t, strings.TrimPrefix(config.Host, "https://"))
 	config.Host = "https://" + way.address
-	w := &world{T: t, cluster: c, objects: dynamic.NewForConfigOrDie(c.Admin())}
+	w := &env{T: t, cluster: c, objects: dynamic.NewForConfigOrDie(c.Admin())}
 	namespace := w.namespace()
 	s := &twinStage{
-		world: w, namespace: namespace, group: "twin" + strings.ReplaceAll(namespace, "-", "") + ".example.com",
+		env: w, namespace: namespace, group: "twin" + strings.ReplaceAll(namespace, "-", "") + ".example.com",
 		patience: patience, outage: 5 * time.Second,
 		endWatches: func() { way.cut(); way.mend(t) },
 	}

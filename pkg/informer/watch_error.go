@@ -39,26 +39,26 @@ const (
 	ActionClose Action = "Close"
 )
 
-// report calls the hook. No lock may be held.
-func (st *stream) report(e WatchError) {
-	if hook := st.owner.options.OnWatchError; hook != nil {
+// reportError calls the hook. No lock may be held.
+func (st *sharedInformer) reportError(e WatchError) {
+	if hook := st.set.options.OnWatchError; hook != nil {
 		e.Key = st.key
 		hook(e)
 	}
 }
 
 // reportClosed reports the error that ended an epoch. Set.Revoke ends one without.
-func (st *stream) reportClosed(v verdict, wait time.Duration) {
+func (st *sharedInformer) reportClosed(v classification, wait time.Duration) {
 	if v.err != nil {
-		st.report(WatchError{Err: v.err, Reason: v.reason, Class: v.state, Action: ActionClose, Wait: wait})
+		st.reportError(WatchError{Err: v.err, Reason: v.reason, Class: v.state, Action: ActionClose, Wait: wait})
 	}
 }
 
-// report reports an error that does not end the epoch: the stream's run reports the one
-// that does, since it knows how long the stream waits then.
-func (o *opener) report(v verdict, action Action) {
+// reportError reports an error that does not end the epoch: the informer's run reports the one
+// that does, since it knows how long the informer waits then.
+func (o *listerWatcher) reportError(v classification, action Action) {
 	if v.state.Final() {
 		return
 	}
-	o.stream.report(WatchError{Err: v.err, Reason: v.reason, Class: v.state, Action: action, Wait: o.delay()})
+	o.informer.reportError(WatchError{Err: v.err, Reason: v.reason, Class: v.state, Action: action, Wait: o.nextDelay()})
 }

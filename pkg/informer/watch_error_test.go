@@ -34,7 +34,7 @@ func (r *reports) take() ([]WatchError, []time.Time) {
 	return all, when
 }
 
-// TestWatchError: each failure of a stream that was Live is reported once, with its
+// TestWatchError: each failure of an informer that was Live is reported once, with its
 // class, and the next request comes when that was announced.
 func TestWatchError(t *testing.T) {
 	const retry, lookup, reconnect = 7 * time.Second, 5 * time.Second, 3 * time.Second
@@ -61,7 +61,7 @@ func TestWatchError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				api, told := newServer(), &reports{}
-				s := testStreams(map[string]*server{"ns": api}, Options{
+				s := testSet(map[string]*server{"ns": api}, Options{
 					Retry: fixed(retry), Lookup: fixed(lookup), Reconnect: fixed(reconnect), OnWatchError: told.add,
 				})
 				defer begin(t, s)()
@@ -98,7 +98,7 @@ func TestWatchErrorUnreachable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api, told := newServer(), &reports{}
 		api.fails(refused())
-		s := testStreams(map[string]*server{"ns": api}, Options{OnWatchError: told.add})
+		s := testSet(map[string]*server{"ns": api}, Options{OnWatchError: told.add})
 		defer begin(t, s)()
 		s.Require(&recorder{}, []Interest{needOf("ns")})
 		time.Sleep(30 * time.Second)
@@ -124,7 +124,7 @@ func TestWatchErrorOldServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api, told := newServer(), &reports{}
 		api.old = true
-		s := testStreams(map[string]*server{"ns": api}, Options{OnWatchError: told.add})
+		s := testSet(map[string]*server{"ns": api}, Options{OnWatchError: told.add})
 		defer begin(t, s)()
 		s.Require(&recorder{}, []Interest{needOf("ns")})
 		got, _ := told.take()
@@ -156,7 +156,7 @@ func TestWatchErrorWithoutClient(t *testing.T) {
 func TestWatchErrorIsNoRevoke(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api, told := newServer(), &reports{}
-		s := testStreams(map[string]*server{"ns": api}, Options{OnWatchError: told.add, Reauthorize: true})
+		s := testSet(map[string]*server{"ns": api}, Options{OnWatchError: told.add, Reauthorize: true})
 		defer begin(t, s)()
 		sub := &recorder{}
 		s.Require(sub, []Interest{needOf("ns")})
@@ -178,7 +178,7 @@ func TestWatchErrorCallsSet(t *testing.T) {
 		reason string
 		err    error
 		call   func(*Set, EventHandler, WatchError)
-		want   int // streams that are left
+		want   int // informers that are left
 	}{
 		"ReleaseDegraded": {"nobody needs it any more", statusError(500, "InternalError"), func(s *Set, sub EventHandler, _ WatchError) { s.Require(sub, nil) }, 0},
 		"ReleaseRefused":  {"nobody needs it any more", statusError(403, "Forbidden"), func(s *Set, sub EventHandler, _ WatchError) { s.Require(sub, nil) }, 0},
@@ -195,7 +195,7 @@ func TestWatchErrorCallsSet(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				api, sub := newServer(), &recorder{}
 				var s *Set
-				s = testStreams(map[string]*server{"ns": api}, Options{
+				s = testSet(map[string]*server{"ns": api}, Options{
 					OnWatchError: func(e WatchError) { c.call(s, sub, e) },
 				})
 				defer begin(t, s)()

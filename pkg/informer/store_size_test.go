@@ -16,19 +16,19 @@ func TestSize(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const n = 2000
 			before := heap()
-			s := store{objects: make(map[types.NamespacedName]*entry, n)}
+			s := store{objects: make(map[types.NamespacedName]*storeEntry, n)}
 			for i := range n {
 				obj := sizedObject(i, payload)
-				s.objects[nameOf(obj)] = &entry{object: obj}
+				s.objects[nameOf(obj)] = &storeEntry{object: obj}
 			}
-			took, said := heap()-before, s.size()
+			took, said := heap()-before, s.estimateBytes()
 			if said < took/2 || said > took*2 {
 				t.Errorf("%d objects take %d bytes, the estimate is %d", n, took, said)
 			}
 			runtime.KeepAlive(s)
 		})
 	}
-	if got := (&store{}).size(); got != 0 {
+	if got := (&store{}).estimateBytes(); got != 0 {
 		t.Errorf("an empty store takes %d bytes", got)
 	}
 }

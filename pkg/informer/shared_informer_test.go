@@ -35,12 +35,12 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// refusedStory: a live stream is refused when it is opened again, stays so, and
+// refusedStory: a live informer is refused when it is opened again, stays so, and
 // comes back.
 func refusedStory(t *testing.T, refusal error, want State) {
 	api, other := newServer(), newServer()
 	api.put(thing("a", "1"))
-	s := testStreams(map[string]*server{"ns": api, "other": other}, Options{Retry: fixed(10 * time.Second), Lookup: fixed(10 * time.Second)})
+	s := testSet(map[string]*server{"ns": api, "other": other}, Options{Retry: fixed(10 * time.Second), Lookup: fixed(10 * time.Second)})
 	defer begin(t, s)()
 	sub, neighbour := &recorder{}, &recorder{}
 	view := s.Require(sub, []Interest{needOf("ns")})[0]
@@ -85,7 +85,7 @@ func TestRefusedFromTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newServer()
 		api.fails(statusError(403, "Forbidden"))
-		s := testStreams(map[string]*server{"ns": api}, Options{Retry: fixed(time.Second)})
+		s := testSet(map[string]*server{"ns": api}, Options{Retry: fixed(time.Second)})
 		sub := &recorder{}
 		view := s.Require(sub, []Interest{needOf("ns")})[0]
 		expect(t, "state before anything is known", Probing, view.State())
@@ -121,7 +121,7 @@ func TestTransient(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				api := newServer()
 				api.put(thing("a", "1"))
-				s := testStreams(map[string]*server{"ns": api}, Options{})
+				s := testSet(map[string]*server{"ns": api}, Options{})
 				defer begin(t, s)()
 				sub := &recorder{}
 				view := s.Require(sub, []Interest{needOf("ns")})[0]
@@ -149,7 +149,7 @@ func TestDegradedFromTheStart(t *testing.T) {
 			api := newServer()
 			api.old = old
 			api.fails(refused())
-			s := testStreams(map[string]*server{"ns": api}, Options{})
+			s := testSet(map[string]*server{"ns": api}, Options{})
 			defer begin(t, s)()
 			sub := &recorder{}
 			view := s.Require(sub, []Interest{needOf("ns")})[0]
@@ -168,7 +168,7 @@ func TestOldServer(t *testing.T) {
 		api := newServer()
 		api.old = true
 		api.put(thing("a", "1"))
-		s := testStreams(map[string]*server{"ns": api}, Options{})
+		s := testSet(map[string]*server{"ns": api}, Options{})
 		defer begin(t, s)()
 		sub := &recorder{}
 		s.Require(sub, []Interest{needOf("ns")})
@@ -187,7 +187,7 @@ func TestListGrantedWatchNot(t *testing.T) {
 			}
 			return nil
 		}
-		s := testStreams(map[string]*server{"ns": api}, Options{})
+		s := testSet(map[string]*server{"ns": api}, Options{})
 		defer begin(t, s)()
 		sub := &recorder{}
 		s.Require(sub, []Interest{needOf("ns")})
@@ -212,13 +212,13 @@ func TestExpired(t *testing.T) {
 				api.put(thing("a", "1"))
 				api.put(thing("b", "1"))
 				api.put(thing("c", "1"))
-				s := testStreams(map[string]*server{"ns": api}, Options{})
+				s := testSet(map[string]*server{"ns": api}, Options{})
 				defer begin(t, s)()
 				sub := &recorder{}
 				view := s.Require(sub, []Interest{needOf("ns")})[0]
 				sub.take()
 				time.Sleep(time.Minute)
-				api.mu.Lock() // behind the stream's back
+				api.mu.Lock() // behind the informer's back
 				delete(api.objects, nameOf(thing("a", "")))
 				api.objects[nameOf(thing("b", ""))].Object["spec"] = "2"
 				api.objects[nameOf(thing("d", ""))] = thing("d", "1")
@@ -239,7 +239,7 @@ func TestExpired(t *testing.T) {
 func TestErrorInside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newServer()
-		s := testStreams(map[string]*server{"ns": api}, Options{Reconnect: fixed(time.Second)})
+		s := testSet(map[string]*server{"ns": api}, Options{Reconnect: fixed(time.Second)})
 		defer begin(t, s)()
 		sub := &recorder{}
 		view := s.Require(sub, []Interest{needOf("ns")})[0]
@@ -272,7 +272,7 @@ func TestErrorInside(t *testing.T) {
 func TestWatchTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newServer()
-		s := testStreams(map[string]*server{"ns": api}, Options{})
+		s := testSet(map[string]*server{"ns": api}, Options{})
 		defer begin(t, s)()
 		sub := &recorder{}
 		view := s.Require(sub, []Interest{needOf("ns")})[0]
@@ -296,11 +296,11 @@ func TestWatchTimeouts(t *testing.T) {
 func TestEndedBeforeItBegan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newServer()
-		s := testStreams(map[string]*server{"ns": api}, Options{Reconnect: fixed(time.Second)})
+		s := testSet(map[string]*server{"ns": api}, Options{Reconnect: fixed(time.Second)})
 		defer begin(t, s)()
 		sub := &recorder{}
 		api.failsOnce(nil)
-		s.connect = func(Key) (source, error) { return &brokenOnce{server: api}, nil }
+		s.connect = func(Key) (objectSource, error) { return &brokenOnce{server: api}, nil }
 		s.Require(sub, []Interest{needOf("ns")})
 		expect(t, "told", events("StateChanged Degraded"), sub.take())
 		time.Sleep(1001 * time.Millisecond)
@@ -312,7 +312,7 @@ func TestNoAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newServer()
 		api.block = make(chan struct{})
-		s := testStreams(map[string]*server{"ns": api}, Options{})
+		s := testSet(map[string]*server{"ns": api}, Options{})
 		defer begin(t, s)()
 		sub := &recorder{}
 		view := s.Require(sub, []Interest{needOf("ns")})[0]
@@ -327,11 +327,11 @@ func TestNoAnswer(t *testing.T) {
 func TestNoClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newServer()
-		s := testStreams(map[string]*server{"ns": api}, Options{})
+		s := testSet(map[string]*server{"ns": api}, Options{})
 		defer begin(t, s)()
 		works := s.connect
 		var mended atomic.Bool
-		s.connect = func(key Key) (source, error) {
+		s.connect = func(key Key) (objectSource, error) {
 			if !mended.Load() {
 				return nil, errors.New("no such account")
 			}
@@ -364,7 +364,7 @@ func TestStopsAtOnce(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				api := newServer()
 				c.harm(api)
-				s := testStreams(map[string]*server{"ns": api}, Options{Reconnect: fixed(time.Hour), Retry: fixed(time.Hour)})
+				s := testSet(map[string]*server{"ns": api}, Options{Reconnect: fixed(time.Hour), Retry: fixed(time.Hour)})
 				stop := begin(t, s)
 				s.Require(&recorder{}, []Interest{needOf("ns")})
 				synctest.Wait()
@@ -381,7 +381,7 @@ func TestOneAnswerEndsTheOutage(t *testing.T) {
 		first, second := newServer(), newServer()
 		first.fails(refused())
 		second.fails(refused())
-		s := testStreams(map[string]*server{"ns": first, "other": second}, Options{Reconnect: fixed(time.Hour)})
+		s := testSet(map[string]*server{"ns": first, "other": second}, Options{Reconnect: fixed(time.Hour)})
 		defer begin(t, s)()
 		sub := &recorder{}
 		s.Require(sub, []Interest{needOf("ns"), needOf("other")})
@@ -404,7 +404,7 @@ func TestOpeningIsBounded(t *testing.T) {
 			servers[namespace] = api
 			needs = append(needs, needOf(namespace))
 		}
-		s := testStreams(servers, Options{})
+		s := testSet(servers, Options{})
 		defer begin(t, s)()
 		s.Require(&recorder{}, needs)
 		synctest.Wait()
@@ -420,12 +420,12 @@ func TestOpeningIsBounded(t *testing.T) {
 func TestSinkOfAnotherEpoch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newServer()
-		s := testStreams(map[string]*server{"ns": api}, Options{})
+		s := testSet(map[string]*server{"ns": api}, Options{})
 		defer begin(t, s)()
 		sub := &recorder{}
 		view := s.Require(sub, []Interest{needOf("ns")})[0]
 		sub.take()
-		late := sink{stream: view.stream, epoch: view.Status().Epoch - 1}
+		late := reflectorStore{informer: view.informer, epoch: view.Status().Epoch - 1}
 		for _, err := range []error{
 			late.Add(thing("x", "1")), late.Replace([]any{thing("y", "1")}, "1"), late.Update(thing("z", "1")),
 		} {
@@ -444,8 +444,8 @@ func TestStartWaitsForCalls(t *testing.T) {
 		api := newServer()
 		api.old = true
 		slow := false
-		s := testStreams(nil, Options{})
-		s.connect = func(Key) (source, error) { return slowList{api, &slow}, nil }
+		s := testSet(nil, Options{})
+		s.connect = func(Key) (objectSource, error) { return slowList{api, &slow}, nil }
 		stop := begin(t, s)
 		s.Require(&recorder{}, []Interest{needOf("ns")})
 		synctest.Wait()
@@ -460,7 +460,7 @@ func TestRetryBacksOffAndResets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newServer()
 		var asked []int
-		s := testStreams(map[string]*server{"ns": api}, Options{Retry: func(failures int) time.Duration {
+		s := testSet(map[string]*server{"ns": api}, Options{Retry: func(failures int) time.Duration {
 			asked = append(asked, failures)
 			return time.Second
 		}})
@@ -506,7 +506,7 @@ func TestLookup(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				api := newServer()
 				api.fails(c.err)
-				s := testStreams(map[string]*server{"ns": api}, Options{})
+				s := testSet(map[string]*server{"ns": api}, Options{})
 				defer begin(t, s)()
 				sub := &recorder{}
 				s.Require(sub, []Interest{needOf("ns")})
@@ -531,48 +531,48 @@ func TestLookup(t *testing.T) {
 func TestLateAnswer(t *testing.T) {
 	s := New(Options{Clients: clientsOfNobody})
 	for range 20_000 {
-		st := newStream(s, needOf("ns"))
-		o := &opener{stream: st, epoch: st.begin(func() {})}
-		st.listed(o.epoch, nil, "1")
-		attempt := o.next()
+		st := newSharedInformer(s, needOf("ns"))
+		o := &listerWatcher{informer: st, epoch: st.beginEpoch(func() {})}
+		st.listReceived(o.epoch, nil, "1")
+		attempt := o.nextAttempt()
 		var running sync.WaitGroup
-		running.Go(func() { o.late(attempt) })
+		running.Go(func() { o.degradeUnanswered(attempt) })
 		running.Go(func() {
-			o.next()
-			st.opened(o.epoch, false)
+			o.nextAttempt()
+			st.watchOpened(o.epoch, false)
 		})
 		running.Wait()
-		if status := st.describe(); status.State != Live {
+		if status := st.keyStatus(); status.State != Live {
 			t.Fatalf("a watch is open, and the stream is %s: %s", status.State, status.Message)
 		}
 	}
 }
 
 // TestOutageAfterOutage: the API server goes away again right after it has come back. The
-// answer that is too early to wake the streams leaves that to the next one.
+// answer that is too early to wake the informers leaves that to the next one.
 func TestOutageAfterOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := testStreams(map[string]*server{"ns": newServer()}, Options{})
-		st := newStream(s, needOf("ns"))
+		s := testSet(map[string]*server{"ns": newServer()}, Options{})
+		st := newSharedInformer(s, needOf("ns"))
 		st.status.State = Degraded
-		s.streams[st.key] = st
+		s.informers[st.key] = st
 		woken := func() int {
-			n := len(st.poked)
+			n := len(st.woken)
 			for range n {
-				<-st.poked
+				<-st.woken
 			}
 			return n
 		}
-		s.unreachable()
-		s.reached()
+		s.noteUnreachable()
+		s.noteReached()
 		expect(t, "after an outage", 1, woken())
-		s.reached()
+		s.noteReached()
 		expect(t, "without another one", 0, woken())
-		s.unreachable()
-		s.reached()
+		s.noteUnreachable()
+		s.noteReached()
 		expect(t, "after another one, too early", 0, woken())
 		time.Sleep(time.Second)
-		s.reached()
+		s.noteReached()
 		expect(t, "by the next answer", 1, woken())
 	})
 }

@@ -14,8 +14,8 @@ import (
 // it: client-go gives a watch that has ended already then.
 var errEnded = errors.New("the connection was closed before the API server answered")
 
-// verdict is what an answer of the API server means for a stream.
-type verdict struct {
+// classification is what an answer of the API server means for an informer.
+type classification struct {
 	// state is the final state, Degraded for what passes, "" for what the Reflector
 	// mends by itself: a resourceVersion that the API server does not have.
 	state  State
@@ -24,10 +24,10 @@ type verdict struct {
 }
 
 // classify reads an answer that is an error.
-func classify(err error) verdict {
-	v := verdict{state: Degraded, reason: reasonOf(err), err: err}
+func classify(err error) classification {
+	v := classification{state: Degraded, reason: reasonOf(err), err: err}
 	switch {
-	case apierrors.IsResourceExpired(err), apierrors.IsGone(err), tooLarge(err):
+	case apierrors.IsResourceExpired(err), apierrors.IsGone(err), isTooLarge(err):
 		v.state = ""
 	case apierrors.IsForbidden(err):
 		v.state = Forbidden
@@ -41,7 +41,7 @@ func classify(err error) verdict {
 	return v
 }
 
-// refusesRequest says whether the same request will always be answered so.
+// refusesRequest reports whether the same request will always be answered so.
 func refusesRequest(err error) bool {
 	switch codeOf(err) {
 	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotAcceptable,
@@ -51,15 +51,15 @@ func refusesRequest(err error) bool {
 	return false
 }
 
-// refusesInitial says whether the answer may be about asking for the first list
+// refusesInitial reports whether the answer may be about asking for the first list
 // inside the watch, which old and aggregated API servers do not know. Then the
 // list that the Reflector falls back to decides.
 func refusesInitial(err error) bool {
 	return refusesRequest(err) && codeOf(err) != http.StatusMethodNotAllowed
 }
 
-// unreachable says whether the API server gave no answer at all.
-func unreachable(err error) bool { return codeOf(err) == 0 }
+// isUnreachable reports whether the API server gave no answer at all.
+func isUnreachable(err error) bool { return codeOf(err) == 0 }
 
 func codeOf(err error) int32 {
 	var status apierrors.APIStatus
@@ -69,8 +69,8 @@ func codeOf(err error) int32 {
 	return 0
 }
 
-// tooLarge recognises a resourceVersion that the API server has not reached.
-func tooLarge(err error) bool {
+// isTooLarge recognises a resourceVersion that the API server has not reached.
+func isTooLarge(err error) bool {
 	return apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) ||
 		apierrors.IsTimeout(err) && strings.Contains(err.Error(), "Too large resource version")
 }
@@ -83,7 +83,7 @@ func reasonOf(err error) string {
 	switch {
 	case utilnet.IsConnectionRefused(err):
 		return "ConnectionRefused"
-	case unreachable(err):
+	case isUnreachable(err):
 		return "Unreachable"
 	}
 	return "Unknown"

@@ -17,21 +17,21 @@ func TestRoutesAgainstSets(t *testing.T) {
 	}
 	// What a need is about, and whether that is a, labelled x or y.
 	parts := map[string]struct {
-		part part
+		part subset
 		x, y bool
 	}{
-		"all":   {part{}, true, true},
-		"x":     {part{label: "owner", value: "x"}, true, false},
-		"y":     {part{label: "owner", value: "y"}, false, true},
-		"a, b":  {part{names: namesOf([]string{"a", "b"})}, true, true},
-		"ns/a":  {part{names: namesOf([]string{"ns/a"})}, true, true},
-		"ns2/a": {part{names: namesOf([]string{"ns2/a"})}, false, false},
-		"none":  {part{names: namesOf([]string{})}, false, false},
+		"all":   {subset{}, true, true},
+		"x":     {subset{label: "owner", value: "x"}, true, false},
+		"y":     {subset{label: "owner", value: "y"}, false, true},
+		"a, b":  {subset{names: namesOf([]string{"a", "b"})}, true, true},
+		"ns/a":  {subset{names: namesOf([]string{"ns/a"})}, true, true},
+		"ns2/a": {subset{names: namesOf([]string{"ns2/a"})}, false, false},
+		"none":  {subset{names: namesOf([]string{})}, false, false},
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		var r routes
+		var r handlerIndex
 		needs := map[need]bool{}
-		subs := make([]*recorder, 2*fewSubscribers)
+		subs := make([]*recorder, 2*fewHandlers)
 		for i := range subs {
 			subs[i] = &recorder{}
 		}
@@ -63,13 +63,13 @@ func TestRoutesAgainstSets(t *testing.T) {
 						either[n.sub] = true
 					}
 				}
-				if got := setOf(r.find(nil, object, nil)); !maps.Equal(want, got) {
+				if got := setOf(r.handlersOf(nil, object, nil)); !maps.Equal(want, got) {
 					t.Fatalf("of x: %d subscribers, want %d", len(got), len(want))
 				}
-				if got := setOf(r.find(nil, object, old)); !maps.Equal(either, got) {
+				if got := setOf(r.handlersOf(nil, object, old)); !maps.Equal(either, got) {
 					t.Fatalf("from y to x: %d subscribers, want %d", len(got), len(either))
 				}
-				if got := setOf(r.everybody(nil)); !maps.Equal(all, got) || r.count != len(needs) {
+				if got := setOf(r.allHandlers(nil)); !maps.Equal(all, got) || r.count != len(needs) {
 					t.Fatalf("everybody: %d subscribers, want %d; count %d, want %d", len(got), len(all), r.count, len(needs))
 				}
 			},
@@ -85,13 +85,13 @@ func setOf(subs []EventHandler) map[EventHandler]bool {
 	return set
 }
 
-// counter is a Subscriber that costs nothing.
+// counter is an EventHandler that costs nothing.
 type counter struct{ n int }
 
 func (c *counter) Changed(Event) { c.n++ }
 
-// BenchmarkRoute is one event from the sink through the store to the one owner
-// that it is for, with so many owners in the stream.
+// BenchmarkRoute is one event from the reflectorStore through the store to the one owner
+// that it is for, with so many owners in the informer.
 func BenchmarkRoute(b *testing.B) {
 	for _, owners := range []int{10, 10_000} {
 		b.Run(fmt.Sprintf("owners=%d", owners), func(b *testing.B) {
@@ -118,10 +118,10 @@ func BenchmarkKeepUnchanged(b *testing.B) {
 			st, _ := benchStream(owners)
 			sub := &counter{}
 			needs := []Interest{benchNeed("owner-5"), needOf("other")}
-			st.owner.Require(sub, needs)
+			st.set.Require(sub, needs)
 			b.ReportAllocs()
 			for b.Loop() {
-				st.owner.Require(sub, needs)
+				st.set.Require(sub, needs)
 			}
 		})
 	}
@@ -132,7 +132,7 @@ func BenchmarkList(b *testing.B) {
 	for _, owners := range []int{10, 10_000} {
 		b.Run(fmt.Sprintf("owners=%d", owners), func(b *testing.B) {
 			st, _ := benchStream(owners)
-			view := st.owner.Require(&counter{}, []Interest{benchNeed("owner-5")})[0]
+			view := st.set.Require(&counter{}, []Interest{benchNeed("owner-5")})[0]
 			b.ReportAllocs()
 			for b.Loop() {
 				if len(view.List()) != 1 {
@@ -153,15 +153,15 @@ func benchNeed(owner string) Interest {
 func BenchmarkRouteByName(b *testing.B) {
 	for _, owners := range []int{10, 10_000} {
 		b.Run(fmt.Sprintf("owners=%d", owners), func(b *testing.B) {
-			var r routes
+			var r handlerIndex
 			for i := range owners {
-				r.add(&counter{}, part{names: namesOf([]string{fmt.Sprint("thing-", i)})}, "ns")
+				r.add(&counter{}, subset{names: namesOf([]string{fmt.Sprint("thing-", i)})}, "ns")
 			}
 			object := thing("thing-5", "1")
 			var to [1]EventHandler
 			b.ReportAllocs()
 			for b.Loop() {
-				if len(r.find(to[:0], object, object)) != 1 {
+				if len(r.handlersOf(to[:0], object, object)) != 1 {
 					b.Fatal("not one subscriber")
 				}
 			}
@@ -169,17 +169,17 @@ func BenchmarkRouteByName(b *testing.B) {
 	}
 }
 
-// benchStream is a synced stream in which each owner has a subscriber and an
+// benchStream is a synced informer in which each owner has a handler and an
 // object. It has no goroutine.
-func benchStream(owners int) (*stream, sink) {
-	s := testStreams(nil, Options{})
+func benchStream(owners int) (*sharedInformer, reflectorStore) {
+	s := testSet(nil, Options{})
 	objects := make([]any, owners)
 	for i := range owners {
 		s.Require(&counter{}, []Interest{benchNeed(fmt.Sprint("owner-", i))})
 		objects[i] = labelled(thing(fmt.Sprint("thing-", i), "1"), "owner", fmt.Sprint("owner-", i))
 	}
-	st := s.streams[needOf("ns").Key]
-	k := sink{stream: st, epoch: st.begin(nil), opener: &opener{stream: st}}
+	st := s.informers[needOf("ns").Key]
+	k := reflectorStore{informer: st, epoch: st.beginEpoch(nil), listerWatcher: &listerWatcher{informer: st}}
 	if err := k.Replace(objects, "1"); err != nil {
 		panic(err)
 	}

@@ -27,8 +27,8 @@ import (
 // patience is how long a story waits for what must happen.
 const patience = 30 * time.Second
 
-// world is a story's own Set, as the user watcher, on the real control plane.
-type world struct {
+// env is a story's own Set, as the user watcher, on the real control plane.
+type env struct {
 	*testing.T
 	cluster *cluster.Cluster
 	admin   kubernetes.Interface
@@ -36,9 +36,9 @@ type world struct {
 	streams *Set
 }
 
-// newWorld starts a Set that ends with the test. Through via, if it is not "",
+// newEnv starts a Set that ends with the test. Through via, if it is not "",
 // is how they reach the API server.
-func newWorld(t *testing.T, o Options, via string) *world {
+func newEnv(t *testing.T, o Options, via string) *env {
 	t.Helper()
 	c := plane(t)
 	config := c.User("watcher")
@@ -47,7 +47,7 @@ func newWorld(t *testing.T, o Options, via string) *world {
 		config.Host = "https://" + via
 	}
 	o.Clients = shared(t, config)
-	w := &world{
+	w := &env{
 		T: t, cluster: c, streams: New(o),
 		admin: kubernetes.NewForConfigOrDie(c.Admin()), objects: dynamic.NewForConfigOrDie(c.Admin()),
 	}
@@ -68,13 +68,13 @@ func shared(t testing.TB, config *rest.Config) func(string) (dynamic.Interface, 
 	return func(string) (dynamic.Interface, metadata.Interface, error) { return objects, meta, nil }
 }
 
-func (w *world) namespace() string {
+func (w *env) namespace() string {
 	w.Helper()
 	return w.cluster.Namespace(w.Context(), w, "watch")
 }
 
 // must fails the test on an error.
-func (w *world) must(err error) {
+func (w *env) must(err error) {
 	w.Helper()
 	if err != nil {
 		w.Fatal(err)
@@ -83,7 +83,7 @@ func (w *world) must(err error) {
 
 // grant lets watcher list and watch everything in a namespace. The API server knows of
 // it when grant returns: it decides by a cache.
-func (w *world) grant(namespace string) {
+func (w *env) grant(namespace string) {
 	w.Helper()
 	w.bind(namespace, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "watcher"})
 	w.cluster.Decided(w.Context(), w, "watcher", namespace, true, watchingConfigMaps())
@@ -95,7 +95,7 @@ func watchingConfigMaps() rbacv1.PolicyRule {
 }
 
 // bind is grant for anybody, and does not wait.
-func (w *world) bind(namespace string, to rbacv1.Subject) {
+func (w *env) bind(namespace string, to rbacv1.Subject) {
 	w.Helper()
 	_, err := w.admin.RbacV1().Roles(namespace).Create(w.Context(), &rbacv1.Role{
 		ObjectMeta: metav1.ObjectMeta{Name: "watcher"},
@@ -110,7 +110,7 @@ func (w *world) bind(namespace string, to rbacv1.Subject) {
 	w.must(err)
 }
 
-func (w *world) revoke(namespace string) {
+func (w *env) revoke(namespace string) {
 	w.Helper()
 	w.must(w.admin.RbacV1().RoleBindings(namespace).Delete(w.Context(), "watcher", metav1.DeleteOptions{}))
 	w.must(w.admin.RbacV1().Roles(namespace).Delete(w.Context(), "watcher", metav1.DeleteOptions{}))
@@ -124,7 +124,7 @@ func configMapsIn(namespace string) Interest {
 }
 
 // put creates or changes a ConfigMap as admin, and returns the answer.
-func (w *world) put(namespace, name, value string) *unstructured.Unstructured {
+func (w *env) put(namespace, name, value string) *unstructured.Unstructured {
 	w.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap",
@@ -137,13 +137,13 @@ func (w *world) put(namespace, name, value string) *unstructured.Unstructured {
 	return answer
 }
 
-func (w *world) delete(namespace, name string) {
+func (w *env) delete(namespace, name string) {
 	w.Helper()
 	w.must(w.objects.Resource(configMaps).Namespace(namespace).Delete(w.Context(), name, metav1.DeleteOptions{}))
 }
 
 // eventually waits until ok.
-func (w *world) eventually(what string, ok func() bool) {
+func (w *env) eventually(what string, ok func() bool) {
 	w.Helper()
 	err := wait.PollUntilContextTimeout(w.Context(), 5*time.Millisecond, patience, true,
 		func(context.Context) (bool, error) { return ok(), nil })
@@ -152,9 +152,9 @@ func (w *world) eventually(what string, ok func() bool) {
 	}
 }
 
-// requests returns what this story's streams asked the API server since mark,
+// requests returns what this story's informers asked the API server since mark,
 // as "verb" and "code" words.
-func (w *world) requests(mark cluster.Mark, verb string, opened bool) (found []cluster.Request) {
+func (w *env) requests(mark cluster.Mark, verb string, opened bool) (found []cluster.Request) {
 	w.Helper()
 	all, err := w.cluster.Audit().Since(mark, "watcher")
 	w.must(err)
@@ -167,26 +167,26 @@ func (w *world) requests(mark cluster.Mark, verb string, opened bool) (found []c
 }
 
 // open returns how many watches this story has open.
-func (w *world) open() int {
+func (w *env) open() int {
 	w.Helper()
 	all, err := w.cluster.Audit().OpenWatches("watcher")
 	w.must(err)
 	return len(slices.DeleteFunc(all, func(r cluster.Request) bool { return r.UserAgent != w.Name() }))
 }
 
-// listener is a Subscriber that a story can wait on.
+// listener is an EventHandler that a story can wait on.
 type listener struct {
-	world  *world
+	env    *env
 	events chan Event
 }
 
-func (w *world) listener() *listener { return &listener{w, make(chan Event, 10_000)} }
+func (w *env) listener() *listener { return &listener{w, make(chan Event, 10_000)} }
 
 func (l *listener) Changed(e Event) { l.events <- e }
 
 // next waits for one event and checks it.
 func (l *listener) next(kind EventType, name string) Event {
-	l.world.Helper()
+	l.env.Helper()
 	select {
 	case e := <-l.events:
 		got := ""
@@ -194,23 +194,23 @@ func (l *listener) next(kind EventType, name string) Event {
 			got = e.Object.GetName()
 		}
 		if e.Type != kind || got != name {
-			l.world.Fatalf("told %s %q (%s), want %s %q", e.Type, got, e.State, kind, name)
+			l.env.Fatalf("told %s %q (%s), want %s %q", e.Type, got, e.State, kind, name)
 		}
 		return e
 	case <-time.After(patience):
-		l.world.Fatalf("not told %s %q within %v", kind, name, patience)
+		l.env.Fatalf("not told %s %q within %v", kind, name, patience)
 	}
 	return Event{}
 }
 
 // becomes waits for a change to a state.
 func (l *listener) becomes(state State) {
-	l.world.Helper()
+	l.env.Helper()
 	if e := l.next(StateChanged, ""); e.State != state {
-		for _, stream := range l.world.streams.States() {
-			l.world.Logf("%s: %s, %s", stream.Key, stream.State, stream.Message)
+		for _, stream := range l.env.streams.States() {
+			l.env.Logf("%s: %s, %s", stream.Key, stream.State, stream.Message)
 		}
-		l.world.Errorf("new state %s, want %s", e.State, state)
+		l.env.Errorf("new state %s, want %s", e.State, state)
 	}
 }
 

@@ -2,16 +2,16 @@ package informer
 
 import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-// list returns the objects of a part. Names without a namespace are in the given
+// listSubset returns the objects of a subset. Names without a namespace are in the given
 // one.
-func (s *store) list(p part, namespace string) []*unstructured.Unstructured {
-	if p.byName() {
-		return s.named(p.names, namespace)
+func (s *store) listSubset(p subset, namespace string) []*unstructured.Unstructured {
+	if p.isByName() {
+		return s.listNames(p.names, namespace)
 	}
 	label, value := p.label, p.value
 	values, indexed := s.index[label]
 	if label == "" || !indexed {
-		return s.scan(label, value)
+		return s.scanLabel(label, value)
 	}
 	entries := values[value]
 	if len(entries) == 0 {
@@ -24,8 +24,8 @@ func (s *store) list(p part, namespace string) []*unstructured.Unstructured {
 	return objects
 }
 
-// named is list for names: it looks each of them up.
-func (s *store) named(n names, namespace string) []*unstructured.Unstructured {
+// listNames is list for names: it looks each of them up.
+func (s *store) listNames(n names, namespace string) []*unstructured.Unstructured {
 	var objects []*unstructured.Unstructured
 	for name := range n.all(namespace) {
 		if found, ok := s.objects[name]; ok {
@@ -35,8 +35,8 @@ func (s *store) named(n names, namespace string) []*unstructured.Unstructured {
 	return objects
 }
 
-// scan is list without an index.
-func (s *store) scan(label, value string) []*unstructured.Unstructured {
+// scanLabel is list without an index.
+func (s *store) scanLabel(label, value string) []*unstructured.Unstructured {
 	if len(s.objects) == 0 {
 		return nil
 	}
@@ -45,7 +45,7 @@ func (s *store) scan(label, value string) []*unstructured.Unstructured {
 		objects = make([]*unstructured.Unstructured, 0, len(s.objects))
 	}
 	for _, found := range s.objects {
-		if label == "" || carries(found.object, label, value) {
+		if label == "" || hasLabel(found.object, label, value) {
 			objects = append(objects, found.object)
 		}
 	}
@@ -58,9 +58,9 @@ func (s *store) indexBy(label string) {
 		return
 	}
 	if s.index == nil {
-		s.index = map[string]map[string]map[*entry]struct{}{}
+		s.index = map[string]map[string]map[*storeEntry]struct{}{}
 	}
-	s.index[label] = map[string]map[*entry]struct{}{}
+	s.index[label] = map[string]map[*storeEntry]struct{}{}
 	for _, found := range s.objects {
 		s.reindexLabel(found, label, nil)
 	}
@@ -68,13 +68,13 @@ func (s *store) indexBy(label string) {
 
 // reindex moves an entry that had the object old (nil: it is new) to where its
 // object belongs.
-func (s *store) reindex(found *entry, old *unstructured.Unstructured) {
+func (s *store) reindex(found *storeEntry, old *unstructured.Unstructured) {
 	for label := range s.index {
 		s.reindexLabel(found, label, old)
 	}
 }
 
-func (s *store) reindexLabel(found *entry, label string, old *unstructured.Unstructured) {
+func (s *store) reindexLabel(found *storeEntry, label string, old *unstructured.Unstructured) {
 	value, has := labelOf(found.object, label)
 	was, had := labelOf(old, label)
 	if has == had && value == was {
@@ -86,13 +86,13 @@ func (s *store) reindexLabel(found *entry, label string, old *unstructured.Unstr
 	}
 	values := s.index[label]
 	if values[value] == nil {
-		values[value] = map[*entry]struct{}{}
+		values[value] = map[*storeEntry]struct{}{}
 	}
 	values[value][found] = struct{}{}
 }
 
 // unindex takes an entry from where the object put it.
-func (s *store) unindex(found *entry, label string, object *unstructured.Unstructured) {
+func (s *store) unindex(found *storeEntry, label string, object *unstructured.Unstructured) {
 	value, ok := labelOf(object, label)
 	if !ok {
 		return

@@ -30,21 +30,21 @@ func TestNamesOf(t *testing.T) {
 				expect(t, name.String()+" is among them", true, n.has(name, "ns"))
 			}
 			expect(t, c.reason, c.want, got)
-			expect(t, "is by name", c.list != nil, part{names: n}.byName())
+			expect(t, "is by name", c.list != nil, subset{names: n}.isByName())
 			expect(t, "another is among them", false, n.has(types.NamespacedName{Namespace: "ns", Name: "another"}, "ns"))
 		})
 	}
 }
 
-// TestNeedsByName: subscribers share a stream, each is told of what it named and
-// of the stream itself, and the names may change while it is open.
+// TestNeedsByName: handlers share an informer, each is told of what it named and
+// of the informer itself, and the names may change while it is open.
 func TestNeedsByName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newServer()
 		api.put(thing("a", "1"))
 		api.put(thing("b", "1"))
-		api.block = make(chan struct{}) // a stream that is synced says so to nobody who comes later
-		s := testStreams(map[string]*server{"": api}, Options{})
+		api.block = make(chan struct{}) // an informer that is synced says so to nobody who comes later
+		s := testSet(map[string]*server{"": api}, Options{})
 		defer begin(t, s)()
 		named := func(names ...string) []Interest {
 			need := needOf("")
@@ -91,34 +91,34 @@ func TestNeedsByName(t *testing.T) {
 	})
 }
 
-// TestManyByName: a name that two needs of a subscriber have in common, among
-// many subscribers, stays until both are gone.
+// TestManyByName: a name that two needs of a handler have in common, among
+// many handlers, stays until both are gone.
 func TestManyByName(t *testing.T) {
-	var r routes
+	var r handlerIndex
 	var subs []*recorder
 	both := namesOf([]string{"a", "b"})
-	for range 2 * fewSubscribers {
+	for range 2 * fewHandlers {
 		sub := &recorder{}
 		subs = append(subs, sub)
-		r.add(sub, part{names: both}, "ns")
+		r.add(sub, subset{names: both}, "ns")
 	}
-	r.add(subs[0], part{names: namesOf([]string{"a"})}, "ns")
-	r.remove(subs[0], part{names: both}, "ns")
-	expect(t, "subscribers of a", len(subs), len(setOf(r.find(nil, thing("a", "1"), nil))))
-	expect(t, "subscribers of b", len(subs)-1, len(setOf(r.find(nil, thing("b", "1"), nil))))
-	r.remove(subs[0], part{names: namesOf([]string{"a"})}, "ns")
+	r.add(subs[0], subset{names: namesOf([]string{"a"})}, "ns")
+	r.remove(subs[0], subset{names: both}, "ns")
+	expect(t, "subscribers of a", len(subs), len(setOf(r.handlersOf(nil, thing("a", "1"), nil))))
+	expect(t, "subscribers of b", len(subs)-1, len(setOf(r.handlersOf(nil, thing("b", "1"), nil))))
+	r.remove(subs[0], subset{names: namesOf([]string{"a"})}, "ns")
 	for _, sub := range subs[1:] {
-		r.remove(sub, part{names: both}, "ns")
+		r.remove(sub, subset{names: both}, "ns")
 	}
-	expect(t, "what is left", []int{0, 0, 0}, []int{r.count, len(r.byName), len(r.everybody(nil))})
+	expect(t, "what is left", []int{0, 0, 0}, []int{r.count, len(r.byName), len(r.allHandlers(nil))})
 }
 
-// TestOwnWritesByName: a stream of one name, of objects without a namespace,
+// TestOwnWritesByName: an informer of one name, of objects without a namespace,
 // takes the own writes of that object and of no other.
 func TestOwnWritesByName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newServer()
-		s := testStreams(map[string]*server{"": api}, Options{})
+		s := testSet(map[string]*server{"": api}, Options{})
 		defer begin(t, s)()
 		need := needOf("")
 		need.Key.FieldSelector, need.Names = "metadata.name=a", []string{"a"}

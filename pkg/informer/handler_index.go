@@ -8,81 +8,81 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// routes are the subscribers of one stream. Finding those of an object costs the
+// handlerIndex holds the handlers of one informer. Finding those of an object costs the
 // same with ten and with ten thousand of them, and allocates nothing.
-type routes struct {
-	count   int    // needs attached
-	all     bucket // who gets everything
-	byLabel map[string]map[string]*bucket
-	byName  map[types.NamespacedName]*bucket
-	named   bucket // who is in byName, or would be if it had named any
+type handlerIndex struct {
+	count         int        // needs attached
+	ofEveryObject handlerSet // who gets everything
+	byLabel       map[string]map[string]*handlerSet
+	byName        map[types.NamespacedName]*handlerSet
+	ofNames       handlerSet // who is in byName, or would be if it had named any
 }
 
 // add attaches a need. Names without a namespace are in the given one.
-func (r *routes) add(sub EventHandler, p part, namespace string) {
+func (r *handlerIndex) add(sub EventHandler, p subset, namespace string) {
 	r.count++
 	switch {
-	case p.byName():
+	case p.isByName():
 		r.addNames(sub, p.names, namespace)
 	case p.label != "":
 		r.addLabel(sub, p.label, p.value)
 	default:
-		r.all.add(sub)
+		r.ofEveryObject.add(sub)
 	}
 }
 
-func (r *routes) addNames(sub EventHandler, n names, namespace string) {
-	r.named.add(sub)
+func (r *handlerIndex) addNames(sub EventHandler, n names, namespace string) {
+	r.ofNames.add(sub)
 	if r.byName == nil {
-		r.byName = map[types.NamespacedName]*bucket{}
+		r.byName = map[types.NamespacedName]*handlerSet{}
 	}
 	for name := range n.all(namespace) {
 		if r.byName[name] == nil {
-			r.byName[name] = &bucket{}
+			r.byName[name] = &handlerSet{}
 		}
 		r.byName[name].add(sub)
 	}
 }
 
-func (r *routes) addLabel(sub EventHandler, label, value string) {
+func (r *handlerIndex) addLabel(sub EventHandler, label, value string) {
 	if r.byLabel == nil {
-		r.byLabel = map[string]map[string]*bucket{}
+		r.byLabel = map[string]map[string]*handlerSet{}
 	}
 	if r.byLabel[label] == nil {
-		r.byLabel[label] = map[string]*bucket{}
+		r.byLabel[label] = map[string]*handlerSet{}
 	}
 	if r.byLabel[label][value] == nil {
-		r.byLabel[label][value] = &bucket{}
+		r.byLabel[label][value] = &handlerSet{}
 	}
 	r.byLabel[label][value].add(sub)
 }
 
-func (r *routes) remove(sub EventHandler, p part, namespace string) {
+func (r *handlerIndex) remove(sub EventHandler, p subset, namespace string) {
 	r.count--
 	switch {
-	case p.byName():
+	case p.isByName():
 		r.removeNames(sub, p.names, namespace)
 	case p.label != "":
 		r.removeLabel(sub, p.label, p.value)
 	default:
-		r.all.remove(sub)
+		r.ofEveryObject.remove(sub)
 	}
 }
 
-func (r *routes) removeNames(sub EventHandler, n names, namespace string) {
-	r.named.remove(sub)
+func (r *handlerIndex) removeNames(sub EventHandler, n names, namespace string) {
+	r.ofNames.remove(sub)
 	for name := range n.all(namespace) {
 		r.byName[name].remove(sub)
-		if r.byName[name].empty() {
+		if r.byName[name].isEmpty() {
 			delete(r.byName, name)
 		}
 	}
 }
 
-func (r *routes) removeLabel(sub EventHandler, label, value string) {
+func (r *handlerIndex) removeLabel(sub EventHandler, label, value string) {
 	values := r.byLabel[label]
 	values[value].remove(sub)
-	if values[value].empty() {
+	if values[value].isEmpty() {
 		delete(values, value)
 	}
 	if len(values) == 0 {
@@ -90,10 +90,10 @@ func (r *routes) removeLabel(sub EventHandler, label, value string) {
 	}
 }
 
-// find appends who is to be told of a change. Either object may be nil; they are of
-// one name. One subscriber may come twice if it has two needs in the stream.
-func (r *routes) find(to []EventHandler, object, old *unstructured.Unstructured) []EventHandler {
-	to = r.all.appendTo(to)
+// handlersOf appends the handlers that have to be notified of a change. Either object may be nil; they are of
+// one name. One handler may come twice if it has two needs in the informer.
+func (r *handlerIndex) handlersOf(to []EventHandler, object, old *unstructured.Unstructured) []EventHandler {
+	to = r.ofEveryObject.appendTo(to)
 	if len(r.byName) > 0 {
 		to = r.byName[nameOf(cmp.Or(object, old))].appendTo(to)
 	}
@@ -110,11 +110,11 @@ func (r *routes) find(to []EventHandler, object, old *unstructured.Unstructured)
 	return to
 }
 
-// everybody appends all subscribers.
-func (r *routes) everybody(to []EventHandler) []EventHandler {
+// allHandlers appends all handlers.
+func (r *handlerIndex) allHandlers(to []EventHandler) []EventHandler {
 	to = slices.Grow(to, r.count)
-	to = r.all.appendTo(to)
-	to = r.named.appendTo(to)
+	to = r.ofEveryObject.appendTo(to)
+	to = r.ofNames.appendTo(to)
 	for _, values := range r.byLabel {
 		for _, b := range values {
 			to = b.appendTo(to)
@@ -123,24 +123,24 @@ func (r *routes) everybody(to []EventHandler) []EventHandler {
 	return to
 }
 
-// bucket counts subscribers: mostly one, so that a slice is smaller than a map; a
+// handlerSet counts handlers. It mostly holds one, so that a slice is smaller than a map; a
 // map when there are many, so that leaving stays cheap. One that was added twice
 // stays until it is removed twice: two of its needs may have a name in common. A
-// nil bucket is empty.
-type bucket struct {
+// nil handlerSet is empty.
+type handlerSet struct {
 	few  []EventHandler
 	many map[EventHandler]int
 }
 
-const fewSubscribers = 8
+const fewHandlers = 8
 
-func (b *bucket) add(sub EventHandler) {
-	if b.many == nil && len(b.few) < fewSubscribers {
+func (b *handlerSet) add(sub EventHandler) {
+	if b.many == nil && len(b.few) < fewHandlers {
 		b.few = append(b.few, sub)
 		return
 	}
 	if b.many == nil {
-		b.many = make(map[EventHandler]int, 2*fewSubscribers)
+		b.many = make(map[EventHandler]int, 2*fewHandlers)
 		for _, s := range b.few {
 			b.many[s]++
 		}
@@ -149,7 +149,7 @@ func (b *bucket) add(sub EventHandler) {
 	b.many[sub]++
 }
 
-func (b *bucket) remove(sub EventHandler) {
+func (b *handlerSet) remove(sub EventHandler) {
 	if n := b.many[sub]; n > 1 {
 		b.many[sub] = n - 1
 		return
@@ -160,9 +160,9 @@ func (b *bucket) remove(sub EventHandler) {
 	}
 }
 
-func (b *bucket) empty() bool { return len(b.few) == 0 && len(b.many) == 0 }
+func (b *handlerSet) isEmpty() bool { return len(b.few) == 0 && len(b.many) == 0 }
 
-func (b *bucket) appendTo(to []EventHandler) []EventHandler {
+func (b *handlerSet) appendTo(to []EventHandler) []EventHandler {
 	if b == nil {
 		return to
 	}
@@ -185,8 +185,8 @@ func labelOf(object *unstructured.Unstructured, label string) (string, bool) {
 	return value, ok
 }
 
-// carries says whether an object has a label with a value.
-func carries(object *unstructured.Unstructured, label, value string) bool {
+// hasLabel reports whether an object has a label with a value.
+func hasLabel(object *unstructured.Unstructured, label, value string) bool {
 	have, ok := labelOf(object, label)
 	return ok && have == value
 }

@@ -25,7 +25,7 @@ func TestStory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newServer()
 		api.put(thing("a", "1"))
-		s := testStreams(map[string]*server{"ns": api}, Options{})
+		s := testSet(map[string]*server{"ns": api}, Options{})
 		defer begin(t, s)()
 		sub := &recorder{}
 		view := s.Require(sub, []Interest{needOf("ns")})[0]
@@ -63,7 +63,7 @@ func TestStory(t *testing.T) {
 func TestOneStreamForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newServer()
-		s := testStreams(map[string]*server{"ns": api}, Options{})
+		s := testSet(map[string]*server{"ns": api}, Options{})
 		defer begin(t, s)()
 		one, two := &recorder{}, &recorder{}
 		s.Require(one, []Interest{needOf("ns")})
@@ -84,7 +84,7 @@ func TestOneStreamForAll(t *testing.T) {
 func TestNeedsThatRepeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newServer()
-		s := testStreams(map[string]*server{"ns": api}, Options{})
+		s := testSet(map[string]*server{"ns": api}, Options{})
 		defer begin(t, s)()
 		sub := &recorder{}
 		views := s.Require(sub, []Interest{needOf("ns"), needOf("ns")})
@@ -100,7 +100,7 @@ func TestNeedsThatRepeat(t *testing.T) {
 func TestReleasedBeforeStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api, other := newServer(), newServer()
-		s := testStreams(map[string]*server{"ns": api, "other": other}, Options{})
+		s := testSet(map[string]*server{"ns": api, "other": other}, Options{})
 		sub := &recorder{}
 		s.Require(sub, []Interest{needOf("ns"), needOf("other")})
 		s.Require(sub, []Interest{needOf("other")})
@@ -114,7 +114,7 @@ func TestIndexedNeeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newServer()
 		api.put(labelled(thing("a", "1"), "owner", "one"))
-		s := testStreams(map[string]*server{"ns": api}, Options{})
+		s := testSet(map[string]*server{"ns": api}, Options{})
 		defer begin(t, s)()
 		indexed := func(value string) Interest {
 			need := needOf("ns")
@@ -155,14 +155,14 @@ func TestIndexedNeeds(t *testing.T) {
 func TestKeepIsADifference(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, second := newServer(), newServer()
-		s := testStreams(map[string]*server{"ns": first, "other": second}, Options{})
+		s := testSet(map[string]*server{"ns": first, "other": second}, Options{})
 		defer begin(t, s)()
 		sub := &recorder{}
 		s.Require(sub, []Interest{needOf("ns")})
 		synctest.Wait()
 		views := s.Require(sub, []Interest{needOf("other"), needOf("ns")})
 		synctest.Wait()
-		expect(t, "order of the views", []string{"other", "ns"}, []string{views[0].stream.key.Namespace, views[1].stream.key.Namespace})
+		expect(t, "order of the views", []string{"other", "ns"}, []string{views[0].informer.key.Namespace, views[1].informer.key.Namespace})
 		s.Require(sub, []Interest{needOf("other")})
 		synctest.Wait()
 		expect(t, "what was kept was not touched", 1, len(second.take()))
@@ -174,7 +174,7 @@ func TestFreeThenNeed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newServer()
 		api.put(thing("a", "1"))
-		s := testStreams(map[string]*server{"ns": api}, Options{})
+		s := testSet(map[string]*server{"ns": api}, Options{})
 		defer begin(t, s)()
 		sub := &recorder{}
 		var epoch uint64
@@ -205,7 +205,7 @@ func TestNothingRemains(t *testing.T) {
 		for i := range 50 {
 			servers[fmt.Sprint("ns-", i)] = newServer()
 		}
-		s := testStreams(servers, Options{})
+		s := testSet(servers, Options{})
 		stop := begin(t, s)
 		sub := &recorder{}
 		var needs []Interest
@@ -236,7 +236,7 @@ func TestStates(t *testing.T) {
 		first, second := newServer(), newServer()
 		first.put(thing("a", "1"))
 		second.fails(statusError(403, "Forbidden"))
-		s := testStreams(map[string]*server{"ns": first, "zz": second}, Options{})
+		s := testSet(map[string]*server{"ns": first, "zz": second}, Options{})
 		defer begin(t, s)()
 		start := time.Now()
 		s.Require(&recorder{}, []Interest{needOf("zz"), needOf("ns")})
@@ -262,7 +262,7 @@ func TestStates(t *testing.T) {
 
 func TestStartTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := testStreams(nil, Options{})
+		s := testSet(nil, Options{})
 		stop := begin(t, s)
 		synctest.Wait()
 		if err := s.Start(t.Context()); err == nil {
@@ -280,12 +280,12 @@ func TestZeroView(t *testing.T) {
 	expect(t, "get", none, view.Get("ns", "a"))
 }
 
-// TestVersions: subscribers that ask for it are told of changes of which nothing
+// TestVersions: handlers that ask for it are told of changes of which nothing
 // is kept, once each.
 func TestVersions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newServer()
-		s := testStreams(map[string]*server{"ns": api}, Options{})
+		s := testSet(map[string]*server{"ns": api}, Options{})
 		defer begin(t, s)()
 		sub, other := &recorder{}, &recorder{}
 		need := needOf("ns")

@@ -17,12 +17,12 @@ func TestPacer(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			p := &pacer{ceiling: 60}
+			p := &reopenSchedule{ceiling: 60}
 			start := time.Unix(1000, 123)
 			bySecond, last := map[int64]int{}, time.Duration(0)
 			var planned []time.Time
 			for range c.plans {
-				at := p.plan(start)
+				at := p.planEnd(start)
 				planned = append(planned, at)
 				bySecond[at.Unix()]++
 				last = max(last, at.Sub(start))
@@ -34,16 +34,16 @@ func TestPacer(t *testing.T) {
 				}
 			}
 			for _, at := range planned {
-				p.done(at)
+				p.forgetEnd(at)
 			}
-			p.done(time.Time{})
+			p.forgetEnd(time.Time{})
 			expect(t, "left", 0, outstanding(p))
 		})
 	}
 }
 
 // outstanding returns how many ends are planned.
-func outstanding(p *pacer) (sum int) {
+func outstanding(p *reopenSchedule) (sum int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, n := range p.planned {

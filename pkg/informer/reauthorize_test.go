@@ -22,7 +22,7 @@ func TestVerify(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newServer()
 		api.put(thing("a", "1"))
-		s := testStreams(map[string]*server{"ns": api}, Options{Reauthorize: true})
+		s := testSet(map[string]*server{"ns": api}, Options{Reauthorize: true})
 		defer begin(t, s)()
 		sub := &recorder{}
 		view := s.Require(sub, []Interest{needOf("ns")})[0]
@@ -48,14 +48,14 @@ func TestVerify(t *testing.T) {
 		time.Sleep(4 * time.Second)
 		expect(t, "revoked", events("StateChanged Forbidden"), sub.take())
 		expect(t, "objects", 0, len(view.List()))
-		expect(t, "plans left", 0, outstanding(s.reopens))
+		expect(t, "plans left", 0, outstanding(s.reopenSchedule))
 	})
 }
 
 func TestVerifyTurnedOnAndOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newServer()
-		s := testStreams(map[string]*server{"ns": api}, Options{})
+		s := testSet(map[string]*server{"ns": api}, Options{})
 		defer begin(t, s)()
 		sub := &recorder{}
 		s.Require(sub, []Interest{needOf("ns")})
@@ -93,7 +93,7 @@ func TestVerifyDuringTheList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newServer()
 		api.slow = make(chan struct{})
-		s := testStreams(map[string]*server{"ns": api}, Options{})
+		s := testSet(map[string]*server{"ns": api}, Options{})
 		defer begin(t, s)()
 		sub := &recorder{}
 		s.Require(sub, []Interest{needOf("ns")})
@@ -138,7 +138,7 @@ func ceilingStory(t *testing.T, streams int, late bool, shortest, period time.Du
 		servers[namespace] = api
 		needs = append(needs, needOf(namespace))
 	}
-	s := testStreams(servers, Options{Reauthorize: !late})
+	s := testSet(servers, Options{Reauthorize: !late})
 	stop := begin(t, s)
 	s.Require(&recorder{}, needs)
 	synctest.Wait()
@@ -163,15 +163,15 @@ func ceilingStory(t *testing.T, streams int, late bool, shortest, period time.Du
 		}
 	}
 	stop()
-	expect(t, "plans left", 0, outstanding(s.reopens))
+	expect(t, "plans left", 0, outstanding(s.reopenSchedule))
 }
 
-// TestRecheck: a watch is opened again where it is, once, though streams are not
+// TestRecheck: a watch is opened again where it is, once, though informers are not
 // verified; if it is refused, the right is gone.
 func TestRecheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mine, other := newServer(), newServer()
-		s := testStreams(map[string]*server{"ns": mine, "other": other}, Options{})
+		s := testSet(map[string]*server{"ns": mine, "other": other}, Options{})
 		defer begin(t, s)()
 		sub := &recorder{}
 		view := s.Require(sub, []Interest{needOf("ns"), needOf("other")})[0]
@@ -192,7 +192,7 @@ func TestRecheck(t *testing.T) {
 		s.Expire(func(Key) bool { return true })
 		time.Sleep(4 * time.Second)
 		expect(t, "state", Forbidden, view.State())
-		expect(t, "plans left", 0, outstanding(s.reopens))
+		expect(t, "plans left", 0, outstanding(s.reopenSchedule))
 	})
 }
 
@@ -206,7 +206,7 @@ func TestRecheckWhileOpening(t *testing.T) {
 				if api.block = hold; listing {
 					api.block, api.slow = nil, hold
 				}
-				s := testStreams(map[string]*server{"ns": api}, Options{})
+				s := testSet(map[string]*server{"ns": api}, Options{})
 				defer begin(t, s)()
 				view := s.Require(&recorder{}, []Interest{needOf("ns")})[0]
 				time.Sleep(time.Second)
@@ -217,7 +217,7 @@ func TestRecheckWhileOpening(t *testing.T) {
 				expect(t, "the old answer", Live, view.State())
 				time.Sleep(3 * time.Second)
 				expect(t, "the new one", Forbidden, view.State())
-				expect(t, "plans left", 0, outstanding(s.reopens))
+				expect(t, "plans left", 0, outstanding(s.reopenSchedule))
 			})
 		})
 	}

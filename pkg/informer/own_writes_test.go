@@ -28,33 +28,33 @@ func dying(object *unstructured.Unstructured) *unstructured.Unstructured {
 }
 
 // step is one call of the store; it returns what happened, one letter a change.
-type step func(*store) []change
+type step func(*store) []storeChange
 
 func lists(rv int, objects ...*unstructured.Unstructured) step {
-	return func(s *store) []change { return s.replace(objects, strconv.Itoa(rv)) }
+	return func(s *store) []storeChange { return s.replaceAll(objects, strconv.Itoa(rv)) }
 }
 
 func shows(object *unstructured.Unstructured) step {
-	return func(s *store) []change { return []change{s.set(object)} }
+	return func(s *store) []storeChange { return []storeChange{s.setObject(object)} }
 }
 
 func showsDeleted(object *unstructured.Unstructured) step {
-	return func(s *store) []change { return []change{s.remove(object)} }
+	return func(s *store) []storeChange { return []storeChange{s.removeObject(object)} }
 }
 
 func passes(rv int) step {
-	return func(s *store) []change { return s.pass(strconv.Itoa(rv)) }
+	return func(s *store) []storeChange { return s.advanceTo(strconv.Itoa(rv)) }
 }
 
 func writes(object *unstructured.Unstructured, belongs selection) step {
-	return func(s *store) []change { return []change{s.observe(object, belongs)} }
+	return func(s *store) []storeChange { return []storeChange{s.observeWrite(object, belongs)} }
 }
 
 func deletes(object *unstructured.Unstructured) step {
-	return func(s *store) []change { return []change{s.observeDeleted(object)} }
+	return func(s *store) []storeChange { return []storeChange{s.observeDeletion(object)} }
 }
 
-func resets(s *store) []change {
+func resets(s *store) []storeChange {
 	s.reset()
 	return nil
 }
@@ -113,17 +113,17 @@ func TestOwnWrites(t *testing.T) {
 		},
 		"PerhapsSelected": {
 			"what only the API server can tell is left to it",
-			[]step{lists(5), writes(a(7), unknown)},
+			[]step{lists(5), writes(a(7), selectionUnknown)},
 			nil, nil,
 		},
 		"PerhapsStillSelected": {
 			"but what is there already is updated",
-			[]step{lists(5, a(4)), writes(a(7), unknown)},
+			[]step{lists(5, a(4)), writes(a(7), selectionUnknown)},
 			[]EventType{Updated}, []*unstructured.Unstructured{a(7)},
 		},
 		"LeftTheSelection": {
 			"an update that took it out: the API server shows a deletion at the write's own resourceVersion",
-			[]step{lists(5, a(4)), writes(a(7), unknown), showsDeleted(a(7)), passes(7)},
+			[]step{lists(5, a(4)), writes(a(7), selectionUnknown), showsDeleted(a(7)), passes(7)},
 			[]EventType{Updated, Deleted}, nil,
 		},
 		"BeforeTheFirstList": {
@@ -217,15 +217,15 @@ func TestOwnWrites(t *testing.T) {
 			if !slices.Equal(c.told, told) {
 				t.Errorf("%s: told %v, want %v", c.reason, told, c.told)
 			}
-			expect(t, c.reason, c.want, s.list(part{}, ""))
-			if len(s.written.deleted) > 0 {
-				t.Errorf("still remembers deletions: %v", s.written.deleted)
+			expect(t, c.reason, c.want, s.listSubset(subset{}, ""))
+			if len(s.ownWrites.deleted) > 0 {
+				t.Errorf("still remembers deletions: %v", s.ownWrites.deleted)
 			}
 		})
 	}
 }
 
-// TestOwnWritesAgainstHistory lets a stream follow a random history late, with
+// TestOwnWritesAgainstHistory lets an informer follow a random history late, with
 // relists, bookmarks and refusals, while own writes are observed at any time after
 // they happened. A reader never sees an object as it was before an own write, and
 // in the end sees exactly what there is.
@@ -282,7 +282,7 @@ func (h *historian) own(t *rapid.T) {
 	object := h.write(t)
 	rv := h.server.rv
 	h.answers = append(h.answers, answer{nameOf(object), func() {
-		h.store.observe(object, selected)
+		h.store.observeWrite(object, selected)
 		h.wrote[nameOf(object)] = max(rv, h.wrote[nameOf(object)])
 	}})
 }
@@ -308,7 +308,7 @@ func (h *historian) delete(t *rapid.T, own bool) {
 	rv := h.server.rv
 	if own {
 		h.answers = append(h.answers, answer{nameOf(object), func() {
-			h.store.observeDeleted(object)
+			h.store.observeDeletion(object)
 			h.wrote[nameOf(object)] = max(rv, h.wrote[nameOf(object)])
 		}})
 	}
@@ -322,26 +322,26 @@ func (h *historian) next() {
 		}
 		object := entry.event.Object.(*unstructured.Unstructured)
 		if entry.event.Type == "DELETED" {
-			h.store.remove(object)
+			h.store.removeObject(object)
 		} else {
-			h.store.set(object)
+			h.store.setObject(object)
 		}
 		h.seen = entry.rv
-		h.store.pass(strconv.Itoa(entry.rv))
+		h.store.advanceTo(strconv.Itoa(entry.rv))
 		return
 	}
 }
 
 func (h *historian) bookmark() {
 	if h.store.synced {
-		h.store.pass(strconv.Itoa(h.seen))
+		h.store.advanceTo(strconv.Itoa(h.seen))
 	}
 }
 
 // relist gives a list that may be stale, but not older than what was seen.
 func (h *historian) relist(t *rapid.T) {
 	rv := rapid.IntRange(max(h.seen, 100), h.server.rv).Draw(t, "rv")
-	h.store.replace(h.past(rv), strconv.Itoa(rv))
+	h.store.replaceAll(h.past(rv), strconv.Itoa(rv))
 	h.seen = rv
 }
 
@@ -392,7 +392,7 @@ func (h *historian) check(t *rapid.T) {
 
 func (h *historian) catchUp() {
 	if !h.store.synced {
-		h.store.replace(h.past(100), "100")
+		h.store.replaceAll(h.past(100), "100")
 		h.seen = 100
 	}
 	for _, answer := range h.answers {
@@ -401,7 +401,7 @@ func (h *historian) catchUp() {
 	for range h.server.history {
 		h.next()
 	}
-	h.store.pass(strconv.Itoa(h.server.rv))
+	h.store.advanceTo(strconv.Itoa(h.server.rv))
 }
 
 func (h *historian) compare(t *rapid.T) {
@@ -411,8 +411,8 @@ func (h *historian) compare(t *rapid.T) {
 			t.Fatalf("in the end %s is not as it is on the server", name)
 		}
 	}
-	w := h.store.written
-	if len(h.store.objects) != len(h.server.objects) || len(w.ahead)+len(w.held)+len(w.deleted) > 0 {
+	w := h.store.ownWrites
+	if len(h.store.objects) != len(h.server.objects) || len(w.unconfirmed)+len(w.held)+len(w.deleted) > 0 {
 		t.Fatalf("in the end there is too much: %v, %+v", h.store.objects, w)
 	}
 }
@@ -420,7 +420,7 @@ func (h *historian) compare(t *rapid.T) {
 func TestObserve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newServer()
-		s := testStreams(map[string]*server{"ns": api}, Options{})
+		s := testSet(map[string]*server{"ns": api}, Options{})
 		defer begin(t, s)()
 		writer, other := &recorder{}, &recorder{}
 		key := needOf("ns").Key

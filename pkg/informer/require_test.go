@@ -50,14 +50,14 @@ func benchmarkProject(b *testing.B, p projector, data []byte) {
 	object := decoded(b, data)
 	b.ReportAllocs()
 	for b.Loop() {
-		p.project(object)
+		p.projectObject(object)
 	}
 	b.ReportMetric(kept(b, data, func(obj *unstructured.Unstructured) *unstructured.Unstructured { return obj }), "B-whole/object")
-	b.ReportMetric(kept(b, data, p.project), "B-alone/object")
+	b.ReportMetric(kept(b, data, p.projectObject), "B-alone/object")
 	in := newInterner()
 	b.ReportMetric(kept(b, data, func(obj *unstructured.Unstructured) *unstructured.Unstructured {
-		object := p.project(obj)
-		in.object(object)
+		object := p.projectObject(obj)
+		in.internObject(object)
 		return object
 	}), "B-kept/object")
 }
@@ -96,9 +96,9 @@ func BenchmarkIntern(b *testing.B) {
 		b.Fatal(err)
 	}
 	p := newProjector(Interest{Key: Key{Form: Form{Manager: "ambit/memcached"}}, Fields: deploymentFields()})
-	object, in := p.project(decoded(b, data)), newInterner()
+	object, in := p.projectObject(decoded(b, data)), newInterner()
 	b.ReportAllocs()
 	for b.Loop() {
-		in.object(object)
+		in.internObject(object)
 	}
 }

@@ -1,0 +1,70 @@
+package informer
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Lister answers for one Interest from the store of its informer. Listers are comparable
+// and safe for concurrent use; a lister of an informer that has ended says so and is
+// empty. The zero Lister is one. Objects are shared with everybody: they must not
+// be changed.
+type Lister struct {
+	informer *sharedInformer
+	subset   subset
+}
+
+// Status says how the informer is.
+func (v Lister) Status() Status {
+	if v.informer == nil {
+		return Status{State: Stopped}
+	}
+	v.informer.mu.RLock()
+	defer v.informer.mu.RUnlock()
+	return v.informer.status
+}
+
+// State is Status().State.
+func (v Lister) State() State { return v.Status().State }
+
+// Synced is Status().Synced: List is complete, as of some moment.
+func (v Lister) Synced() bool { return v.Status().Synced }
+
+// List returns the objects of the need, in no order. The slice belongs to the
+// caller.
+func (v Lister) List() []*unstructured.Unstructured {
+	objects, _ := v.Read()
+	return objects
+}
+
+// Read is List and Status at one moment: with Status.Synced the list is
+// complete, even if the informer is refused right after.
+func (v Lister) Read() ([]*unstructured.Unstructured, Status) {
+	if v.informer == nil {
+		return nil, Status{State: Stopped}
+	}
+	v.informer.mu.RLock()
+	defer v.informer.mu.RUnlock()
+	return v.informer.store.listSubset(v.subset, v.informer.key.Namespace), v.informer.status
+}
+
+// Get returns one object of the need, or nil.
+func (v Lister) Get(namespace, name string) *unstructured.Unstructured {
+	if v.informer == nil {
+		return nil
+	}
+	v.informer.mu.RLock()
+	defer v.informer.mu.RUnlock()
+	key := types.NamespacedName{Namespace: namespace, Name: name}
+	found, ok := v.informer.store.objects[key]
+	if !ok || v.subset.label != "" && !hasLabel(found.object, v.subset.label, v.subset.value) ||
+		v.subset.isByName() && !v.subset.names.has(key, v.informer.key.Namespace) {
+		return nil
+	}
+	return found.object
+}
+
+// isFor reports whether the lister is the one for a need.
+func (v Lister) isFor(need Interest) bool {
+	return v.informer.key == need.Key && v.subset == subsetOf(need)
+}

@@ -1,0 +1,197 @@
+package informer
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Set are all informers of a process, by key. Create it with New. It is safe
+// for concurrent use; Start may be called once. Needs declared before Start are
+// opened by it.
+type Set struct {
+	options        Options
+	connect        func(Key) (objectSource, error)
+	openSlots      semaphore
+	reopenSchedule *reopenSchedule
+	epochs         atomic.Uint64 // the last one given out
+	wakeStart      chan struct{} // holds at most one; Start looks at unstarted
+	outage         atomic.Bool   // an attempt did not reach the API server, and no informer was woken since
+	reauthorize    atomic.Bool   // see Reauthorize
+	reopened       atomic.Uint64 // see Reopened
+
+	// mu guards what is below. It is never held over I/O or a handler's call.
+	// An informer's mu may be taken under it, never the other way round.
+	mu         sync.Mutex
+	informers  map[Key]*sharedInformer
+	required   map[EventHandler][]Lister // never an empty list
+	unstarted  []*sharedInformer
+	started    bool
+	ended      bool
+	lastWakeUp time.Time // the last time that informers were woken after an outage
+}
+
+// New makes a Set. It starts nothing. It panics if Options.Clients is missing.
+func New(o Options) *Set {
+	if o.Clients == nil {
+		panic("informer: Options.Clients is required")
+	}
+	o = o.withDefaults()
+	s := &Set{
+		options:        o,
+		connect:        func(key Key) (objectSource, error) { return connectSource(o.Clients, key) },
+		openSlots:      make(semaphore, o.Opening),
+		reopenSchedule: &reopenSchedule{ceiling: o.Reopens},
+		wakeStart:      make(chan struct{}, 1),
+		informers:      map[Key]*sharedInformer{},
+		required:       map[EventHandler][]Lister{},
+	}
+	s.reauthorize.Store(o.Reauthorize)
+	return s
+}
+
+// Start keeps the informers that are needed running until ctx ends. It returns
+// when every goroutine that it started has ended; all informers are then Stopped,
+// for good.
+func (s *Set) Start(ctx context.Context) error {
+	if err := s.markStarted(); err != nil {
+		return err
+	}
+	var running sync.WaitGroup
+	for ctx.Err() == nil {
+		for _, st := range s.takeUnstarted() {
+			running.Go(func() { st.run(ctx) })
+		}
+		select {
+		case <-ctx.Done():
+		case <-s.wakeStart:
+		}
+	}
+	running.Wait()
+	s.markEnded()
+	return nil
+}
+
+func (s *Set) markStarted() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.started {
+		return errors.New("starting streams: they were started before")
+	}
+	s.started = true
+	return nil
+}
+
+func (s *Set) takeUnstarted() []*sharedInformer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	taken := s.unstarted
+	s.unstarted = nil
+	return taken
+}
+
+// markEnded stops what Require may have added after the last look at unstarted.
+func (s *Set) markEnded() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	s.unstarted = nil
+	for _, st := range s.informers {
+		st.stop()
+	}
+}
+
+// Retry tries an informer that was refused, or that cannot reach the API server,
+// again now instead of after its backoff. Call it when something hints that the
+// answer has changed. It does nothing to any other informer, and never blocks.
+func (s *Set) Retry(key Key) {
+	if st := s.informerOf(key); st != nil {
+		st.wake()
+	}
+}
+
+// States returns the status of all informers that are needed, sorted by key.
+func (s *Set) States() []KeyStatus {
+	all := s.allInformers()
+	states := make([]KeyStatus, len(all))
+	for i, st := range all {
+		states[i] = st.keyStatus()
+	}
+	slices.SortFunc(states, func(a, b KeyStatus) int { return compareKeys(a.Key, b.Key) })
+	return states
+}
+
+func (s *Set) allInformers() []*sharedInformer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]*sharedInformer, 0, len(s.informers))
+	for _, st := range s.informers {
+		all = append(all, st)
+	}
+	return all
+}
+
+func (s *Set) informerOf(key Key) *sharedInformer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.informers[key]
+}
+
+// Observe is read-your-own-writes: it puts an object, as the API server answered
+// a write of it, into the store of an informer before the event of that write
+// arrives. Without it, a handler that looks at the cache right after a write
+// sees the time before it.
+//
+// Handlers that need the object are told, except those given as by (the
+// writer knows already); the event of the write then tells nobody. The object is
+// ignored where the informer knows better: it has seen a newer one, or has passed
+// its resourceVersion without it (it is deleted, or not selected). While the
+// first list is not in, the object waits and is used if the list turns out older.
+//
+// obj stays the caller's. A key that nobody needs is ignored.
+func (s *Set) Observe(key Key, obj *unstructured.Unstructured, by ...EventHandler) {
+	if st := s.informerOf(key); st != nil {
+		st.observeWrite(obj, by)
+	}
+}
+
+// Deleted is Observe for a deletion that the API server has accepted: obj is the
+// object as it was last known, with its uid and resourceVersion. Events and lists
+// from before the deletion no longer bring it back. An object that lingers
+// because of a finalizer comes back, as Added, with its deletionTimestamp.
+func (s *Set) Deleted(key Key, obj *unstructured.Unstructured, by ...EventHandler) {
+	if st := s.informerOf(key); st != nil {
+		st.observeDeletion(obj, by)
+	}
+}
+
+// noteUnreachable notes that an attempt did not reach the API server.
+func (s *Set) noteUnreachable() { s.outage.Store(true) }
+
+// noteReached is called for every answer of the API server. The first one after an
+// outage ends the backoff of all informers that wait, at most once a second: if it comes
+// too early for that, the next one does.
+func (s *Set) noteReached() {
+	if !s.outage.Load() || !s.mayWakeAll() {
+		return
+	}
+	for _, st := range s.allInformers() {
+		st.wakeIfDegraded()
+	}
+}
+
+func (s *Set) mayWakeAll() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.options.Clock.Now()
+	if now.Sub(s.lastWakeUp) < time.Second || !s.outage.CompareAndSwap(true, false) {
+		return false
+	}
+	s.lastWakeUp = now
+	return true
+}
