@@ -16,6 +16,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/internal/apply"
 	"github.com/ambit-dev/ambit/pkg/plan"
@@ -31,12 +32,12 @@ func (p *pass) act(ctx context.Context, action plan.Action) (did bool, err error
 	}
 	p.tried[id] = true
 	p.seekKind(action.GVK)
-	found, ok, err := p.engine.kinds.lookup(action.GVK)
+	found, ok, err := p.engine.discovery.Lookup(action.GVK)
 	if !ok {
 		return false, err
 	}
 	at := p.state.sources.at(action.Namespace)
-	if p.held(action.Key(), func() string { return write(action) }, at, at.own.lacks(found.resource.GroupResource(), "", verbOf(action))) ||
+	if p.held(action.Key(), func() string { return write(action) }, at, at.own.lacks(found.GVR.GroupResource(), "", verbOf(action))) ||
 		p.held(action.Key(), func() string { return labelsText(action) }, at, nil) {
 		return true, nil
 	}
@@ -49,7 +50,7 @@ func (p *pass) act(ctx context.Context, action plan.Action) (did bool, err error
 	if err != nil {
 		return false, err
 	}
-	if p.holdsChild(ctx, action, client.Resource(found.resource).Namespace(action.Namespace)) {
+	if p.holdsChild(ctx, action, client.Resource(found.GVR).Namespace(action.Namespace)) {
 		return true, nil
 	}
 	applier := apply.Applier{Client: client, Manager: p.manager, Identity: p.user()}
@@ -124,8 +125,8 @@ func (p *pass) refuse(key, what, place string, a access.Access, problem plan.Pro
 
 // accessOf is the right that an action needs. The authorizer does not see the name
 // of a new object: it is not in the request's path.
-func accessOf(action plan.Action, k kind) access.Access {
-	a := access.Access{Verb: verbOf(action), Group: k.resource.Group, Resource: k.resource.Resource}
+func accessOf(action plan.Action, k discovery.Resource) access.Access {
+	a := access.Access{Verb: verbOf(action), Group: k.GVR.Group, Resource: k.GVR.Resource}
 	if action.Verb != plan.Create {
 		a.Name = action.Name
 	}
@@ -260,7 +261,7 @@ func write(action plan.Action) string {
 // labels, or by name where it is not ours.
 func (p *pass) streamsOf(action plan.Action) []informer.Key {
 	s := p.state.sources
-	found, ok, _ := p.engine.kinds.lookup(action.GVK)
+	found, ok, _ := p.engine.discovery.Lookup(action.GVK)
 	if !ok {
 		return nil
 	}
@@ -268,7 +269,7 @@ func (p *pass) streamsOf(action plan.Action) []informer.Key {
 	var keys []informer.Key
 	for _, need := range s.needs[:s.watching] {
 		key := need.Key
-		here := key.GVR == found.resource && (key.Namespace == action.Namespace || key.Namespace == allNamespaces)
+		here := key.GVR == found.GVR && (key.Namespace == action.Namespace || key.Namespace == allNamespaces)
 		if here && (key.FieldSelector == "" || key.FieldSelector == byName(action.Name)) && (key.LabelSelector == "" || !merged) {
 			keys = append(keys, key)
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/informer"
@@ -76,7 +77,7 @@ func (a *arrivals) run(ctx context.Context) {
 		}
 		a.any.Store(false)
 		missing := a.missing()
-		if len(missing) == 0 && !a.engine.kinds.anyMissing() {
+		if len(missing) == 0 && !a.engine.discovery.AnyUnserved() {
 			refused, looks = false, nil
 			a.release()
 			continue
@@ -125,8 +126,16 @@ func (a *arrivals) missing() []informer.Key {
 	return keys
 }
 
+// missingResources are their resources, some more than once.
+func (a *arrivals) missingResources() (list []schema.GroupVersionResource) {
+	for _, key := range a.missing() {
+		list = append(list, key.GVR)
+	}
+	return list
+}
+
 func (a *arrivals) retry(missing []informer.Key) {
-	a.engine.kinds.again()
+	a.engine.discovery.Refresh()
 	for _, key := range missing {
 		a.engine.options.Informers.Retry(key)
 	}

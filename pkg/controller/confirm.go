@@ -7,6 +7,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/internal/apply"
 	"github.com/ambit-dev/ambit/pkg/plan"
@@ -42,7 +43,7 @@ func (p *pass) seek(ctx context.Context, mark plan.OwnerMetadata, record invento
 		p.problems[plan.KeyOwner] = *tooManyKinds()
 		return false, false, nil
 	}
-	found, served := p.engine.kinds.anyVersion(e.GVK)
+	found, served := p.engine.discovery.LookupAnyVersion(e.GVK)
 	if !served {
 		_, problem := p.kindOf(e.GVK)
 		if problem != nil && !problem.Gone {
@@ -51,7 +52,7 @@ func (p *pass) seek(ctx context.Context, mark plan.OwnerMetadata, record invento
 		return false, problem != nil && problem.Gone, nil
 	}
 	at := p.state.sources.at(e.Namespace)
-	if p.held(plan.KeyOwner, func() string { return markText(mark) }, at, at.own.lacks(found.resource.GroupResource(), "", "get")) {
+	if p.held(plan.KeyOwner, func() string { return markText(mark) }, at, at.own.lacks(found.GVR.GroupResource(), "", "get")) {
 		return false, false, nil
 	}
 	client, err := p.engine.options.Clients(p.identity)
@@ -59,7 +60,7 @@ func (p *pass) seek(ctx context.Context, mark plan.OwnerMetadata, record invento
 		return false, false, err
 	}
 	applier := apply.Applier{Client: client, Manager: p.manager, Identity: p.user()}
-	outcome := applier.Find(ctx, record, e, apply.Target{Resource: found.resource, OwnerUID: p.ownerUID(), Lives: p.lives})
+	outcome := applier.Find(ctx, record, e, apply.Target{Resource: found.GVR, OwnerUID: p.ownerUID(), Lives: p.lives})
 	if outcome.Problem != nil && !p.isMissing(found, *outcome.Problem) {
 		p.unconfirmed(ctx, mark, e, found, *outcome.Problem)
 		return false, false, nil
@@ -74,8 +75,8 @@ func (p *pass) seek(ctx context.Context, mark plan.OwnerMetadata, record invento
 }
 
 // unconfirmed lets the next plan know that the mark cannot be written.
-func (p *pass) unconfirmed(ctx context.Context, mark plan.OwnerMetadata, e inventory.Entry, found kind, problem plan.Problem) {
-	a := access.Access{Verb: "get", Group: found.resource.Group, Resource: found.resource.Resource, Name: e.Name}
+func (p *pass) unconfirmed(ctx context.Context, mark plan.OwnerMetadata, e inventory.Entry, found discovery.Resource, problem plan.Problem) {
+	a := access.Access{Verb: "get", Group: found.GVR.Group, Resource: found.GVR.Resource, Name: e.Name}
 	level := 1
 	if p.refuse(plan.KeyOwner, markText(mark), e.Namespace, a, problem) && ctx.Err() == nil {
 		level = 0
@@ -85,10 +86,10 @@ func (p *pass) unconfirmed(ctx context.Context, mark plan.OwnerMetadata, e inven
 
 // isMissing says whether the kind is not served, which its streams know as well: then
 // the plan knows it too.
-func (p *pass) isMissing(k kind, problem plan.Problem) bool {
+func (p *pass) isMissing(k discovery.Resource, problem plan.Problem) bool {
 	s := p.state.sources
 	for i, need := range s.needs[:s.watching] {
-		if problem.Reason == v1alpha1.ReasonKindMissing && need.Key.GVR == k.resource && s.views[i].State() == informer.Missing {
+		if problem.Reason == v1alpha1.ReasonKindMissing && need.Key.GVR == k.GVR && s.views[i].State() == informer.Missing {
 			return true
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/informer"
 )
 
@@ -66,7 +67,7 @@ func (op *operator) find(ctx context.Context, name types.NamespacedName) (*unstr
 	if gone.object != nil {
 		return gone.object, retire, 0
 	}
-	kind, ok, _ := op.engine.kinds.lookup(op.program.Owner.GVK)
+	kind, ok, _ := op.engine.discovery.Lookup(op.program.Owner.GVK)
 	if !ok {
 		return nil, leaveAlone, syncGraceKnown
 	}
@@ -94,7 +95,7 @@ func (op *operator) find(ctx context.Context, name types.NamespacedName) (*unstr
 }
 
 // findNeed is the stream of one owner, whether it is selected or not.
-func (op *operator) findNeed(owner kind, name types.NamespacedName) informer.Interest {
+func (op *operator) findNeed(owner discovery.Resource, name types.NamespacedName) informer.Interest {
 	need := op.ownerNeed(owner, name.Namespace)
 	need.Key.LabelSelector, need.Key.FieldSelector = "", byName(name.Name)
 	return need

@@ -1,11 +1,9 @@
 package controller
 
 import (
-	"context"
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -33,15 +31,10 @@ spec:
 	if err != nil {
 		t.Fatal(err)
 	}
-	mapper := meta.NewDefaultRESTMapper(nil)
-	for _, n := range program.Needs() {
-		mapper.Add(n.GVK, meta.RESTScopeNamespace)
-	}
-	e := idle(t, clocktesting.NewFakeClock(time.Unix(1000, 0)), program)
-	e.kinds.mapper = mapper
+	e := idleWith(t, serverOf(program), clocktesting.NewFakeClock(time.Unix(1000, 0)), program)
 	before := e.versions.enter("ambit-system/a")
 	before.lookedUp()
-	e.kinds.lookupAll(context.Background())
+	e.discovery.Poll(t.Context())
 	x := types.NamespacedName{Namespace: "n", Name: "x"}
 	before.departed[x] = departed{uid: "x"}
 	e.leave(before, Key{Policy: before.id})

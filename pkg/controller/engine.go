@@ -12,7 +12,6 @@ import (
 	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/workqueue"
@@ -22,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/controller/fairqueue"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/policy"
@@ -41,12 +41,9 @@ type Options struct {
 	// Clients returns the client that writes children and statuses as an identity,
 	// as informer.Key has it. It is called for each write: share clients there. Required.
 	Clients func(identity string) (dynamic.Interface, error)
-	// Served asks the API server in which versions it serves kinds now, each of them once;
-	// nothing of the answer is older than the call. What it costs must not grow with the
-	// number of kinds. A kind that is not in the answer is not served. Required, or Mapper.
-	Served func(context.Context, []schema.GroupKind) (map[schema.GroupKind]ServedKind, error)
-	// Mapper finds the resources behind kinds if Served is nil, one by one.
-	Mapper meta.RESTMapper
+	// Served asks the API server in which versions it serves kinds now: see
+	// discovery.Options. Required.
+	Served func(context.Context, []schema.GroupKind) (map[schema.GroupKind]discovery.ServedKind, error)
 	// Identity is the user name of Ambit's own account, for messages.
 	Identity string
 	// Namespaces limits all policies to these namespaces. Empty: no limit.
@@ -77,24 +74,24 @@ type Key = fairqueue.Key
 // Controller runs policies. Create it with New; Start may be called once. It is
 // safe for concurrent use.
 type Controller struct {
-	options  Options
-	kinds    *kinds
-	triggers *triggers
-	arrivals *arrivals
-	versions *versions
-	began    time.Time
-	throttle fairqueue.Throttle
-	events   fairqueue.FirstEvents
-	tracer   trace.Tracer
-	queue    atomic.Pointer[workqueue.TypedRateLimitingInterface[Key]]
+	options   Options
+	discovery *discovery.Cache
+	triggers  *triggers
+	arrivals  *arrivals
+	versions  *versions
+	began     time.Time
+	throttle  fairqueue.Throttle
+	events    fairqueue.FirstEvents
+	tracer    trace.Tracer
+	queue     atomic.Pointer[workqueue.TypedRateLimitingInterface[Key]]
 	// setting is held while policies are replaced, and while Start gives all back.
 	setting sync.Mutex
 }
 
 // New checks the options and makes an engine. It starts nothing.
 func New(o Options) (*Controller, error) {
-	if o.Informers == nil || o.Access == nil || o.Clients == nil || o.Served == nil && o.Mapper == nil {
-		return nil, fmt.Errorf("making a controller: Informers, Access, Clients, and Served or Mapper are required")
+	if o.Informers == nil || o.Access == nil || o.Clients == nil || o.Served == nil {
+		return nil, fmt.Errorf("making a controller: Informers, Access, Clients and Served are required")
 	}
 	if o.Concurrency == 0 {
 		o.Concurrency = defaultConcurrency
@@ -109,8 +106,8 @@ func New(o Options) (*Controller, error) {
 		o.Random = rand.Text
 	}
 	e := &Controller{options: o, began: o.Clock.Now(), tracer: o.Tracer, versions: newVersions()}
-	e.kinds = newKinds(o, e.kindsChanged)
 	e.triggers, e.arrivals = newTriggers(e), newArrivals(e)
+	e.discovery = discovery.New(discovery.Options{Served: o.Served, Missing: e.arrivals.missingResources, Clock: o.Clock})
 	if err := e.Set(o.Programs, o.Retire); err != nil {
 		return nil, fmt.Errorf("making a controller: %w", err)
 	}
@@ -138,7 +135,7 @@ func (e *Controller) Start(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var background sync.WaitGroup
-	background.Go(func() { e.kinds.run(ctx, e.arrivals.missing) })
+	background.Go(func() { e.discover(ctx) })
 	background.Go(func() { e.triggers.run(ctx) })
 	background.Go(func() { e.arrivals.run(ctx) })
 	err = c.Start(ctx)
@@ -159,11 +156,20 @@ func (e *Controller) begin(_ context.Context, queue workqueue.TypedRateLimitingI
 	return nil
 }
 
+// discover looks kinds up until ctx ends.
+func (e *Controller) discover(ctx context.Context) {
+	for e.discovery.Wait(ctx) {
+		if news := e.discovery.Poll(ctx); len(news) > 0 {
+			e.kindsChanged(news)
+		}
+	}
+}
+
 // kindsChanged is called when kinds were found, or were found to be missing: policies that
 // have to do with one look at all of their owners anew. That a kind which only records
 // name is not served concerns the owners of these records, and nobody else.
 func (e *Controller) kindsChanged(news map[schema.GroupKind]bool) {
-	e.arrivals.look(e.kinds.anyMissing())
+	e.arrivals.look(e.discovery.AnyUnserved())
 	for _, op := range e.versions.all() {
 		if op.isAbout(news) {
 			op.anew.Store(true)

@@ -31,7 +31,7 @@ func (op *operator) ensure(ctx context.Context) (*plan.Problem, time.Duration) {
 	case p.doubted:
 		return op.problemOf(nil), confirmGrace
 	}
-	p.partKinds()
+	p.releaseUnusedKinds()
 	op.mu.Lock()
 	op.seen = true
 	op.ensured = planned.Done || len(planned.Blockers) == 0 && len(planned.Actions) == 0
@@ -62,6 +62,6 @@ func (op *operator) forgetEnsured() {
 	}
 	op.engine.options.Informers.Require(op.ensuring.subscriber, nil)
 	op.use(types.NamespacedName{}, nil)
-	op.partAll(types.NamespacedName{})
+	op.releaseAllKinds(types.NamespacedName{})
 	op.ensuring = nil
 }

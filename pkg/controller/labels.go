@@ -6,6 +6,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/internal/apply"
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/policy"
@@ -18,7 +19,7 @@ import (
 // exists (apply: Create, Recreate), somebody else has to put them back. If a write was answered
 // without them, admission has removed them. Of both the next plan says so, and the same is tried
 // again with the backoff of what was refused.
-func (p *pass) lacksLabels(ctx context.Context, action plan.Action, k kind, outcome apply.Outcome) bool {
+func (p *pass) lacksLabels(ctx context.Context, action plan.Action, k discovery.Resource, outcome apply.Outcome) bool {
 	label := missingLabel(action, outcome)
 	if label == "" {
 		return false
@@ -33,7 +34,7 @@ func (p *pass) lacksLabels(ctx context.Context, action plan.Action, k kind, outc
 		}
 		why = fmt.Sprintf("put it back, or delete the object: with apply: %s nothing is written to what exists", child.Apply)
 	}
-	a := access.Access{Verb: verbOf(action), Group: k.resource.Group, Resource: k.resource.Resource}
+	a := access.Access{Verb: verbOf(action), Group: k.GVR.Group, Resource: k.GVR.Resource}
 	problem := plan.Problem{Reason: v1alpha1.ReasonLabelsRemoved, Terminal: true, Message: fmt.Sprintf(
 		"%s exists and is ours, but lacks the label %s, by which it is watched: %s", p.nameOf(action), label, why)}
 	if p.refuse(action.Key(), labelsText(action), action.Namespace, a, problem) && ctx.Err() == nil {

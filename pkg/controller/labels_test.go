@@ -13,6 +13,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/internal/apply"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
@@ -60,7 +61,7 @@ func TestLacksLabels(t *testing.T) {
 			if tc.going {
 				found.SetDeletionTimestamp(&metav1.Time{Time: clock.Now()})
 			}
-			handled := p.lacksLabels(t.Context(), action, kind{}, apply.Outcome{Object: found, Met: tc.met})
+			handled := p.lacksLabels(t.Context(), action, discovery.Resource{}, apply.Outcome{Object: found, Met: tc.met})
 			problem, said := p.problems[action.Key()]
 			if handled != tc.handled || said != (tc.want != "") || !strings.Contains(problem.Message, tc.want) || len(p.met) == 1 != (tc.met && tc.want == "") {
 				t.Errorf("%s: handled %t, met %d, says %+v", tc.reason, handled, len(p.met), problem)
@@ -77,7 +78,7 @@ func TestLacksLabels(t *testing.T) {
 	var waits []time.Duration
 	for range 10 {
 		p := op.newPass(nil, state, false)
-		p.lacksLabels(t.Context(), action, kind{}, apply.Outcome{Object: object(nil)})
+		p.lacksLabels(t.Context(), action, discovery.Resource{}, apply.Outcome{Object: object(nil)})
 		change := action
 		change.Verb, change.UID = plan.Apply, "uid"
 		for _, a := range []plan.Action{action, change} {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
 	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox"
 	"github.com/ambit-dev/ambit/pkg/plan"
@@ -40,7 +41,7 @@ type layout struct {
 // spot is a place to look for objects of a child in.
 type spot struct {
 	plan.Query
-	kind      kind
+	kind      discovery.Resource
 	elsewhere bool // not in the owner's own place, or not known to be
 	merged    bool
 	wide      bool // better watched in all namespaces together, if that is permitted
@@ -101,12 +102,12 @@ func (l *layout) findSpots(wants []plan.Query) {
 			l.s.children[plan.Location{Child: child.ID}] = slot{problem: problem}
 			continue
 		}
-		l.s.namespaced[child.GVK] = found.namespaced
+		l.s.namespaced[child.GVK] = found.Namespaced
 		if l.owner == nil || isElsewhere(child) {
 			continue
 		}
 		at := plan.Location{Child: child.ID}
-		if found.namespaced {
+		if found.Namespaced {
 			at.Namespace = l.home()
 		}
 		l.addSpot(plan.Query{Location: at, GVK: child.GVK}, child)
@@ -119,14 +120,14 @@ func (l *layout) findSpots(wants []plan.Query) {
 
 // findKind finds the resource of a kind. Where objects are only to be removed any version
 // will do, as long as there is no better one.
-func (l *layout) findKind(gvk schema.GroupVersionKind, removes bool) (kind, *plan.Problem) {
+func (l *layout) findKind(gvk schema.GroupVersionKind, removes bool) (discovery.Resource, *plan.Problem) {
 	found, problem := l.kindFor(l.name, gvk)
 	if problem == nil || problem.Reason != v1alpha1.ReasonLimitExceeded { // else it is not looked up
 		l.s.kinds[gvk] = found
 	}
 	if problem != nil {
 		l.s.complete = false
-		if removes && found.resource.Resource != "" {
+		if removes && found.GVR.Resource != "" {
 			problem = nil
 		}
 	}
@@ -144,8 +145,8 @@ func (l *layout) addSpot(want plan.Query, child *policy.Child) {
 		l.s.children[want.Location] = slot{problem: problem}
 		return
 	}
-	l.s.namespaced[want.GVK] = found.namespaced
-	if l.owner != nil && found.namespaced != (want.Namespace != "") {
+	l.s.namespaced[want.GVK] = found.Namespaced
+	if l.owner != nil && found.Namespaced != (want.Namespace != "") {
 		l.s.children[want.Location] = slot{} // nothing can be there, whatever a record says
 		return
 	}
@@ -164,11 +165,11 @@ func (l *layout) addSpot(want plan.Query, child *policy.Child) {
 
 // isAway reports whether objects of a kind in a namespace are not in the owner's own place.
 // A child that may only be there can be elsewhere by the owner's record.
-func (l *layout) isAway(namespace string, found kind) bool {
+func (l *layout) isAway(namespace string, found discovery.Resource) bool {
 	if l.roaming.Load() {
 		return false
 	}
-	return !found.namespaced || namespace != l.home()
+	return !found.Namespaced || namespace != l.home()
 }
 
 // findSpread finds the children that are better watched in all namespaces together.
@@ -183,7 +184,7 @@ func (l *layout) findSpread() {
 	for i := range l.spots {
 		s := &l.spots[i]
 		child := policy.FindChild(l.parts(), s.Child)
-		if !s.kind.namespaced || s.merged || !l.isSpread(child, mine[s.Child]) {
+		if !s.kind.Namespaced || s.merged || !l.isSpread(child, mine[s.Child]) {
 			continue
 		}
 		s.wide = true
@@ -247,16 +248,16 @@ func (l *layout) own(place string, r *rights) *rights {
 			}
 		}
 		return slices.ContainsFunc(l.uses[place], func(u use) bool {
-			found, ok := l.engine.kinds.anyVersion(u.kind)
-			return u.part == "" && !u.optional && ok && found.resource.GroupResource() == m.resource && m.subresource == ""
+			found, ok := l.engine.discovery.LookupAnyVersion(u.kind)
+			return u.part == "" && !u.optional && ok && found.GVR.GroupResource() == m.resource && m.subresource == ""
 		})
 	})
 }
 
 // mayWatchAll says whether a resource may be watched in all namespaces together.
-func (l *layout) mayWatchAll(k kind) bool {
+func (l *layout) mayWatchAll(k discovery.Resource) bool {
 	r := l.s.at(allNamespaces).answer
-	return r.reviewed && r.mayWatch(k.resource.GroupResource())
+	return r.reviewed && r.mayWatch(k.GVR.GroupResource())
 }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

@@ -26,7 +26,7 @@ func (l *layout) openSpots() {
 		if wide {
 			namespace = allNamespaces
 		}
-		if problem := l.s.at(namespace).own.lacks(s.kind.resource.GroupResource(), "", "list", "watch"); problem != nil {
+		if problem := l.s.at(namespace).own.lacks(s.kind.GVR.GroupResource(), "", "list", "watch"); problem != nil {
 			l.s.children[s.Location] = slot{problem: problem}
 			continue
 		}
@@ -50,7 +50,7 @@ func (l *layout) openSpots() {
 func (l *layout) childNeed(s spot, namespace string) informer.Interest {
 	p := l.keptOf(s.GVK)
 	need := informer.Interest{
-		Key:    informer.Key{Identity: l.identity, GVR: s.kind.resource, Namespace: namespace, LabelSelector: l.kept.ours, Form: p.form},
+		Key:    informer.Key{Identity: l.identity, GVR: s.kind.GVR, Namespace: namespace, LabelSelector: l.kept.ours, Form: p.form},
 		Fields: p.fields,
 	}
 	if l.owner == nil {
@@ -69,7 +69,7 @@ func (l *layout) childNeed(s spot, namespace string) informer.Interest {
 func (l *layout) openNames(s spot) slot {
 	p := l.keptOf(s.GVK)
 	need := informer.Interest{
-		Key:    informer.Key{Identity: l.identity, GVR: s.kind.resource, Namespace: s.Namespace, Form: p.form},
+		Key:    informer.Key{Identity: l.identity, GVR: s.kind.GVR, Namespace: s.Namespace, Form: p.form},
 		Fields: p.fields,
 	}
 	if len(s.Names) > exactStreams || l.s.shared {

@@ -3,6 +3,7 @@ package controller
 import (
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -34,7 +35,9 @@ func TestScopeOfWant(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			op := operatorFor(t, askPolicy, access.New(access.Options{}))
-			op.engine.kinds.known[roles] = kind{resource: roles.GroupVersion().WithResource("clusterroles")}
+			server := serverOf(op.program)
+			server.serve(roles, "clusterroles", meta.RESTScopeRoot)
+			op.engine.discovery = server.cache(t)
 			owner := &unstructured.Unstructured{Object: map[string]any{}}
 			owner.SetNamespace("home")
 			l := &layout{operator: op, owner: owner, name: types.NamespacedName{Namespace: "home", Name: "x"}, uses: usesAt{}, s: newSources()}

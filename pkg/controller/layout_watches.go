@@ -8,6 +8,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/policy"
@@ -17,7 +18,7 @@ import (
 type look struct {
 	*policy.Watch
 	need informer.Interest
-	kind kind
+	kind discovery.Resource
 	// everywhere: in all namespaces in which it is permitted. wide: better in all
 	// together, if that is permitted.
 	everywhere, wide bool
@@ -45,10 +46,10 @@ func (l *layout) findLooks(ctx context.Context) {
 func (l *layout) find(ctx context.Context, w *look) *plan.Problem {
 	p := l.kept.watches[w.ID]
 	w.need = informer.Interest{
-		Key:    informer.Key{Identity: l.identity, GVR: w.kind.resource, Namespace: l.home(), FieldSelector: w.FieldSelector, Form: p.form},
+		Key:    informer.Key{Identity: l.identity, GVR: w.kind.GVR, Namespace: l.home(), FieldSelector: w.FieldSelector, Form: p.form},
 		Fields: p.fields, Kind: w.GVK.Kind,
 	}
-	target, problem := plan.ResolveWatch(ctx, w.Watch, l.scope, l.home(), w.kind.namespaced)
+	target, problem := plan.ResolveWatch(ctx, w.Watch, l.scope, l.home(), w.kind.Namespaced)
 	if problem != nil {
 		return problem
 	}
@@ -83,14 +84,14 @@ func (l *layout) relaxes() bool {
 
 // locate notes where the objects are, and makes use of it.
 func (l *layout) locate(w *look, namespace string) {
-	if w.kind.namespaced && w.AllNamespaces {
+	if w.kind.Namespaced && w.AllNamespaces {
 		w.everywhere = true
 		l.s.seeks = true
 		l.lookEverywhere(w)
 		return
 	}
 	w.need.Key.Namespace = namespace
-	if w.Namespace != nil || w.AllNamespaces || !w.kind.namespaced && !l.roaming.Load() {
+	if w.Namespace != nil || w.AllNamespaces || !w.kind.Namespaced && !l.roaming.Load() {
 		l.uses.add(namespace, use{part: w.ID})
 	}
 	if w.wide = l.program.Informers == v1alpha1.InformersCluster && namespace != ""; w.wide {
@@ -124,7 +125,7 @@ func (l *layout) unsearched(w look) *plan.Problem {
 		key.Namespace, key.Name = l.name.Namespace, l.name.Name // it has only now turned out that it is denied
 	}
 	l.engine.enqueue(key)
-	denied := l.s.at(allNamespaces).answer.lacks(w.kind.resource.GroupResource(), "", "list", "watch")
+	denied := l.s.at(allNamespaces).answer.lacks(w.kind.GVR.GroupResource(), "", "list", "watch")
 	if all, _ := decide(l.engine.options.Access, l.everywhere(), reading(namespaces.GroupResource())); all == access.Denied && denied != nil {
 		return l.nowhere(denied)
 	}
@@ -154,7 +155,7 @@ func (l *layout) open(w look) slot {
 	if w.problem != nil {
 		return slot{problem: w.problem}
 	}
-	resource := w.kind.resource.GroupResource()
+	resource := w.kind.GVR.GroupResource()
 	if w.everywhere {
 		return l.openEverywhere(w)
 	}
@@ -190,7 +191,7 @@ func (l *layout) openEverywhere(w look) slot {
 	at := slot{from: len(l.s.needs), lenient: true}
 	for _, namespace := range sortedKeys(l.s.elsewhere) {
 		r := l.s.elsewhere[namespace].answer
-		if namespace == allNamespaces || !slices.Contains(l.uses[namespace], use{part: w.ID, optional: true}) || !r.mayWatch(w.kind.resource.GroupResource()) {
+		if namespace == allNamespaces || !slices.Contains(l.uses[namespace], use{part: w.ID, optional: true}) || !r.mayWatch(w.kind.GVR.GroupResource()) {
 			continue
 		}
 		need := w.need

@@ -127,7 +127,7 @@ func (op *operator) strayNeeds(name types.NamespacedName, owner *unstructured.Un
 		case s.elsewhere:
 		case pending > 0:
 			found.wait = max(found.wait, pending)
-		case r.mayWatch(s.kind.resource.GroupResource()):
+		case r.mayWatch(s.kind.GVR.GroupResource()):
 			found.needs = append(found.needs, l.childNeed(s, place))
 		default:
 			found.blind = r

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/internal/apply"
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
@@ -26,7 +27,7 @@ func (p *pass) mark(ctx context.Context, mark plan.OwnerMetadata) (did bool, err
 		return false, nil
 	}
 	p.tried[id] = true
-	found, ok, err := p.engine.kinds.lookup(p.program.Owner.GVK)
+	found, ok, err := p.engine.discovery.Lookup(p.program.Owner.GVK)
 	if !ok {
 		return false, err
 	}
@@ -69,7 +70,7 @@ func (p *pass) verifyRecord(ctx context.Context) (is, did bool, err error) {
 		return false, false, nil
 	}
 	p.tried[id] = true
-	found, ok, err := p.engine.kinds.lookup(p.program.Owner.GVK)
+	found, ok, err := p.engine.discovery.Lookup(p.program.Owner.GVK)
 	if !ok {
 		return false, false, err
 	}
@@ -96,15 +97,15 @@ func (p *pass) isVerified() bool {
 
 // ownerWrite is a write of the owner's metadata.
 type ownerWrite struct {
-	text string // equal for equal writes
-	kind kind   // of the owner
+	text string             // equal for equal writes
+	kind discovery.Resource // of the owner
 	do   func(context.Context, *apply.Applier, dynamic.ResourceInterface) apply.Outcome
 }
 
 // holdsOwner says whether the owner is not to be written now: see held.
 func (p *pass) holdsOwner(w ownerWrite) bool {
 	home := p.state.sources.home
-	return p.held(plan.KeyOwner, func() string { return w.text }, home, home.own.lacks(w.kind.resource.GroupResource(), "", "patch"))
+	return p.held(plan.KeyOwner, func() string { return w.text }, home, home.own.lacks(w.kind.GVR.GroupResource(), "", "patch"))
 }
 
 // writeOwner writes, and goes on with the owner as it is then.
@@ -115,8 +116,8 @@ func (p *pass) writeOwner(ctx context.Context, w ownerWrite) error {
 	}
 	applier := apply.Applier{Client: client, Manager: p.manager, Identity: p.user()}
 	sent := p.engine.now()
-	writing, end := p.traceWrite(ctx, "patch", w.kind.resource.GroupResource().String(), p.owner.GetNamespace())
-	outcome := w.do(writing, &applier, client.Resource(w.kind.resource).Namespace(p.owner.GetNamespace()))
+	writing, end := p.traceWrite(ctx, "patch", w.kind.GVR.GroupResource().String(), p.owner.GetNamespace())
+	outcome := w.do(writing, &applier, client.Resource(w.kind.GVR).Namespace(p.owner.GetNamespace()))
 	end(marking(outcome))
 	if outcome.Problem != nil {
 		p.ownerRefused(ctx, w, *outcome.Problem)
@@ -135,7 +136,7 @@ func markText(mark plan.OwnerMetadata) string {
 }
 
 func (p *pass) ownerRefused(ctx context.Context, w ownerWrite, problem plan.Problem) {
-	a := access.Access{Verb: "patch", Group: w.kind.resource.Group, Resource: w.kind.resource.Resource, Name: p.owner.GetName()}
+	a := access.Access{Verb: "patch", Group: w.kind.GVR.Group, Resource: w.kind.GVR.Resource, Name: p.owner.GetName()}
 	level := 1
 	if p.refuse(plan.KeyOwner, w.text, p.owner.GetNamespace(), a, problem) && ctx.Err() == nil {
 		level = 0
@@ -145,7 +146,7 @@ func (p *pass) ownerRefused(ctx context.Context, w ownerWrite, problem plan.Prob
 
 // marked takes over the owner as the API server has answered it to what was sent then: the
 // streams that it needs do not depend on its marks.
-func (p *pass) marked(ctx context.Context, found kind, outcome apply.Outcome, sent time.Time) {
+func (p *pass) marked(ctx context.Context, found discovery.Resource, outcome apply.Outcome, sent time.Time) {
 	log := ctrllog.FromContext(ctx)
 	delete(p.state.refused, plan.KeyOwner)
 	switch {

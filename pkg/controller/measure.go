@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/internal/apply"
 	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox"
 	"github.com/ambit-dev/ambit/pkg/plan"
@@ -107,9 +108,9 @@ func (p *pass) traceWrite(ctx context.Context, verb, resource, namespace string)
 }
 
 // do carries out an action, counted and traced.
-func (p *pass) do(ctx context.Context, applier apply.Applier, action plan.Action, k kind) (apply.Outcome, error) {
-	ctx, end := p.traceWrite(ctx, verbOf(action), k.resource.GroupResource().String(), action.Namespace)
-	outcome, err := applier.Do(ctx, action, apply.Target{Resource: k.resource, OwnerUID: p.ownerUID(), OwnerNamespace: p.ownerNamespace(), Lives: p.lives})
+func (p *pass) do(ctx context.Context, applier apply.Applier, action plan.Action, k discovery.Resource) (apply.Outcome, error) {
+	ctx, end := p.traceWrite(ctx, verbOf(action), k.GVR.GroupResource().String(), action.Namespace)
+	outcome, err := applier.Do(ctx, action, apply.Target{Resource: k.GVR, OwnerUID: p.ownerUID(), OwnerNamespace: p.ownerNamespace(), Lives: p.lives})
 	if err != nil {
 		end(OutcomeRefused)
 		return outcome, err
@@ -117,7 +118,7 @@ func (p *pass) do(ctx context.Context, applier apply.Applier, action plan.Action
 	how := outcomeOf(action, outcome)
 	end(how)
 	if meter := p.engine.options.Metrics; meter != nil && ctx.Err() == nil {
-		meter.ObserveWrite(WriteSample{Policy: p.id, Resource: k.resource.GroupResource(), Outcome: how})
+		meter.ObserveWrite(WriteSample{Policy: p.id, Resource: k.GVR.GroupResource(), Outcome: how})
 	}
 	return outcome, nil
 }

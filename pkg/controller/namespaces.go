@@ -128,9 +128,9 @@ func (op *operator) isDeniedEverywhere(id string) bool {
 	if i < 0 {
 		return false
 	}
-	found, ok, _ := op.engine.kinds.lookup(op.program.Watches[i].GVK)
+	found, ok, _ := op.engine.discovery.Lookup(op.program.Watches[i].GVK)
 	r, asked := op.answer(allNamespaces)
-	return ok && asked && (op.program.NamespaceSelector != nil || !r.mayWatch(found.resource.GroupResource()) || op.wasDenied(found.resource.GroupResource()))
+	return ok && asked && (op.program.NamespaceSelector != nil || !r.mayWatch(found.GVR.GroupResource()) || op.wasDenied(found.GVR.GroupResource()))
 }
 
 // searched are the namespaces in which a watch for objects in all namespaces looks,

@@ -39,12 +39,12 @@ type need struct {
 func (op *operator) needs() (list []need, complete bool) {
 	complete = true
 	for _, n := range op.program.NeedsFor(op.isNamespaced) {
-		found, ok := op.engine.kinds.anyVersion(n.GVK)
+		found, ok := op.engine.discovery.LookupAnyVersion(n.GVK)
 		if !ok {
 			complete = false
 			continue
 		}
-		next := need{Need: n, resource: found.resource.GroupResource(), elsewhere: n.Elsewhere || !found.namespaced && !op.roaming.Load()}
+		next := need{Need: n, resource: found.GVR.GroupResource(), elsewhere: n.Elsewhere || !found.Namespaced && !op.roaming.Load()}
 		i := slices.IndexFunc(list, next.isSame)
 		if i < 0 {
 			list = append(list, next)
@@ -58,8 +58,8 @@ func (op *operator) needs() (list []need, complete bool) {
 // isNamespaced says whether a kind lives in namespaces; one that is not known yet is
 // taken to.
 func (op *operator) isNamespaced(gvk schema.GroupVersionKind) bool {
-	found, ok := op.engine.kinds.anyVersion(gvk)
-	return !ok || found.namespaced
+	found, ok := op.engine.discovery.LookupAnyVersion(gvk)
+	return !ok || found.Namespaced
 }
 
 // isSame says whether two needs are about the same resource, in the same places: of a
@@ -141,7 +141,7 @@ func (op *operator) leftovers(list []access.Access, used []use, optional bool) [
 		if w.part != "" || w.optional != optional {
 			continue
 		}
-		found, ok := op.engine.kinds.anyVersion(w.kind)
+		found, ok := op.engine.discovery.LookupAnyVersion(w.kind)
 		if !ok {
 			continue
 		}
@@ -153,7 +153,7 @@ func (op *operator) leftovers(list []access.Access, used []use, optional bool) [
 			verbs = []string{"list", "watch", "patch"}
 		}
 		for _, verb := range verbs {
-			list = addAccess(list, access.Access{Verb: verb, Group: found.resource.Group, Resource: found.resource.Resource})
+			list = addAccess(list, access.Access{Verb: verb, Group: found.GVR.Group, Resource: found.GVR.Resource})
 		}
 	}
 	return list

@@ -191,7 +191,7 @@ func (op *operator) blocked(key informer.Key, status informer.Status) *plan.Prob
 		return &plan.Problem{Reason: v1alpha1.ReasonUnauthenticated, Terminal: true,
 			Message: fmt.Sprintf("the API server does not accept the identity for watching %s: %s", what, status.Message)}
 	case informer.Missing:
-		return &plan.Problem{Reason: v1alpha1.ReasonKindMissing, Terminal: true, Gone: op.engine.kinds.isGone(key.GVR, status.Since),
+		return &plan.Problem{Reason: v1alpha1.ReasonKindMissing, Terminal: true, Gone: op.engine.discovery.ConfirmGone(key.GVR, status.Since),
 			Message: fmt.Sprintf("the API server does not serve %s", what)}
 	case informer.Invalid:
 		return &plan.Problem{Reason: v1alpha1.ReasonInvalid, Terminal: true,

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
@@ -15,7 +16,7 @@ import (
 // in the version that it names. Nothing is done until it is: that is noticed by itself.
 func (op *operator) unserved(err error) *plan.Problem {
 	p := &plan.Problem{Reason: v1alpha1.ReasonKindMissing, Terminal: true}
-	var other *otherVersion
+	var other *discovery.OtherVersionError
 	if errors.As(err, &other) {
 		p.Message = other.Error() + ": spec.owner has to name that version"
 		return p
@@ -27,7 +28,7 @@ func (op *operator) unserved(err error) *plan.Problem {
 
 // missing is the problem that the kind of the owners has gone while it was watched; nil if
 // it has not. A policy that is retired has nothing to clean up then.
-func (op *operator) missing(owner kind, views map[string]informer.Lister) *plan.Problem {
+func (op *operator) missing(owner discovery.Resource, views map[string]informer.Lister) *plan.Problem {
 	if op.retiring || !op.hasGone(owner, views) {
 		return nil
 	}
@@ -35,9 +36,9 @@ func (op *operator) missing(owner kind, views map[string]informer.Lister) *plan.
 }
 
 // hasGone says whether a kind that was watched is served no more, in no version.
-func (op *operator) hasGone(owner kind, views map[string]informer.Lister) bool {
+func (op *operator) hasGone(owner discovery.Resource, views map[string]informer.Lister) bool {
 	for _, view := range views {
-		if status := view.Status(); status.State == informer.Missing && op.engine.kinds.isGone(owner.resource, status.Since) {
+		if status := view.Status(); status.State == informer.Missing && op.engine.discovery.ConfirmGone(owner.GVR, status.Since) {
 			return true
 		}
 	}
@@ -46,7 +47,7 @@ func (op *operator) hasGone(owner kind, views map[string]informer.Lister) bool {
 
 // isKindGone says whether the kind of the owners is known not to be served, in no version.
 func (op *operator) isKindGone() bool {
-	owner, ok, err := op.engine.kinds.lookup(op.program.Owner.GVK)
+	owner, ok, err := op.engine.discovery.Lookup(op.program.Owner.GVK)
 	return meta.IsNoMatchError(err) || ok && op.hasGone(owner, op.watching())
 }
 

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
@@ -24,9 +25,9 @@ func (op *operator) reconcile(ctx context.Context) time.Duration {
 	if !op.lookedUp() {
 		return 0
 	}
-	owner, ok, err := op.engine.kinds.lookup(op.program.Owner.GVK)
+	owner, ok, err := op.engine.discovery.Lookup(op.program.Owner.GVK)
 	switch {
-	case isUnserved(err) && !op.retiring:
+	case discovery.IsUnserved(err) && !op.retiring:
 		op.note(ctx, op.unserved(err), false)
 		return 0
 	case err != nil:
@@ -35,7 +36,7 @@ func (op *operator) reconcile(ctx context.Context) time.Duration {
 	case !ok:
 		return 0
 	}
-	op.roaming.Store(!owner.namespaced)
+	op.roaming.Store(!owner.Namespaced)
 	problem, wait := op.account().check()
 	if wait > 0 {
 		return wait
@@ -48,7 +49,7 @@ func (op *operator) reconcile(ctx context.Context) time.Duration {
 }
 
 // serve watches owners where that is permitted, and makes what the policy ensures.
-func (op *operator) serve(ctx context.Context, owner kind) time.Duration {
+func (op *operator) serve(ctx context.Context, owner discovery.Resource) time.Duration {
 	op.listing = false
 	if op.anew.Load() {
 		op.askAnew()
@@ -155,7 +156,7 @@ func (op *operator) note(ctx context.Context, problem *plan.Problem, partly bool
 func (op *operator) lookedUp() bool {
 	all := true
 	for _, gvk := range op.kinds() {
-		_, ok, err := op.engine.kinds.lookup(gvk)
+		_, ok, err := op.engine.discovery.Lookup(gvk)
 		all = all && (ok || err != nil)
 	}
 	return all
@@ -166,7 +167,8 @@ func (op *operator) lookedUp() bool {
 func (op *operator) isAbout(kinds map[schema.GroupKind]bool) bool {
 	return slices.ContainsFunc(op.kinds(), func(gvk schema.GroupVersionKind) bool { return kinds[gvk.GroupKind()] }) ||
 		slices.ContainsFunc(op.recorded.all(), func(gvk schema.GroupVersionKind) bool {
-			return kinds[gvk.GroupKind()] && op.engine.kinds.isKnown(gvk)
+			_, known, _ := op.engine.discovery.Peek(gvk)
+			return known && kinds[gvk.GroupKind()]
 		})
 }
 

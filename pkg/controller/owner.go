@@ -220,7 +220,7 @@ func (op *operator) forget(name types.NamespacedName) {
 		op.stopLookingFor(name)
 	}
 	op.stopFinding(name)
-	op.partAll(name)
+	op.releaseAllKinds(name)
 	if known {
 		op.engine.options.Informers.Require(op.subscriber(name), nil)
 		op.use(name, nil)

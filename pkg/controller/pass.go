@@ -132,7 +132,7 @@ func (p *pass) run(ctx context.Context, home *rights) (time.Duration, error) {
 		return confirmGrace, nil
 	}
 	p.lookedAt(p.state.subscriber.name)
-	p.partKinds()
+	p.releaseUnusedKinds()
 	p.sweep()
 	p.noteFare(planned)
 	p.noteDropped(ctx, planned)

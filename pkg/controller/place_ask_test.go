@@ -4,7 +4,6 @@ import (
 	"sync"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
@@ -42,12 +41,8 @@ func operatorFor(t *testing.T, text string, reviewer *access.Reviewer) *operator
 	if err != nil {
 		t.Fatal(err)
 	}
-	mapper := meta.NewDefaultRESTMapper(nil)
-	for _, n := range program.Needs() {
-		mapper.Add(n.GVK, meta.RESTScopeNamespace)
-	}
 	e, err := New(Options{
-		Programs: []*policy.Program{program}, Mapper: mapper, Access: reviewer,
+		Programs: []*policy.Program{program}, Served: serverOf(program).find, Access: reviewer,
 		Informers: informer.New(informer.Options{Clients: func(string) (dynamic.Interface, metadata.Interface, error) { return nil, nil, nil }}),
 		Clients:   func(string) (dynamic.Interface, error) { return nil, nil },
 	})
@@ -56,7 +51,7 @@ func operatorFor(t *testing.T, text string, reviewer *access.Reviewer) *operator
 	}
 	op := e.versions.get(idOf(program))
 	op.lookedUp()
-	e.kinds.lookupAll(t.Context())
+	e.discovery.Poll(t.Context())
 	return op
 }
 

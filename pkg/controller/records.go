@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
@@ -40,7 +42,7 @@ type kindSet map[schema.GroupVersionKind]bool
 // and that would be more than the owner, or the policy, may have looked up at a time. Of
 // the policy's share the owner that has the most makes room for one that has less: gone is
 // what nobody needs any more then. answered reports of a kind whether it is known how it is
-// served. It is called without mu, which is taken with that of kinds held (unwant).
+// served. It is called without mu.
 func (r *recorded) add(owner types.NamespacedName, gvk schema.GroupVersionKind, answered func(schema.GroupVersionKind) bool) (gone []schema.GroupVersionKind, ok bool) {
 	if r.has(owner, gvk) {
 		return nil, true
@@ -193,21 +195,21 @@ func (r *recorded) all() []schema.GroupVersionKind {
 	return slices.Collect(maps.Keys(r.owners))
 }
 
-// meet notes that an owner needs a kind. It is called before the kind is looked up: see
-// kinds.unwant. It returns false if the kind is not to be looked up for now.
-func (op *operator) meet(owner types.NamespacedName, gvk schema.GroupVersionKind) bool {
+// retainKind notes that an owner needs a kind. It is called before the kind is looked up: see
+// package discovery. It returns false if the kind is not to be looked up for now.
+func (op *operator) retainKind(owner types.NamespacedName, gvk schema.GroupVersionKind) bool {
 	if op.named[gvk] {
 		return true
 	}
-	gone, ok := op.recorded.add(owner, gvk, op.engine.kinds.isAnswered)
-	op.engine.unwant(gone)
+	gone, ok := op.recorded.add(owner, gvk, op.engine.isAnswered)
+	op.engine.releaseKinds(gone)
 	return ok
 }
 
 // kindFor is kindOf for an owner.
-func (op *operator) kindFor(owner types.NamespacedName, gvk schema.GroupVersionKind) (kind, *plan.Problem) {
-	if !op.meet(owner, gvk) {
-		return kind{}, tooManyKinds()
+func (op *operator) kindFor(owner types.NamespacedName, gvk schema.GroupVersionKind) (discovery.Resource, *plan.Problem) {
+	if !op.retainKind(owner, gvk) {
+		return discovery.Resource{}, tooManyKinds()
 	}
 	return op.kindOf(gvk)
 }
@@ -220,40 +222,47 @@ func tooManyKinds() *plan.Problem {
 		v1alpha1.AnnotationChildren, ownerRecordKinds, policyRecordKinds)}
 }
 
-// part has kinds no longer looked up that only this owner needed, and does not any more.
-func (op *operator) part(owner types.NamespacedName, still func(schema.GroupVersionKind) bool) {
-	op.engine.unwant(op.recorded.retain(owner, still))
+// releaseKinds has kinds no longer looked up that only this owner needed, and does not any more.
+func (op *operator) releaseKinds(owner types.NamespacedName, still func(schema.GroupVersionKind) bool) {
+	op.engine.releaseKinds(op.recorded.retain(owner, still))
 }
 
-// partAll is part for an owner that needs nothing.
-func (op *operator) partAll(owner types.NamespacedName) {
-	op.part(owner, func(schema.GroupVersionKind) bool { return false })
+// releaseAllKinds is releaseKinds for an owner that needs nothing.
+func (op *operator) releaseAllKinds(owner types.NamespacedName) {
+	op.releaseKinds(owner, func(schema.GroupVersionKind) bool { return false })
 }
 
-// unwant has kinds no longer looked up that no policy, and no owner, needs.
-func (e *Controller) unwant(gone []schema.GroupVersionKind) {
-	if len(gone) == 0 || !e.kinds.anyWanted() {
-		return
-	}
-	e.kinds.unwant(gone, func() (list []schema.GroupVersionKind) {
+// releaseKinds has kinds no longer looked up that no policy, and no owner, needs.
+func (e *Controller) releaseKinds(gone []schema.GroupVersionKind) {
+	ended := e.discovery.Release(gone, func() (list []schema.GroupVersionKind) {
 		for _, op := range e.versions.everyone() {
 			list = append(append(list, op.kinds()...), op.recorded.all()...)
 		}
 		return list
 	})
-	e.arrivals.look(false) // perhaps nothing is missing any more
+	if ended {
+		e.arrivals.look(false) // perhaps nothing is missing any more
+	}
 }
+
+// isAnswered reports whether it is known how a kind is served, or that it is not.
+func (e *Controller) isAnswered(gvk schema.GroupVersionKind) bool {
+	_, known, err := e.discovery.Peek(gvk)
+	return known || discovery.IsUnserved(err)
+}
+
+func compareKinds(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) }
 
 // seekKind notes that the pass is about to look up a kind for one object. It returns false
 // if that is not to be for now.
 func (p *pass) seekKind(gvk schema.GroupVersionKind) bool {
 	p.sought[gvk] = true
-	return p.meet(p.state.subscriber.name, gvk)
+	return p.retainKind(p.state.subscriber.name, gvk)
 }
 
-// partKinds has kinds no longer looked up that the pass has not needed.
-func (p *pass) partKinds() {
-	p.part(p.state.subscriber.name, func(gvk schema.GroupVersionKind) bool {
+// releaseUnusedKinds has kinds no longer looked up that the pass has not needed.
+func (p *pass) releaseUnusedKinds() {
+	p.releaseKinds(p.state.subscriber.name, func(gvk schema.GroupVersionKind) bool {
 		_, looked := p.state.sources.kinds[gvk]
 		return looked || p.sought[gvk]
 	})

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,13 +18,14 @@ import (
 // TestKindsOfRecords: a kind that only records of owners name is looked up as long as an
 // owner needs it, and then no more.
 func TestKindsOfRecords(t *testing.T) {
-	e := idle(t, clocktesting.NewFakeClock(time.Unix(1000, 0)), compiled(t, "a", "1", ""))
+	server := &fakeServer{}
+	e := idleWith(t, server, clocktesting.NewFakeClock(time.Unix(1000, 0)), compiled(t, "a", "1", ""))
 	op := e.versions.get("ambit-system/a")
 	op.lookedUp()
 	mine := op.program.Owner.GVK
 	wanted := func(when string, want bool) {
 		t.Helper()
-		if _, ok := e.kinds.wanted[thing]; ok != want {
+		if ok := slices.Contains(server.wanted(t, e), thing.GroupKind()); ok != want {
 			t.Errorf("%s: it is looked up: %t", when, ok)
 		}
 		if about := len(op.recorded.ownersOf(map[schema.GroupKind]bool{thing.GroupKind(): true})) > 0; about != want {
@@ -39,14 +41,14 @@ func TestKindsOfRecords(t *testing.T) {
 		if records {
 			l.findKind(thing, true)
 		}
-		op.newPass(nil, state, false).partKinds()
+		op.newPass(nil, state, false).releaseUnusedKinds()
 	}
 	x, y := types.NamespacedName{Namespace: "n", Name: "x"}, types.NamespacedName{Namespace: "n", Name: "y"}
 	wanted("at first", false)
 	pass(x, true)
 	pass(y, true)
 	wanted("two owners need it", true)
-	e.kinds.lookupAll(t.Context())
+	e.discovery.Poll(t.Context())
 	pass(x, false)
 	wanted("one of them does", true)
 	op.forget(y)
@@ -58,17 +60,17 @@ func TestKindsOfRecords(t *testing.T) {
 	p := op.newPass(nil, newOwnerState(op.subscriber(x)), false)
 	p.state.sources = newSources()
 	p.seekKind(thing)
-	p.partKinds()
+	p.releaseUnusedKinds()
 	wanted("it was looked up for one object", true)
-	if _, ok := e.kinds.wanted[mine]; !ok {
+	if !slices.Contains(server.wanted(t, e), mine.GroupKind()) {
 		t.Error("the policy's own kind is not looked up any more")
 	}
 	op.release()
 	wanted("the policy is gone", false)
 }
 
-// TestRecordsHoldNoLockOverKinds: records wait for no answer about a kind, which waits for them:
-// kinds.unwant asks with its lock held which kinds records name.
+// TestRecordsHoldNoLockOverKinds: while records ask whether a kind was answered, others may
+// read them.
 func TestRecordsHoldNoLockOverKinds(t *testing.T) {
 	var r recorded
 	for i := range 2 * ownerRecordKinds {
@@ -86,7 +88,8 @@ func TestRecordsHoldNoLockOverKinds(t *testing.T) {
 // TestRecordedKindsAreBounded: of kinds that only records name some are looked up at a
 // time, and an owner that names many takes nothing from one that names few.
 func TestRecordedKindsAreBounded(t *testing.T) {
-	e := idle(t, clocktesting.NewFakeClock(time.Unix(1000, 0)), compiled(t, "a", "1", ""))
+	server := &fakeServer{}
+	e := idleWith(t, server, clocktesting.NewFakeClock(time.Unix(1000, 0)), compiled(t, "a", "1", ""))
 	op := e.versions.get("ambit-system/a")
 	kindOf := func(owner string, i int) schema.GroupVersionKind {
 		return schema.GroupVersionKind{Group: fmt.Sprintf("g%d.example.com", i), Version: "v1", Kind: owner}
@@ -110,7 +113,7 @@ func TestRecordedKindsAreBounded(t *testing.T) {
 			t.Errorf("an owner has %d kinds looked up", n)
 		}
 	}
-	if n := len(e.kinds.wanted); n != policyRecordKinds {
+	if n := len(server.wanted(t, e)); n != policyRecordKinds {
 		t.Errorf("%d kinds are looked up", n)
 	}
 	if n := admitted("Victim", 3); n != 3 {
@@ -119,37 +122,37 @@ func TestRecordedKindsAreBounded(t *testing.T) {
 	for _, hostile := range []string{"A", "B", "C", "D"} {
 		admitted(hostile, 3000)
 	}
-	if n := admitted("Victim", 3); n != 3 || len(e.kinds.wanted) > policyRecordKinds {
-		t.Errorf("later the owner that names three has %d looked up, of %d", n, len(e.kinds.wanted))
+	if n := admitted("Victim", 3); n != 3 || len(server.wanted(t, e)) > policyRecordKinds {
+		t.Errorf("later the owner that names three has %d looked up, of %d", n, len(server.asked))
 	}
 	for range 3000 / ownerRecordKinds {
-		e.kinds.lookupAll(t.Context())
+		e.discovery.Poll(t.Context())
 		admitted("A", 3000)
 	}
 	if n := admitted("A", 3000); n < 3000-ownerRecordKinds {
 		t.Errorf("after all answers an owner has had %d looked up", n)
 	}
-	op.partAll(name("A"))
+	op.releaseAllKinds(name("A"))
 	if n := admitted("E", 3000); n < policyRecordKinds/5 {
 		t.Errorf("there is room again, and an owner has %d looked up", n)
 	}
 	for _, owner := range []string{"A", "B", "C", "D", "E", "Victim"} {
-		op.partAll(name(owner))
+		op.releaseAllKinds(name(owner))
 	}
 	for i := range 100 {
 		admitted(fmt.Sprint("Crowd", i), 3)
 	}
-	if n := len(e.kinds.wanted); n != tenantRecordKinds {
+	if n := len(server.wanted(t, e)); n != tenantRecordKinds {
 		t.Errorf("for the owners of one namespace %d kinds are looked up", n)
 	}
 	if n := admitted("Victim", 3); n != 3 {
 		t.Errorf("beside them the owner that names three has %d looked up", n)
 	}
 	for i := range 100 {
-		op.partAll(name(fmt.Sprint("Crowd", i)))
+		op.releaseAllKinds(name(fmt.Sprint("Crowd", i)))
 	}
-	op.partAll(name("Victim"))
-	if e.kinds.anyWanted() || len(op.recorded.byOwner)+len(op.recorded.searched)+len(op.recorded.owners) > 0 {
-		t.Errorf("all are gone: %d kinds are looked up", len(e.kinds.wanted))
+	op.releaseAllKinds(name("Victim"))
+	if len(server.wanted(t, e))+len(op.recorded.byOwner)+len(op.recorded.searched)+len(op.recorded.owners) > 0 {
+		t.Errorf("all are gone: %d kinds are looked up", len(server.asked))
 	}
 }

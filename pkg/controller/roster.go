@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
@@ -17,7 +18,7 @@ import (
 // watchOwners declares the streams of owners. A cluster-wide stream takes over from
 // those of single namespaces when it is synced, not before: until then both are
 // there, so that no owner is out of sight.
-func (op *operator) watchOwners(owner kind, where territory) map[string]informer.Lister {
+func (op *operator) watchOwners(owner discovery.Resource, where territory) map[string]informer.Lister {
 	op.mu.Lock()
 	current := op.views
 	op.mu.Unlock()
@@ -39,7 +40,7 @@ func (op *operator) watchOwners(owner kind, where territory) map[string]informer
 	return views
 }
 
-func (op *operator) keepOwners(owner kind, namespaces []string) map[string]informer.Lister {
+func (op *operator) keepOwners(owner discovery.Resource, namespaces []string) map[string]informer.Lister {
 	needs := make([]informer.Interest, len(namespaces))
 	for i, namespace := range namespaces {
 		needs[i] = op.ownerNeed(owner, namespace)
@@ -52,11 +53,11 @@ func (op *operator) keepOwners(owner kind, namespaces []string) map[string]infor
 }
 
 // ownerNeed is the stream of owners of a namespace, or of all.
-func (op *operator) ownerNeed(owner kind, namespace string) informer.Interest {
+func (op *operator) ownerNeed(owner discovery.Resource, namespace string) informer.Interest {
 	byLabels, byFields := op.selection()
 	return informer.Interest{
 		Key: informer.Key{
-			Identity: op.identity, GVR: owner.resource, Namespace: namespace,
+			Identity: op.identity, GVR: owner.GVR, Namespace: namespace,
 			LabelSelector: byLabels, FieldSelector: byFields,
 			Form: op.kept.owner.form,
 		},

@@ -136,5 +136,5 @@ func (e *Controller) release(gone []*operator) {
 	for _, op := range gone {
 		kinds = append(kinds, op.kinds()...)
 	}
-	e.unwant(kinds)
+	e.releaseKinds(kinds)
 }

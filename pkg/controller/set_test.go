@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -42,11 +43,17 @@ spec:
 	return p
 }
 
-// idle is an engine that was not started, and can reach nobody.
+// idle is an engine that was not started, and can reach nobody. No kind is served.
 func idle(tb testing.TB, clock *clocktesting.FakeClock, programs ...*policy.Program) *Controller {
 	tb.Helper()
+	return idleWith(tb, &fakeServer{}, clock, programs...)
+}
+
+// idleWith is idle with kinds that are served.
+func idleWith(tb testing.TB, server *fakeServer, clock *clocktesting.FakeClock, programs ...*policy.Program) *Controller {
+	tb.Helper()
 	e, err := New(Options{
-		Programs: programs, Clock: clock, Mapper: &catalogue{},
+		Programs: programs, Clock: clock, Served: server.find,
 		Informers: informer.New(informer.Options{Clients: func(string) (dynamic.Interface, metadata.Interface, error) { return nil, nil, nil }}),
 		Access:    access.New(access.Options{}),
 		Clients:   func(string) (dynamic.Interface, error) { return nil, nil },
@@ -159,7 +166,7 @@ func TestInheritance(t *testing.T) {
 	works(first, x)
 	first.unmatched[z] = unmatched{uid: "z", looked: true}
 	first.recordExceeded(x, "1")
-	e.kinds.lookup(compiled(t, "gone", "1", "").Owner.GVK)
+	e.discovery.Lookup(compiled(t, "gone", "1", "").Owner.GVK)
 	for i := range 3 {
 		set(t, e, compiled(t, "a", fmt.Sprint(2+i), ""), false)
 	}
@@ -216,19 +223,20 @@ func TestInheritance(t *testing.T) {
 // TestUnwant: what only a policy that is gone asks for is not looked up any more.
 func TestUnwant(t *testing.T) {
 	a, b := compiled(t, "a", "1", ""), compiled(t, "b", "1", "")
-	e := idle(t, clocktesting.NewFakeClock(time.Unix(1000, 0)), a, b)
+	server := &fakeServer{}
+	e := idleWith(t, server, clocktesting.NewFakeClock(time.Unix(1000, 0)), a, b)
 	for _, op := range e.versions.all() {
 		if e.versions.enter(op.id).reconcile(context.Background()) != 0 {
 			t.Fatal("it goes on before the kinds are known")
 		}
 		e.leave(op, Key{Policy: op.id})
 	}
-	if len(e.kinds.wanted) != 3 {
-		t.Fatalf("looked up are %v", e.kinds.wanted)
+	if wanted := server.wanted(t, e); len(wanted) != 3 {
+		t.Fatalf("looked up are %v", wanted)
 	}
 	set(t, e, a, false)
-	if _, still := e.kinds.wanted[b.Owner.GVK]; still || len(e.kinds.wanted) != 2 {
-		t.Errorf("looked up are %v", e.kinds.wanted)
+	if wanted := server.wanted(t, e); slices.Contains(wanted, b.Owner.GVK.GroupKind()) || len(wanted) != 2 {
+		t.Errorf("looked up are %v", wanted)
 	}
 }
 

@@ -49,7 +49,7 @@ func (op *operator) isServing() bool {
 
 // isNowhere is Report.Nowhere. Of a kind that is not there, there are no owners to watch.
 func (op *operator) isNowhere() bool {
-	if _, _, err := op.engine.kinds.lookup(op.program.Owner.GVK); meta.IsNoMatchError(err) {
+	if _, _, err := op.engine.discovery.Lookup(op.program.Owner.GVK); meta.IsNoMatchError(err) {
 		return false
 	}
 	op.mu.Lock()

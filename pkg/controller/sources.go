@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
@@ -38,14 +39,14 @@ type sources struct {
 	watching   int                 // the first need that is one of a watch
 	namespaced map[schema.GroupVersionKind]bool
 	children   map[plan.Location]slot
-	watches    map[string]slot                  // by watch id
-	kinds      map[schema.GroupVersionKind]kind // that were looked up, as they were found
+	watches    map[string]slot                                // by watch id
+	kinds      map[schema.GroupVersionKind]discovery.Resource // that were looked up, as they were found
 }
 
 func newSources() *sources {
 	return &sources{
 		complete:   true,
-		namespaced: map[schema.GroupVersionKind]bool{}, children: map[plan.Location]slot{}, watches: map[string]slot{}, kinds: map[schema.GroupVersionKind]kind{},
+		namespaced: map[schema.GroupVersionKind]bool{}, children: map[plan.Location]slot{}, watches: map[string]slot{}, kinds: map[schema.GroupVersionKind]discovery.Resource{},
 	}
 }
 
@@ -101,7 +102,7 @@ func (p *pass) holds(s *sources, shared bool, home *rights) bool {
 		return false
 	}
 	for gvk, as := range s.kinds {
-		if found, ok, _ := p.engine.kinds.lookup(gvk); !ok || found != as {
+		if found, ok, _ := p.engine.discovery.Lookup(gvk); !ok || found != as {
 			return false
 		}
 	}
@@ -117,23 +118,32 @@ func isSameWant(a, b plan.Query) bool {
 	return a.Location == b.Location && a.GVK == b.GVK && (a.Names == nil) == (b.Names == nil) && slices.Equal(a.Names, b.Names)
 }
 
+// lookup is Lookup for a kind that the policy names or has made objects of. Nobody waits for
+// one that only a record names, but its owner.
+func (op *operator) lookup(gvk schema.GroupVersionKind) (discovery.Resource, bool, error) {
+	if op.named[gvk] {
+		return op.engine.discovery.Lookup(gvk)
+	}
+	return op.engine.discovery.LookupLazily(gvk)
+}
+
 // kindOf finds the resource of a kind.
-func (op *operator) kindOf(gvk schema.GroupVersionKind) (kind, *plan.Problem) {
-	found, ok, err := op.engine.kinds.lookupFor(gvk, !op.named[gvk])
-	var other *otherVersion
+func (op *operator) kindOf(gvk schema.GroupVersionKind) (discovery.Resource, *plan.Problem) {
+	found, ok, err := op.lookup(gvk)
+	var other *discovery.OtherVersionError
 	switch {
 	case ok:
 		return found, nil
 	case meta.IsNoMatchError(err):
-		return kind{}, &plan.Problem{Reason: v1alpha1.ReasonKindMissing, Terminal: true, Gone: true,
+		return discovery.Resource{}, &plan.Problem{Reason: v1alpha1.ReasonKindMissing, Terminal: true, Gone: true,
 			Message: fmt.Sprintf("the API server does not serve kind %s in %s", gvk.Kind, gvk.GroupVersion())}
 	case errors.As(err, &other):
-		return other.kind, &plan.Problem{Reason: v1alpha1.ReasonInvalid, Terminal: true,
+		return other.Resource, &plan.Problem{Reason: v1alpha1.ReasonInvalid, Terminal: true,
 			Message: other.Error() + ": the policy has to name that version"}
 	case err != nil:
-		return kind{}, &plan.Problem{Reason: v1alpha1.ReasonUnavailable,
+		return discovery.Resource{}, &plan.Problem{Reason: v1alpha1.ReasonUnavailable,
 			Message: fmt.Sprintf("looking up kind %s in %s: %v", gvk.Kind, gvk.GroupVersion(), err)}
 	}
-	return kind{}, &plan.Problem{Reason: v1alpha1.ReasonSyncing,
+	return discovery.Resource{}, &plan.Problem{Reason: v1alpha1.ReasonSyncing,
 		Message: fmt.Sprintf("looking up kind %s in %s", gvk.Kind, gvk.GroupVersion())}
 }

@@ -33,9 +33,13 @@ func TestKindIsAnotherNow(t *testing.T) {
 	if !asks("configmaps") {
 		t.Fatalf("asked: %v", op.asked["home"].accesses)
 	}
-	found, _, _ := op.engine.kinds.lookup(configMap)
-	found.resource.Resource = "others"
-	op.engine.kinds.known[configMap] = found
+	server := serverOf(op.program)
+	for _, m := range server.served {
+		if m.GroupVersionKind == configMap {
+			m.Resource.Resource = "others"
+		}
+	}
+	op.engine.discovery = server.cache(t)
 	if p.holds(state.sources, false, home) {
 		t.Error("the sources hold")
 	}

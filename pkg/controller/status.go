@@ -14,6 +14,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/internal/status"
 	"github.com/ambit-dev/ambit/pkg/plan"
@@ -121,24 +122,24 @@ func (p *pass) writeStatus(ctx context.Context, planned *plan.Plan) error {
 	if stalled := p.unstable(planned, old, next); stalled != nil {
 		return p.writeStatus(ctx, stalled)
 	}
-	found, ok, err := p.engine.kinds.lookup(p.program.Owner.GVK)
+	found, ok, err := p.engine.discovery.Lookup(p.program.Owner.GVK)
 	if !ok {
 		return err
 	}
 	home := p.state.sources.home
-	if p.held(statusProblem, func() string { return statusText(next) }, home, home.own.lacks(found.resource.GroupResource(), "status", "patch")) {
+	if p.held(statusProblem, func() string { return statusText(next) }, home, home.own.lacks(found.GVR.GroupResource(), "status", "patch")) {
 		return nil
 	}
 	client, err := p.engine.options.Clients(p.identity)
 	if err != nil {
 		return err
 	}
-	objects := client.Resource(found.resource).Namespace(p.owner.GetNamespace())
+	objects := client.Resource(found.GVR).Namespace(p.owner.GetNamespace())
 	contested := p.contested(old, next)
 	if p.holdsBack(ctx, contested, objects) {
 		return nil
 	}
-	writing, end := p.traceWrite(ctx, "patch", resourceText(found.resource.GroupResource(), "status"), p.owner.GetNamespace())
+	writing, end := p.traceWrite(ctx, "patch", resourceText(found.GVR.GroupResource(), "status"), p.owner.GetNamespace())
 	written, err := status.Write(writing, objects, p.owner, next, p.manager)
 	end(writingOf(err))
 	p.noteContested(contested, err)
@@ -164,7 +165,7 @@ func (p *pass) writeStatus(ctx context.Context, planned *plan.Plan) error {
 }
 
 // statusWritten notes the owner as the API server answered the write of its status.
-func (p *pass) statusWritten(ctx context.Context, owner kind, next map[string]any, written *unstructured.Unstructured, planned *plan.Plan) {
+func (p *pass) statusWritten(ctx context.Context, owner discovery.Resource, next map[string]any, written *unstructured.Unstructured, planned *plan.Plan) {
 	if !planned.Partial {
 		delete(p.state.refused, statusProblem)
 	}
@@ -176,12 +177,12 @@ func (p *pass) statusWritten(ctx context.Context, owner kind, next map[string]an
 	p.stands(ctx)
 }
 
-func (p *pass) statusRefused(ctx context.Context, owner kind, next map[string]any, err error) {
+func (p *pass) statusRefused(ctx context.Context, owner discovery.Resource, next map[string]any, err error) {
 	problem := plan.Problem{Reason: v1alpha1.ReasonUnavailable, Message: err.Error()}
 	if apierrors.IsForbidden(err) {
-		problem = p.forbidden(missing{resource: owner.resource.GroupResource(), subresource: "status", verbs: []string{"patch"}}, p.owner.GetNamespace())
+		problem = p.forbidden(missing{resource: owner.GVR.GroupResource(), subresource: "status", verbs: []string{"patch"}}, p.owner.GetNamespace())
 	}
-	a := access.Access{Verb: "patch", Group: owner.resource.Group, Resource: owner.resource.Resource, Subresource: "status", Name: p.owner.GetName()}
+	a := access.Access{Verb: "patch", Group: owner.GVR.Group, Resource: owner.GVR.Resource, Subresource: "status", Name: p.owner.GetName()}
 	level := 1
 	if p.refuse(statusProblem, statusText(next), p.owner.GetNamespace(), a, problem) && ctx.Err() == nil {
 		level = 0
@@ -227,7 +228,7 @@ func statusText(next map[string]any) string {
 	return string(text)
 }
 
-func (p *pass) ownerKey(owner kind) informer.Key {
+func (p *pass) ownerKey(owner discovery.Resource) informer.Key {
 	p.mu.Lock()
 	stream := p.streamOfLocked(p.owner.GetNamespace())
 	p.mu.Unlock()

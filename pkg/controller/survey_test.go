@@ -8,7 +8,6 @@ import (
 
 	"github.com/go-logr/logr/funcr"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
@@ -40,13 +39,9 @@ func TestNotRetiredUnseen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			program := compiled(t, "a", "1", "")
-			mapper := meta.NewDefaultRESTMapper(nil)
-			for _, n := range program.Needs() {
-				mapper.Add(n.GVK, meta.RESTScopeNamespace)
-			}
 			reviewer := access.New(access.Options{Reviews: func(string) (access.Reviews, error) { return allows{}, nil }})
 			e, err := New(Options{
-				Retire: []*policy.Program{program}, Mapper: mapper, Access: reviewer,
+				Retire: []*policy.Program{program}, Served: serverOf(program).find, Access: reviewer,
 				Informers: informer.New(informer.Options{Clients: func(string) (dynamic.Interface, metadata.Interface, error) { return nil, nil, nil }}),
 				Clients:   func(string) (dynamic.Interface, error) { return nil, nil },
 			})
@@ -61,7 +56,7 @@ func TestNotRetiredUnseen(t *testing.T) {
 			defer e.leave(op, Key{Policy: op.id})
 			op.problem, op.surveyed = problem, problem != nil
 			op.lookedUp()
-			e.kinds.lookupAll(ctx)
+			e.discovery.Poll(ctx)
 			said := make(chan string, 100)
 			log := ctrllog.IntoContext(ctx, funcr.New(func(_, line string) {
 				if _, done := e.RetiredOf(op.id); done {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
@@ -30,9 +31,9 @@ func (t territory) covers(namespace string) bool {
 // survey finds out where owners may be watched: cluster-wide where that is
 // permitted and the scope is not limited; otherwise in each namespace of the
 // scope in which it is permitted.
-func (op *operator) survey(owner kind) territory {
-	resource := owner.resource.GroupResource()
-	if !owner.namespaced { // it is nowhere else that they can be seen
+func (op *operator) survey(owner discovery.Resource) territory {
+	resource := owner.GVR.GroupResource()
+	if !owner.Namespaced { // it is nowhere else that they can be seen
 		op.keepPlaces(nil)
 		everywhere := op.surveyOne(allNamespaces, resource)
 		if everywhere.problem == nil && op.namespaceOwners() {

@@ -190,3 +190,12 @@ func (t *triggers) release() {
 	t.access.Require(triggerRights{t}, access.Key{}, nil, access.Payer{})
 	t.streams.Require(t, nil)
 }
+
+// poke wakes who waits for a channel that holds one, or will do so: one is enough.
+// It never blocks.
+func poke(wake chan<- struct{}) {
+	select {
+	case wake <- struct{}{}:
+	default:
+	}
+}

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -13,11 +14,12 @@ import (
 // when the version is gone whose kind it was.
 func TestUnwantMet(t *testing.T) {
 	a, b := compiled(t, "a", "1", ""), compiled(t, "b", "1", "")
-	e := idle(t, clocktesting.NewFakeClock(time.Unix(1000, 0)), a, b)
+	server := &fakeServer{}
+	e := idleWith(t, server, clocktesting.NewFakeClock(time.Unix(1000, 0)), a, b)
 	e.leave(e.versions.enter("ambit-system/b"), Key{Policy: "ambit-system/b"})
 	e.versions.get("ambit-system/a").kindFor(types.NamespacedName{Name: "x"}, b.Owner.GVK) // that of an object of a record
 	set(t, e, a, false)
-	if _, still := e.kinds.wanted[b.Owner.GVK]; !still {
+	if !slices.Contains(server.wanted(t, e), b.Owner.GVK.GroupKind()) {
 		t.Error("an owner of another policy has something of that kind, and nobody looks it up any more")
 	}
 	if len(e.versions.get("ambit-system/a").recorded.ownersOf(map[schema.GroupKind]bool{b.Owner.GVK.GroupKind(): true})) == 0 {

@@ -12,25 +12,27 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
+	clientdiscovery "k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
-	"github.com/ambit-dev/ambit/pkg/controller"
+	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 )
 
-// served finds the versions in which kinds are served now: as controller.Options has it. A
+// served finds the versions in which kinds are served now: as discovery.Options has it. A
 // mapper does not do, since it never forgets a version that it has seen, and asks for each
 // kind that it does not know.
-type served struct{ client *discovery.DiscoveryClient }
+type served struct {
+	client *clientdiscovery.DiscoveryClient
+}
 
 func newServed(config *rest.Config, client *http.Client) (served, error) {
-	made, err := discovery.NewDiscoveryClientForConfigAndClient(config, client)
+	made, err := clientdiscovery.NewDiscoveryClientForConfigAndClient(config, client)
 	return served{client: made}, err
 }
 
 // find asks for all that is served: two requests, for the documents of /api and /apis. An
 // API server before 1.27 is also asked for each version of those of the groups that it has.
-func (s served) find(ctx context.Context, kinds []schema.GroupKind) (map[schema.GroupKind]controller.ServedKind, error) {
+func (s served) find(ctx context.Context, kinds []schema.GroupKind) (map[schema.GroupKind]discovery.ServedKind, error) {
 	groups, resources, failed, err := s.client.GroupsAndMaybeResourcesWithContext(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("looking up what the API server serves: %w", err)
@@ -42,7 +44,7 @@ func (s served) find(ctx context.Context, kinds []schema.GroupKind) (map[schema.
 	if resources == nil {
 		s.complete(ctx, &document, kinds)
 	}
-	found := make(map[schema.GroupKind]controller.ServedKind, len(kinds))
+	found := make(map[schema.GroupKind]discovery.ServedKind, len(kinds))
 	for _, gk := range kinds {
 		found[gk] = document.find(gk)
 	}
@@ -79,7 +81,7 @@ type document struct {
 
 // find says how a kind is served. A version of its group that could not be asked for may
 // have it.
-func (d document) find(gk schema.GroupKind) (found controller.ServedKind) {
+func (d document) find(gk schema.GroupKind) (found discovery.ServedKind) {
 	for _, version := range d.groups[gk.Group] {
 		if list := d.resources[version]; list != nil {
 			if m := mappingOf(list, version.WithKind(gk.Kind)); m != nil {

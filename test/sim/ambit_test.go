@@ -25,6 +25,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/controller"
+	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/test/sim"
@@ -459,12 +460,12 @@ func (s *stage) until(what string, ok func() bool) {
 }
 
 // served asks about one kind after the other.
-func served(find func(context.Context, schema.GroupKind) ([]*meta.RESTMapping, error)) func(context.Context, []schema.GroupKind) (map[schema.GroupKind]controller.ServedKind, error) {
-	return func(ctx context.Context, kinds []schema.GroupKind) (map[schema.GroupKind]controller.ServedKind, error) {
-		answer := make(map[schema.GroupKind]controller.ServedKind, len(kinds))
+func served(find func(context.Context, schema.GroupKind) ([]*meta.RESTMapping, error)) func(context.Context, []schema.GroupKind) (map[schema.GroupKind]discovery.ServedKind, error) {
+	return func(ctx context.Context, kinds []schema.GroupKind) (map[schema.GroupKind]discovery.ServedKind, error) {
+		answer := make(map[schema.GroupKind]discovery.ServedKind, len(kinds))
 		for _, kind := range kinds {
 			mappings, err := find(ctx, kind)
-			answer[kind] = controller.ServedKind{Mappings: mappings, Err: err}
+			answer[kind] = discovery.ServedKind{Mappings: mappings, Err: err}
 		}
 		return answer, nil
 	}

@@ -1,0 +1,71 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/ambit-dev/ambit/pkg/controller/discovery"
+	"github.com/ambit-dev/ambit/pkg/policy"
+)
+
+// thing is a kind that no policy names.
+var thing = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"}
+
+// fakeServer answers which kinds there are. The zero value serves none.
+type fakeServer struct {
+	served []*meta.RESTMapping
+	silent bool               // it answers nothing
+	asked  []schema.GroupKind // in the last round
+}
+
+// serverOf serves the kinds of a policy, all of them in namespaces.
+func serverOf(p *policy.Program) *fakeServer {
+	s := &fakeServer{}
+	for _, n := range p.Needs() {
+		resource, _ := meta.UnsafeGuessKindToResource(n.GVK)
+		s.serve(n.GVK, resource.Resource, meta.RESTScopeNamespace)
+	}
+	return s
+}
+
+func (s *fakeServer) serve(gvk schema.GroupVersionKind, resource string, scope meta.RESTScope) {
+	s.served = append(s.served, &meta.RESTMapping{Resource: gvk.GroupVersion().WithResource(resource), GroupVersionKind: gvk, Scope: scope})
+}
+
+// find is Options.Served.
+func (s *fakeServer) find(_ context.Context, kinds []schema.GroupKind) (map[schema.GroupKind]discovery.ServedKind, error) {
+	s.asked = kinds
+	if s.silent {
+		return nil, errors.New("no answer")
+	}
+	found := map[schema.GroupKind]discovery.ServedKind{}
+	for _, m := range s.served {
+		gk := m.GroupVersionKind.GroupKind()
+		found[gk] = discovery.ServedKind{Mappings: append(found[gk].Mappings, m)}
+	}
+	return found, nil
+}
+
+// wanted returns the kinds that an engine looks up here. They have no answer by that.
+func (s *fakeServer) wanted(t *testing.T, e *Controller) []schema.GroupKind {
+	t.Helper()
+	s.asked, s.silent = nil, true
+	e.discovery.Poll(t.Context())
+	s.silent = false
+	return s.asked
+}
+
+// cache makes one that knows all that is served.
+func (s *fakeServer) cache(t *testing.T) *discovery.Cache {
+	t.Helper()
+	c := discovery.New(discovery.Options{Served: s.find})
+	for _, m := range s.served {
+		c.Lookup(m.GroupVersionKind)
+	}
+	c.Poll(t.Context())
+	return c
+}
