@@ -126,13 +126,13 @@ bugs: ## Put each seeded bug (BUG) into the code, and fail if plans of faults do
 	go run -buildvcs=false ./test/sim/bugs -bug '$(BUG)' -plans $(BUG_PLANS)
 
 .PHONY: lint
-lint: ## Run gofmt, go vet, staticcheck, the import-direction test, and vulncheck.
+lint: ## Run gofmt, go vet, staticcheck, the rules of imports and names, and vulncheck.
 	@unformatted=$$(gofmt -l -s .); \
 	if [ -n "$$unformatted" ]; then printf 'not gofmt -s formatted:\n%s\n' "$$unformatted"; exit 1; fi
 	go vet ./...
 	$(TOOL) staticcheck ./...
 	cd test/controlplane && go vet . && $(TOOL) staticcheck .
-	go test -count=1 ./test/imports
+	go test -count=1 ./test/imports ./test/names
 	hack/vulncheck.sh
 
 .PHONY: generate

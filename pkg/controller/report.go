@@ -131,9 +131,9 @@ type Report struct {
 	Owners  Owners
 	// Denied is as Engine.Denied returns it.
 	Denied []Denial
-	// Halt is what keeps the policy from its work as a whole, or from a part of it; nil:
+	// PolicyError is what keeps the policy from its work as a whole, or from a part of it; nil:
 	// nothing does.
-	Halt *PolicyError
+	PolicyError *PolicyError
 }
 
 // Reports says how each policy fares, those that are retired included, sorted by policy.
@@ -142,7 +142,7 @@ func (e *Controller) Reports() []Report {
 	operators := e.versions.all()
 	list := make([]Report, len(operators))
 	for i, op := range operators {
-		list[i] = Report{Policy: op.id, Serving: op.isServing(), Nowhere: op.isNowhere(), Owners: op.fares(), Denied: op.denials(), Halt: op.halting()}
+		list[i] = Report{Policy: op.id, Serving: op.isServing(), Nowhere: op.isNowhere(), Owners: op.fares(), Denied: op.denials(), PolicyError: op.halting()}
 	}
 	return list
 }

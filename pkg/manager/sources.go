@@ -79,7 +79,7 @@ func (r runner) Reports() []policysource.Report {
 		list[i] = policysource.Report{
 			Policy: report.Policy, Serving: report.Serving, Nowhere: report.Nowhere,
 			Ready: report.Owners.Ready, Progressing: report.Owners.Progressing, Stalled: report.Owners.Stalled,
-			Denied: accesses(report.Denied), Halt: haltOf(report.Halt),
+			Denied: accesses(report.Denied), PolicyError: haltOf(report.PolicyError),
 		}
 	}
 	return list

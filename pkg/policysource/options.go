@@ -79,8 +79,8 @@ type Report struct {
 	Ready, Progressing, Stalled int
 	// Denied is what it needs and may not do, sorted.
 	Denied []v1alpha1.DeniedAccess
-	// Halt is what keeps it from its work, as a whole or in part; nil: nothing does.
-	Halt *PolicyError
+	// PolicyError is what keeps it from its work, as a whole or in part; nil: nothing does.
+	PolicyError *PolicyError
 }
 
 // owners is how many owners there are.

@@ -100,19 +100,19 @@ func (s *Source) noteOwned(d decision) {
 // any.
 func (s *Source) isHopeless(p *policy.Program, r Report, left int) bool {
 	switch {
-	case r.Halt == nil:
+	case r.PolicyError == nil:
 		return r.Nowhere && left == 0 && s.book.mayLetGo(idOf(p))
-	case v1alpha1.IsAccountReason(r.Halt.Reason), lacksAccount(p, r):
+	case v1alpha1.IsAccountReason(r.PolicyError.Reason), lacksAccount(p, r):
 		return true
 	}
-	return r.Halt.Reason == v1alpha1.ReasonForbidden && left == 0 && s.book.mayLetGo(idOf(p))
+	return r.PolicyError.Reason == v1alpha1.ReasonForbidden && left == 0 && s.book.mayLetGo(idOf(p))
 }
 
 // whyHopeless names the account or the right that is missing.
 func whyHopeless(r Report) string {
 	switch {
-	case r.Halt != nil:
-		return r.Halt.Message
+	case r.PolicyError != nil:
+		return r.PolicyError.Message
 	case len(r.Denied) > 0:
 		return deniedText(r.Denied)
 	}

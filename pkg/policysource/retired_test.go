@@ -52,7 +52,7 @@ func TestNoAccount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRetiring(t, true)
 		r.text.deleting = true
-		halt := Report{Policy: "team/cache", Halt: &PolicyError{Reason: v1alpha1.ReasonServiceAccountMissing}}
+		halt := Report{Policy: "team/cache", PolicyError: &PolicyError{Reason: v1alpha1.ReasonServiceAccountMissing}}
 		for _, step := range []struct {
 			report Report
 			wait   time.Duration
@@ -85,7 +85,7 @@ func TestEndOfCleaningUp(t *testing.T) {
 		want   string
 	}{
 		"Clean":     {clean: true, want: "all is cleaned up\" \"policy\"=\"team/cache\""},
-		"NoAccount": {report: Report{Halt: &PolicyError{Reason: v1alpha1.ReasonServiceAccountMissing, Message: ghost}}, want: left + "\" \"policy\"=\"team/cache\" \"message\"=" + strconv.Quote(ghost)},
+		"NoAccount": {report: Report{PolicyError: &PolicyError{Reason: v1alpha1.ReasonServiceAccountMissing, Message: ghost}}, want: left + "\" \"policy\"=\"team/cache\" \"message\"=" + strconv.Quote(ghost)},
 		"NoRight":   {report: Report{Nowhere: true, Denied: pods}, clean: true, want: left + "\" \"policy\"=\"team/cache\" \"message\"=\"cannot list pods\""},
 		"Nowhere":   {report: Report{Nowhere: true}, clean: true, want: left + "\" \"policy\"=\"team/cache\" \"message\"=\"owners may not be watched in any namespace of the policy's scope\""},
 	} {
@@ -128,17 +128,17 @@ func TestLetGo(t *testing.T) {
 	}{
 		"RoleBindingFirst": {
 			reason: "Ambit may not act as the account: it may be gone, and nobody can see that any more",
-			owned:  true, left: 2, after: Report{Halt: &PolicyError{Reason: v1alpha1.ReasonImpersonationRefused}},
+			owned:  true, left: 2, after: Report{PolicyError: &PolicyError{Reason: v1alpha1.ReasonImpersonationRefused}},
 		},
-		"AccountHidden":  {reason: "Ambit may not see the account", owned: true, after: Report{Halt: forbidden, Denied: account}},
+		"AccountHidden":  {reason: "Ambit may not see the account", owned: true, after: Report{PolicyError: forbidden, Denied: account}},
 		"NeverOwned":     {reason: "it may look for owners nowhere, and never had any", after: Report{Nowhere: true}, blind: true},
-		"NeverAnywhere":  {reason: "it may not look for owners cluster-wide, and never had any", after: Report{Halt: forbidden}},
+		"NeverAnywhere":  {reason: "it may not look for owners cluster-wide, and never had any", after: Report{PolicyError: forbidden}},
 		"OwnedByStatus":  {reason: "it had owners", owned: true, after: Report{Nowhere: true}, blind: true, waits: true},
-		"OwnedBefore":    {reason: "it had owners", before: Report{Serving: true, Stalled: 1}, after: Report{Halt: forbidden}, waits: true},
-		"OwnersLeft":     {reason: "there are owners", left: 1, after: Report{Halt: forbidden}, waits: true},
-		"SomethingElse":  {reason: "that passes by itself", after: Report{Halt: &PolicyError{Reason: v1alpha1.ReasonUnavailable}}, waits: true},
+		"OwnedBefore":    {reason: "it had owners", before: Report{Serving: true, Stalled: 1}, after: Report{PolicyError: forbidden}, waits: true},
+		"OwnersLeft":     {reason: "there are owners", left: 1, after: Report{PolicyError: forbidden}, waits: true},
+		"SomethingElse":  {reason: "that passes by itself", after: Report{PolicyError: &PolicyError{Reason: v1alpha1.ReasonUnavailable}}, waits: true},
 		"NotLookedYet":   {reason: "it has not looked for owners yet", after: Report{}, waits: true},
-		"OthersAccounts": {reason: "the account is not its own", owned: true, after: Report{Halt: forbidden, Denied: []v1alpha1.DeniedAccess{{Verb: "list", Resource: "serviceaccounts", Namespace: "team", Name: "child"}}}, waits: true},
+		"OthersAccounts": {reason: "the account is not its own", owned: true, after: Report{PolicyError: forbidden, Denied: []v1alpha1.DeniedAccess{{Verb: "list", Resource: "serviceaccounts", Namespace: "team", Name: "child"}}}, waits: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -99,8 +99,8 @@ func ready(d document, r *Report, left int) (c condition, stalled bool) {
 		return condition{isFalse, v1alpha1.ReasonStarting, "the policy is about to be run"}, false
 	case d.program != nil && d.program.Suspend:
 		return condition{isTrue, v1alpha1.ReasonSuspended, "no work is done while spec.suspend is true"}, false
-	case r.Halt != nil:
-		return condition{isFalse, r.Halt.Reason, r.Halt.Message}, r.Halt.Reason != v1alpha1.ReasonQuarantined
+	case r.PolicyError != nil:
+		return condition{isFalse, r.PolicyError.Reason, r.PolicyError.Message}, r.PolicyError.Reason != v1alpha1.ReasonQuarantined
 	case r.Nowhere && len(r.Denied) == 0:
 		return condition{isFalse, v1alpha1.ReasonForbidden, "owners may not be watched in any namespace of the policy's scope"}, true
 	case (r.Nowhere || !r.Serving) && len(r.Denied) > 0:
@@ -123,8 +123,8 @@ func ending(d document, r *Report, left int) (condition, bool) {
 		return c, true
 	case d.done:
 		c.message = what + ", and all is cleaned up"
-	case r != nil && r.Halt != nil:
-		c.message = what + ", and cannot clean up: " + r.Halt.Message
+	case r != nil && r.PolicyError != nil:
+		c.message = what + ", and cannot clean up: " + r.PolicyError.Message
 		return c, true
 	case r != nil && len(toRemove(r.Denied)) > 0:
 		c.message = what + ", and cannot clean up: " + deniedText(toRemove(r.Denied))

@@ -238,7 +238,7 @@ spec:
 		case "NoAccount":
 			l.eventually("it is said what is missing", func(context.Context) error {
 				r := l.engine.Reports()[0]
-				if r.Serving || r.Halt == nil || r.Halt.Reason != v1alpha1.ReasonServiceAccountMissing {
+				if r.Serving || r.PolicyError == nil || r.PolicyError.Reason != v1alpha1.ReasonServiceAccountMissing {
 					return fmt.Errorf("the report is %+v", r)
 				}
 				return nil

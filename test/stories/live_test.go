@@ -143,7 +143,7 @@ func TestLiveNarrow(t *testing.T) {
 	}
 	l.eventually("what is denied is reported, and all owners were looked at", func(context.Context) error {
 		r := l.engine.Reports()[0]
-		if !r.Serving || r.Owners.Ready != 1 || r.Owners.Stalled != 1 || len(r.Denied) == 0 || r.Halt != nil {
+		if !r.Serving || r.Owners.Ready != 1 || r.Owners.Stalled != 1 || len(r.Denied) == 0 || r.PolicyError != nil {
 			return fmt.Errorf("the report is %+v", r)
 		}
 		return nil
