@@ -77,12 +77,14 @@ func help(t *testing.T, command string) string {
 func documents(t *testing.T) []string {
 	t.Helper()
 	found := []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"}
-	more, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
-	if err != nil || len(more) == 0 {
-		t.Fatalf("looking for docs: %v, found %d", err, len(more))
-	}
-	for _, path := range more {
-		found = append(found, "docs/"+filepath.Base(path))
+	for _, folder := range []string{"docs", "docs/decisions"} {
+		more, err := filepath.Glob(filepath.Join(root, folder, "*.md"))
+		if err != nil || len(more) == 0 {
+			t.Fatalf("looking for documents in %s: %v, found %d", folder, err, len(more))
+		}
+		for _, path := range more {
+			found = append(found, folder+"/"+filepath.Base(path))
+		}
 	}
 	return found
 }
