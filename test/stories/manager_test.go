@@ -19,21 +19,23 @@ import (
 	"github.com/ambit-dev/ambit/test/cluster"
 )
 
-const (
-	// How soon the other replica works.
-	managerKilled, managerStopped = 17 * time.Second, 3 * time.Second
-)
+// How soon the other replica works, on a machine that has nothing else to do: with -timed.
+const managerKilled, managerStopped = 17 * time.Second, 3 * time.Second
 
 // kills is how often TestManagerKills kills the leader, by SIGKILL and SIGTERM in turn; with
 // leases that is ten seconds each, nearly all of it waiting for the lease to run out. Plans of
 // faults (test/sim) end processes at any request, by the thousand.
 var kills = flag.Int("kills", 6, "how often TestManagerKills kills the leader")
 
+// timed: a busy machine can take any time to start a process and to answer, so that `make test`
+// waits for the other replica, and only `make soak` says how long that may take.
+var timed = flag.Bool("timed", false, "TestManagerKills fails if the other replica takes longer than is promised")
+
 // ownersEachRound is how many owners are made while the leader is killed.
 const ownersEachRound = 10
 
 // TestManagerKills: of two replicas the one that works is killed again and again while
-// owners are made. The other one takes over in time, no child is made twice, none is left
+// owners are made. The other one takes over (in time, with -timed), no child is made twice, none is left
 // out or left behind, and no two of them write at a time.
 func TestManagerKills(t *testing.T) {
 	t.Parallel()
@@ -88,7 +90,9 @@ func (p *pair) round(round, leader int) time.Duration {
 	p.makeOwner(fmt.Sprintf("owner-%d-%d", round, burst)) // which only the other one can see
 	p.served(fmt.Sprintf("owner-%d-%d", round, burst))
 	took := time.Since(began)
-	p.within(fmt.Sprintf("round %d: the other replica works after %v", round, signal), took, limit)
+	if *timed && took > limit {
+		p.t.Errorf("round %d: the other replica works %v after %v, want %v", round, took, signal, limit)
+	}
 	p.ready(other, "ready: policies: 1")
 	making.Wait()
 	return took

@@ -15,7 +15,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -221,12 +220,4 @@ func freeLoopback(t *testing.T) string {
 	}
 	defer listener.Close()
 	return listener.Addr().String()
-}
-
-// within fails the story if something took longer.
-func (p *pair) within(what string, took, limit time.Duration) {
-	p.t.Helper()
-	if took > limit {
-		p.t.Errorf("%s after %v, want %v", what, took, limit)
-	}
 }
