@@ -156,11 +156,17 @@ func (o *listerWatcher) noteReachability(err error) {
 // countFailure counts a failure and decides how long the next attempt waits. With
 // mayBeFree it does not wait if this is the first failure.
 func (o *listerWatcher) countFailure(mayBeFree bool) {
-	failures := o.failureCount() + 1
+	o.mu.Lock()
+	o.failures++
+	failures := o.failures
+	o.retryAtOnce = mayBeFree && failures == 1
+	o.mu.Unlock()
 	wait := o.informer.set.options.Reconnect(failures) // not under the lock: it is not ours
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.failures, o.retryDelay, o.retryAtOnce = failures, wait, mayBeFree && failures == 1
+	if o.failures == failures { // else another failure decides, or there is none to wait for
+		o.retryDelay = wait
+	}
 }
 
 // nextDelay returns how long the next attempt waits.

@@ -528,7 +528,6 @@ type twinFaults struct {
 	expires int        // which watches end with a 410: those opened before
 	ends    int        // the same without an error
 	opened  int
-	cancels []context.CancelFunc
 }
 
 func (f *twinFaults) Before(_ context.Context, r sim.Request) error {
