@@ -34,10 +34,12 @@ type normal struct {
 }
 
 var (
-	uidPattern    = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
-	timePattern   = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
-	numberPattern = regexp.MustCompile(`\b\d{3,}\b`)
-	oldPattern    = regexp.MustCompile(`too old resource version: \d+ \(\d+\)`)
+	uidPattern  = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	timePattern = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+	// versionPattern is a resourceVersion in a message. A number without the word beside it is
+	// something else, which may be the same number: an HTTP status, or a limit.
+	versionPattern = regexp.MustCompile(`(?i)(resourceversion\D{1,30})(\d+)`)
+	oldPattern     = regexp.MustCompile(`too old resource version: \d+ \(\d+\)`)
 )
 
 func normalize(answers []answer, names *strings.Replacer) []string {
@@ -140,11 +142,12 @@ func (n *normal) failure(err error) string {
 // versionsIn is a text with its words and resourceVersions replaced: the words first, as a
 // uid and a time have numbers in them that may be those of a version.
 func (n *normal) versionsIn(text string) string {
-	return numberPattern.ReplaceAllStringFunc(n.words(text), func(number string) string {
-		if rank := n.rank(number); rank != "" {
-			return rank
+	return versionPattern.ReplaceAllStringFunc(n.words(text), func(found string) string {
+		parts := versionPattern.FindStringSubmatch(found)
+		if rank := n.rank(parts[2]); rank != "" {
+			return parts[1] + rank
 		}
-		return number
+		return found
 	})
 }
 
