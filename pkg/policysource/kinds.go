@@ -23,14 +23,15 @@ func customResources() kindOfObject {
 	}
 }
 
-// configMaps says how ConfigMaps are read. What Ambit makes itself never has their label.
+// configMaps says how ConfigMaps are read. What Ambit makes itself never has their label; that
+// it is not read as a policy does not rest on that alone.
 func configMaps() kindOfObject {
 	kept := fields.New("data", "metadata.creationTimestamp")
 	kept.Add("metadata", "annotations", v1alpha1.AnnotationStatus)
 	return kindOfObject{
 		kind: ConfigMap, name: "ConfigMaps",
 		resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
-		selector: v1alpha1.LabelPolicySource + "=" + v1alpha1.PolicySourceValue,
+		selector: v1alpha1.LabelPolicySource + "=" + v1alpha1.PolicySourceValue + "," + v1alpha1.LabelManagedBy + "!=" + v1alpha1.ManagedBy,
 		kept:     kept,
 		texts:    textsOfConfigMap,
 	}

@@ -59,7 +59,7 @@ func (c *Cleanup) policyObjects(ctx context.Context, program *policy.Program) (f
 // not being deleted: in its namespace, or in any if it has none. The error wraps that of
 // the API server.
 func (c *Cleanup) ConfigMaps(ctx context.Context, program *policy.Program) (found []types.NamespacedName, err error) {
-	selector := labels.Set{v1alpha1.LabelPolicySource: v1alpha1.PolicySourceValue}.String()
+	selector := labels.Set{v1alpha1.LabelPolicySource: v1alpha1.PolicySourceValue}.String() + "," + v1alpha1.LabelManagedBy + "!=" + v1alpha1.ManagedBy
 	err = c.whereHeld(program, func(namespace string) error {
 		list, err := c.CoreV1.ConfigMaps(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 		if err != nil {
