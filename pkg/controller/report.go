@@ -36,7 +36,7 @@ func (e *Controller) Denied() []Denial {
 	return list
 }
 
-// denials is Engine.Denied for one policy.
+// denials is Controller.Denied for one policy.
 func (op *operator) denials() []Denial {
 	var list []Denial
 	for _, d := range op.denied() {

@@ -12,7 +12,7 @@ import (
 // must then still be seen, so that they can be cleaned up.
 func (p *Program) NeedsFinalizer() bool { return p.NeedsFinalizerFor(nil) }
 
-// NeedsFinalizerFor is Marks where it is known which kinds have namespaces: a cluster-scoped
+// NeedsFinalizerFor is NeedsFinalizer where it is known which kinds have namespaces: a cluster-scoped
 // child of a namespaced owner is recorded as well. Of an owner without a namespace
 // it is recorded in which namespaces its children are. namespaced may be nil.
 func (p *Program) NeedsFinalizerFor(namespaced func(schema.GroupVersionKind) bool) bool {
