@@ -146,7 +146,7 @@ func (c configMapsIn) List(_ context.Context, o metav1.ListOptions) (*corev1.Con
 	if c.namespace == "" {
 		return nil, forbidden("configmaps")
 	}
-	if want := "ambit.dev/policy-source=true"; o.LabelSelector != want {
+	if want := "ambit.dev/policy-source=true,app.kubernetes.io/managed-by!=ambit"; o.LabelSelector != want {
 		return nil, fmt.Errorf("the selector is %s, want %s", o.LabelSelector, want)
 	}
 	return &corev1.ConfigMapList{Items: slices.Clone(c.all[c.namespace])}, nil
