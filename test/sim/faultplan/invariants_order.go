@@ -114,11 +114,13 @@ func (j *judge) judgeDependencies(obj *unstructured.Unstructured) {
 	}
 }
 
-// wasReady says whether the object of a child is ready, or was when Ambit may have looked.
+// wasReady says whether the object of a child is ready, or was when Ambit may have looked. An
+// object whose label a webhook took away when it was made belongs to the owner that had it on record.
 func (j *judge) wasReady(owner types.UID, number int) bool {
 	return slices.ContainsFunc(j.every, func(o *unstructured.Unstructured) bool {
 		life := j.times[o.GetUID()]
-		return j.scenario.numberOf(o) == number && isMadeFor(o, owner) && !life.ready.IsZero() &&
+		of := isMadeFor(o, owner) || j.children[o.GetUID()].owner == owner
+		return j.scenario.numberOf(o) == number && of && !life.ready.IsZero() &&
 			(life.ended.IsZero() || time.Since(life.ended) < staleness)
 	})
 }
