@@ -134,8 +134,8 @@ func (p *planner) signObject(c *child, it *instance, object, meta map[string]any
 	if c.Keep > 0 || p.program.Deletion == v1alpha1.DeletionOrdered {
 		annotations[v1alpha1.AnnotationChild] = c.ID
 	}
-	if c.MayOwn {
-		annotations[v1alpha1.AnnotationGeneration] = strconv.Itoa(p.generation() + 1)
+	if n := p.generation(); n > 0 || c.MayOwn {
+		annotations[v1alpha1.AnnotationGeneration] = strconv.Itoa(n + 1)
 	}
 	if it.ownership == ownedByReference {
 		p.addOwnerReference(meta)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
 // TestGenerations: owners that make owners say how many did so before, and those of the
@@ -21,8 +22,8 @@ func TestGenerations(t *testing.T) {
 		for _, a := range p.Actions {
 			made[a.Child] = a
 		}
-		if _, ok := made["web"]; !ok {
-			t.Errorf("%q: the other child is not made:\n%s", annotation, p)
+		if _, ok := made["web"]; ok != (annotation != "900") {
+			t.Errorf("%q: whether the other child is made: %t\n%s", annotation, ok, p)
 		}
 		again, ok := made["again"]
 		if ok != (want != "") || ok && again.Object.GetAnnotations()[v1alpha1.AnnotationGeneration] != want {
@@ -31,18 +32,47 @@ func TestGenerations(t *testing.T) {
 		if text := fmt.Sprint(p.Blockers); !ok && (!strings.Contains(text, "LimitExceeded") || !strings.Contains(text, "owners that made each other")) {
 			t.Errorf("%q: got %s", annotation, text)
 		}
-		if made["web"].Object.GetAnnotations()[v1alpha1.AnnotationGeneration] != "" {
-			t.Error("a child that is no owner has a generation")
+		if web := made["web"].Object; want == "1" && web.GetAnnotations()[v1alpha1.AnnotationGeneration] != "" {
+			t.Error("the child of an owner that nobody made has a generation")
 		}
 	}
+}
+
+// TestGenerationsOverPolicies: two policies of which each makes the owners of the other do not
+// go on for ever, and nothing is said of policies that only build on each other.
+func TestGenerationsOverPolicies(t *testing.T) {
+	policies := map[string]*policy.Program{}
+	for kind, made := range map[string]string{"Cache": "Widget", "Widget": "Cache"} {
+		policies[kind] = compilePolicy(t, strings.ToLower(kind), kind, "children:\n- id: next\n"+
+			"  template: {apiVersion: example.com/v1, kind: "+made+", metadata: {name: '${owner.metadata.name}-x'}}\n")
+	}
+	o := &operator{world: &world{}, writes: -1}
+	o.setOwner(t, "metadata: {name: first}")
+	for made := range 20 {
+		o.world, o.program = &world{}, policies[o.owner.GetKind()]
+		p := o.plan(t)
+		if len(p.Actions) > 0 {
+			o.owner = p.Actions[0].Object
+			o.owner.SetUID("owner-uid")
+			continue
+		}
+		text := fmt.Sprint(p.Blockers)
+		if made != MaxChain || !strings.Contains(text, "LimitExceeded") || !strings.Contains(text, "by this policy and by others") {
+			t.Errorf("after %d owners: %s", made, text)
+		}
+		return
+	}
+	t.Error("it goes on for ever")
 }
 
 // TestGenerationIsSettled: the annotation is seen again, and is no difference.
 func TestGenerationIsSettled(t *testing.T) {
 	o := &operator{world: &world{}, writes: -1}
 	o.program = compile(t, "children:\n- id: again\n  when: has(owner.spec.more)\n  template: {apiVersion: example.com/v1, kind: Cache, metadata: {name: next}}\n")
-	o.setOwner(t, "spec: {more: true}")
-	if !o.converge(t) || len(o.plan(t).Actions) > 0 {
-		t.Errorf("it does not come to rest:\n%s", o.plan(t))
+	for _, owner := range []string{"spec: {more: true}", "metadata: {labels: {app.kubernetes.io/managed-by: ambit, ambit.dev/owner-uid: other}}\nspec: {more: true}"} {
+		o.setOwner(t, owner)
+		if !o.converge(t) || len(o.plan(t).Actions) > 0 {
+			t.Errorf("it does not come to rest:\n%s", o.plan(t))
+		}
 	}
 }

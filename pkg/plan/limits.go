@@ -24,6 +24,9 @@ const (
 	// MaxGenerations is how many owners of a policy may make each other: where a child may be
 	// an owner of the same policy, an owner of the last generation makes no more such children.
 	MaxGenerations = 5
+	// MaxChain is how many owners of any policies may make each other: an owner of that
+	// generation makes nothing. It is more than policies that build on each other need.
+	MaxChain = 10
 	// MaxBytes is how large all of them may be.
 	MaxBytes = 64 << 20
 )
@@ -49,14 +52,16 @@ func (s *size) add(c *child, it *instance, object map[string]any) *Problem {
 	return nil
 }
 
-// lastGeneration is the problem of an owner that makes no more owners; nil if it may.
+// lastGeneration is the problem of an owner that makes no more owners, or nothing more; nil
+// if it may.
 func (s *subject) lastGeneration(c *child, it *instance) *Problem {
-	if !c.MayOwn {
-		return nil
-	}
 	n := s.generation()
-	if n < MaxGenerations {
+	switch {
+	case n < MaxGenerations || it.ownership == mergedInto || !c.MayOwn && n < MaxChain:
 		return nil
+	case !c.MayOwn:
+		return tooMany(fmt.Sprintf("child %q: %s would be of generation %d of owners that made each other, by this policy and by others; "+
+			"give spec.owner.selector of one of the policies a label that the children of the others do not have", c.ID, c.name(it), n+1), MaxChain)
 	}
 	return tooMany(fmt.Sprintf("child %q: %s may be an owner of policy %q itself, and this owner is of generation %d of owners that made each other; "+
 		"give spec.owner.selector of the policy a label that its children do not have", c.ID, c.name(it), s.program.Name, n), MaxGenerations)

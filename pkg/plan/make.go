@@ -83,12 +83,12 @@ func Bind(ctx context.Context, program *policy.Program, owner *unstructured.Unst
 // the MergeManager for objects that are merged, are needed as well. The caller owns
 // the result.
 func Fields(c *policy.Child) *fields.Set {
-	kept := c.Fields.Union(nil).Union(LeftoverFields()).Add("metadata", "annotations", v1alpha1.AnnotationFields)
+	kept := c.Fields.Union(nil).Union(LeftoverFields())
+	for _, annotation := range []string{v1alpha1.AnnotationFields, v1alpha1.AnnotationGeneration} {
+		kept.Add("metadata", "annotations", annotation)
+	}
 	if isSecret(c.GVK) {
 		kept.Add("data")
-	}
-	if c.MayOwn {
-		kept.Add("metadata", "annotations", v1alpha1.AnnotationGeneration)
 	}
 	return kept
 }

@@ -55,7 +55,13 @@ func entryOf(child, apiVersion, kind, object string) inventory.Entry {
 
 func compile(t testing.TB, spec string) *policy.Program {
 	t.Helper()
-	text := "apiVersion: ambit.dev/v1alpha1\nkind: ReconcilePolicy\nmetadata: {name: test, namespace: ambit-system}\nspec:\n  owner: {apiVersion: example.com/v1, kind: Cache}\n"
+	return compilePolicy(t, "test", "Cache", spec)
+}
+
+func compilePolicy(t testing.TB, name, owner, spec string) *policy.Program {
+	t.Helper()
+	text := fmt.Sprintf("apiVersion: ambit.dev/v1alpha1\nkind: ReconcilePolicy\nmetadata: {name: %s, namespace: ambit-system}\n"+
+		"spec:\n  owner: {apiVersion: example.com/v1, kind: %s}\n", name, owner)
 	for line := range strings.Lines(spec) {
 		text += "  " + line
 	}

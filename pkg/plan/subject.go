@@ -71,12 +71,21 @@ func (s *subject) atOf(e inventory.Entry) Location {
 	return leftoverAt(e)
 }
 
-// generation is how many owners of the policy made each other up to this one; 0 for one
-// that somebody else has made.
+// generation is how many owners made each other up to this one, whatever their policies; 0
+// for one that somebody else has made, and for the policy itself. Children of the first
+// generation need no annotation for it: their labels say that an owner has made them.
 func (s *subject) generation() int {
-	n, err := strconv.Atoi(text(field(s.snapshot.Owner.Object, "metadata", "annotations", v1alpha1.AnnotationGeneration)))
-	if err != nil || n < 0 {
+	owner := s.snapshot.Owner
+	if owner == nil {
 		return 0
 	}
-	return n
+	labelled := 0
+	if labels := labelsOf(owner); labels.Get(v1alpha1.LabelManagedBy) == v1alpha1.ManagedBy && labels.Has(v1alpha1.LabelOwnerUID) {
+		labelled = 1
+	}
+	n, err := strconv.Atoi(text(field(owner.Object, "metadata", "annotations", v1alpha1.AnnotationGeneration)))
+	if err != nil {
+		return labelled
+	}
+	return max(n, labelled)
 }

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -22,12 +21,12 @@ func always() *fields.Set {
 // is compiled.
 func (c *compiler) fields() {
 	p := c.program
-	p.Owner.Fields = always().Union(c.reads["owner"]).Add("metadata", "annotations", v1alpha1.AnnotationChildren)
+	p.Owner.Fields = always().Union(c.reads["owner"])
+	for _, annotation := range []string{v1alpha1.AnnotationChildren, v1alpha1.AnnotationGeneration} {
+		p.Owner.Fields.Add("metadata", "annotations", annotation)
+	}
 	p.Owner.StatusRead = c.reads["owner"].Sub("status")
 	p.Owner.Versionless = readsVersion(c.reads["owner"])
-	if slices.ContainsFunc(p.Children, func(child *Child) bool { return child.MayOwn }) {
-		p.Owner.Fields.Add("metadata", "annotations", v1alpha1.AnnotationGeneration)
-	}
 	if !p.Owner.SkipStatus {
 		p.Owner.Fields.Add("status")
 	}

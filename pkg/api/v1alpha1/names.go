@@ -46,8 +46,8 @@ const AnnotationClaim = "ambit.dev/claim"
 // those whose element is gone: the id of the child.
 const AnnotationChild = "ambit.dev/child"
 
-// AnnotationGeneration is on children that may be owners of the policy that made them: how
-// many owners made each other up to this one.
+// AnnotationGeneration is on children whose owner is a child itself, and on those that may
+// be owners of the policy that made them: how many owners made each other up to this one.
 const AnnotationGeneration = "ambit.dev/generation"
 
 // AnnotationEnsuredBy is on an object that a policy ensures: the policy, as
