@@ -11,15 +11,6 @@ import (
 	"github.com/ambit-dev/ambit/pkg/informer"
 )
 
-// departed is an owner that was served, by this run or an earlier one, and is not in
-// the stream of owners any more. It is guarded by mu of its operator.
-type departed struct {
-	uid types.UID
-	// object is the owner as it was found: it is there and not wanted. Nil: it is not
-	// known yet whether it is.
-	object *unstructured.Unstructured
-}
-
 // finder subscribes to an owner by its name while it is looked for. It is comparable.
 type finder struct{ ownerSubscriber }
 
@@ -46,12 +37,11 @@ func (op *operator) isSelective() bool {
 // does not show (nil); then the result may be the owner all the same. A wait that is
 // not 0 says when to look again.
 func (op *operator) consider(ctx context.Context, name types.NamespacedName, owner *unstructured.Unstructured) (*unstructured.Unstructured, purpose, time.Duration) {
-	why := op.purpose(ctx, name, owner)
-	if !op.isSelective() {
-		return owner, why, 0
-	}
 	if owner != nil {
 		op.stopFinding(name)
+	}
+	why := op.purpose(ctx, name, owner)
+	if owner != nil || !op.isSelective() {
 		return owner, why, 0
 	}
 	return op.find(ctx, name)
@@ -60,12 +50,14 @@ func (op *operator) consider(ctx context.Context, name types.NamespacedName, own
 // find looks by name for an owner that is gone from the stream of owners, once: if it is
 // there, it is to be retired.
 func (op *operator) find(ctx context.Context, name types.NamespacedName) (*unstructured.Unstructured, purpose, time.Duration) {
-	gone, ok := op.departure(name)
-	if !ok {
+	op.mu.Lock()
+	uid, found, ok := op.owners.MarkMissing(name)
+	op.mu.Unlock()
+	switch {
+	case !ok:
 		return nil, leaveAlone, 0
-	}
-	if gone.object != nil {
-		return gone.object, retire, 0
+	case found != nil:
+		return found, retire, 0
 	}
 	kind, ok, _ := op.engine.discovery.Lookup(op.program.Owner.GVK)
 	if !ok {
@@ -76,12 +68,11 @@ func (op *operator) find(ctx context.Context, name types.NamespacedName) (*unstr
 	if !status.Synced {
 		return nil, leaveAlone, syncGraceKnown // its Synced event comes before
 	}
-	var found *unstructured.Unstructured
 	if len(objects) > 0 {
 		found = objects[0] // the stream is of one name
 	}
 	op.engine.options.Informers.Require(finder{op.subscriber(name)}, nil)
-	if found == nil || found.GetUID() != gone.uid || found.GetDeletionTimestamp() != nil {
+	if found == nil || found.GetUID() != uid || found.GetDeletionTimestamp() != nil {
 		return nil, leaveAlone, 0 // its children go with it
 	}
 	wanted, known := op.serves(ctx, found)
@@ -89,7 +80,7 @@ func (op *operator) find(ctx context.Context, name types.NamespacedName) (*unstr
 		return nil, leaveAlone, syncGraceKnown // if it is wanted, its Added event comes before
 	}
 	op.mu.Lock()
-	op.departed[name] = departed{uid: gone.uid, object: found}
+	op.owners.RecordFound(name, found)
 	op.mu.Unlock()
 	return found, retire, 0
 }
@@ -101,34 +92,13 @@ func (op *operator) findNeed(owner discovery.Resource, name types.NamespacedName
 	return need
 }
 
-// departure returns what is known of an owner that is gone from the stream of owners;
-// false: there was nothing to do for it before.
-func (op *operator) departure(name types.NamespacedName) (departed, bool) {
-	op.mu.Lock()
-	defer op.mu.Unlock()
-	if gone, ok := op.departed[name]; ok {
-		return gone, true
-	}
-	uid, ok := op.inherited[name]
-	if state, mine := op.owners[name]; mine {
-		uid, ok = state.uid, true
-	}
-	if !ok {
-		return departed{}, false
-	}
-	gone := departed{uid: uid}
-	op.departed[name] = gone
-	return gone, true
-}
-
 // stopFinding forgets that an owner was gone, and gives back what the search for it
 // needed.
 func (op *operator) stopFinding(name types.NamespacedName) {
 	op.mu.Lock()
-	_, ok := op.departed[name]
-	delete(op.departed, name)
+	was := op.owners.MarkVisible(name)
 	op.mu.Unlock()
-	if ok {
+	if was {
 		op.engine.options.Informers.Require(finder{op.subscriber(name)}, nil)
 	}
 }

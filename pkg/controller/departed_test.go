@@ -36,7 +36,7 @@ spec:
 	before.lookedUp()
 	e.discovery.Poll(t.Context())
 	x := types.NamespacedName{Namespace: "n", Name: "x"}
-	before.departed[x] = departed{uid: "x"}
+	before.owners.MarkParentMissing(x, "x")
 	e.leave(before, Key{Policy: before.id})
 	set(t, e, program, true)
 	op := e.versions.get("ambit-system/a")

@@ -47,6 +47,8 @@
 //
 // # Owners that are not wanted
 //
+// Package owners keeps what is known of each owner, and draws its life.
+//
 // An owner that was worked on, or carries our finalizer or record, is retired when it
 // stops matching. Of others it is looked at once in each run whether an earlier one has
 // left children (lookFor). A filter that fails says nothing.

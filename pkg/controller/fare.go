@@ -56,13 +56,9 @@ func (op *operator) fares() Owners {
 	op.mu.Lock()
 	defer op.mu.Unlock()
 	counts := map[fare]int{}
-	for _, state := range op.owners {
+	for _, state := range op.owners.WorkingOwners() {
 		counts[state.fare]++
 	}
-	for name := range op.inherited {
-		if _, mine := op.owners[name]; !mine {
-			counts[progressing]++
-		}
-	}
+	counts[progressing] += op.owners.CountUnseen()
 	return Owners{Policy: op.id, Ready: counts[ready], Progressing: counts[progressing], Stalled: counts[stalled]}
 }

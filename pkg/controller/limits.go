@@ -97,7 +97,7 @@ func (op *operator) recordExceeded(name types.NamespacedName, resourceVersion st
 	now := op.engine.now()
 	op.mu.Lock()
 	op.costs.RecordExceeded(now)
-	wait, tripped := op.quarantine.RecordExceeded(name, resourceVersion, len(op.owners), now)
+	wait, tripped := op.quarantine.RecordExceeded(name, resourceVersion, op.owners.CountOwners().Working, now)
 	op.mu.Unlock()
 	if tripped {
 		op.engine.enqueue(Key{Policy: op.id})

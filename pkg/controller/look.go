@@ -11,16 +11,6 @@ import (
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
-// unmatched is an owner that the policy does not want.
-type unmatched struct {
-	uid types.UID
-	// looked: it is known whether there is something of ours for it, by ours.
-	looked, ours bool
-	// blind are the rights with which not everything could be looked at; nil: there are
-	// none.
-	blind *rights
-}
-
 // stray subscribes to the children of an owner that is not wanted while it is looked
 // at whether there are some. It is comparable.
 type stray struct{ ownerSubscriber }
@@ -60,14 +50,14 @@ func (op *operator) lookFor(name types.NamespacedName, owner *unstructured.Unstr
 func (op *operator) isBlind(name types.NamespacedName, with *rights) bool {
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	return op.unmatched[name].blind == with
+	return op.owners.IsBlindWith(name, with)
 }
 
 // blinded notes that not everything could be looked at. The streams are given back, but
 // not the place: when something else may be done there the owner is queued.
 func (op *operator) blinded(name types.NamespacedName, uid types.UID, with *rights) {
 	op.mu.Lock()
-	op.unmatched[name] = unmatched{uid: uid, blind: with}
+	op.owners.RecordBlind(name, uid, with)
 	op.mu.Unlock()
 	op.engine.options.Informers.Require(stray{op.subscriber(name)}, nil)
 }
@@ -75,19 +65,12 @@ func (op *operator) blinded(name types.NamespacedName, uid types.UID, with *righ
 // looked notes what was found, and gives back what it took.
 func (op *operator) looked(name types.NamespacedName, uid types.UID, ours bool) {
 	op.mu.Lock()
-	op.unmatched[name] = unmatched{uid: uid, looked: true, ours: ours}
+	op.owners.RecordInspection(name, uid, ours)
 	op.mu.Unlock()
 	op.stopLookingFor(name)
 	if ours {
 		op.engine.enqueue(Key{Policy: op.id, Namespace: name.Namespace, Name: name.Name})
 	}
-}
-
-// isLookedForLocked says whether children of an owner are being looked for. The caller
-// holds mu.
-func (op *operator) isLookedForLocked(name types.NamespacedName) bool {
-	known, ok := op.unmatched[name]
-	return ok && !known.looked
 }
 
 func (op *operator) stopLookingFor(name types.NamespacedName) {

@@ -198,11 +198,8 @@ func (op *operator) stillBusy(names []string) []string {
 	op.mu.Lock()
 	defer op.mu.Unlock()
 	names = slices.Clone(names)
-	for namespace := range op.busy {
+	for namespace := range op.owners.BusyNamespaces() {
 		names = op.addOutside(names, namespace)
-	}
-	for name := range op.inherited {
-		names = op.addOutside(names, name.Namespace)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/fairqueue"
+	"github.com/ambit-dev/ambit/pkg/controller/owners"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/policy"
@@ -67,9 +68,8 @@ type operator struct {
 	adopted map[string]adopted         // as of which the owners in views were queued
 	where   territory                  // as of the views
 	members members
-	owners  map[types.NamespacedName]*ownerState
+	owners  *owners.Index[ownerState]
 	uses    uses
-	busy    map[string]int    // how many owners there are, by namespace
 	asked   map[string]*asked // by namespace
 	// candidates are the namespaces in which owners are looked for one by one.
 	candidates []string
@@ -77,19 +77,12 @@ type operator struct {
 	// seen there any more is worth to be told. Of those that were watched together, with
 	// all others, when their last owner went, it is not.
 	served map[string]bool
-	// unmatched are the owners that are seen and not wanted.
-	unmatched map[types.NamespacedName]unmatched
-	// departed are the owners that are gone from the stream of owners, while it is not
-	// known, or done, what that is to lead to. swept are the streams of children that
-	// were looked through for more of them, by namespace.
-	departed map[types.NamespacedName]departed
-	swept    map[string]map[informer.Key]bool
+	// swept are the streams of children that were looked through for owners that are gone
+	// from the stream of owners, by namespace.
+	swept map[string]map[informer.Key]bool
 	// quarantine and costs keep the policy from harming others.
 	quarantine fairqueue.Quarantine
 	costs      fairqueue.CostHistory
-	// inherited are the owners that older versions of the policy worked on, as long as
-	// this one has not looked at them.
-	inherited map[types.NamespacedName]types.UID
 	// former are the kinds that older versions made beside owners, and this one does not;
 	// of owners that were made after followed there are none. Not changed once the operator
 	// works.
@@ -97,9 +90,7 @@ type operator struct {
 	followed time.Time
 	// bequests are what older versions knew of places, until this one has settled.
 	bequests map[string]bequest
-	// retired are the owners that are cleaned up after, of a policy that goes; ensured
-	// says the same of what the policy ensures, or that it is there.
-	retired map[types.UID]bool
+	// ensured: what the policy ensures is there, or cleaned up if the policy goes.
 	ensured bool
 	// seen: it was looked once at what the policy ensures.
 	seen bool
@@ -121,18 +112,13 @@ func newOperator(e *Controller, program *policy.Program) *operator {
 		manager:  v1alpha1.FieldManager(program.Name),
 		identity: program.Identity(),
 		members:  members{},
-		owners:   map[types.NamespacedName]*ownerState{},
+		owners:   owners.New[ownerState](),
 		uses:     newUses(),
-		busy:     map[string]int{},
 		asked:    map[string]*asked{},
 		served:   map[string]bool{},
 
-		unmatched: map[types.NamespacedName]unmatched{},
-		departed:  map[types.NamespacedName]departed{},
-		swept:     map[string]map[informer.Key]bool{},
-		inherited: map[types.NamespacedName]types.UID{},
-		retired:   map[types.UID]bool{},
-		stuck:     map[types.NamespacedName][]plan.Problem{},
+		swept: map[string]map[informer.Key]bool{},
+		stuck: map[types.NamespacedName][]plan.Problem{},
 	}
 	op.kept = keptBy(program, op.manager)
 	op.named = kindSet{}

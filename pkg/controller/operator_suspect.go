@@ -38,13 +38,11 @@ func (op *operator) enqueueOwnersOf(namespace string) {
 			names = append(names, name)
 		}
 	}
-	for name := range op.owners {
+	for name := range op.owners.WorkingOwners() {
 		note(name)
 	}
-	for name, known := range op.unmatched {
-		if known.blind != nil {
-			note(name)
-		}
+	for name := range op.owners.BlindOwners() {
+		note(name)
 	}
 	op.mu.Unlock()
 	for _, name := range names {

@@ -70,11 +70,7 @@ func (op *operator) lookBehind(child *unstructured.Unstructured) {
 		return
 	}
 	op.mu.Lock()
-	_, worked := op.owners[name]
-	_, known := op.departed[name]
-	if !worked && !known {
-		op.departed[name] = departed{uid: ref.UID}
-	}
+	op.owners.MarkParentMissing(name, ref.UID)
 	op.mu.Unlock()
 	op.engine.enqueue(key)
 }

@@ -19,10 +19,9 @@ import (
 // ownerState is what the engine remembers of one owner between passes. All of
 // it can be lost without harm: a restart costs at most a few repeated requests.
 // It belongs to the worker that has the owner's key; the queue gives a key to
-// one worker at a time; but for fare, which mu of the operator guards, and uid.
+// one worker at a time; but for fare, which mu of the operator guards.
 type ownerState struct {
 	subscriber ownerSubscriber
-	uid        types.UID // of the owner as of the last pass; set under mu of the operator
 	letGo      types.UID // of an owner that went when its mark was taken away: the cache may still show it
 	// newest is the resourceVersion that the owner had last, and olderSince since when a
 	// view shows an older one; zero: it does not. Both under mu of the operator.
@@ -137,23 +136,19 @@ func (op *operator) state(name types.NamespacedName, owner *unstructured.Unstruc
 	uid := owner.GetUID()
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	state, ok := op.owners[name]
-	if !ok && op.views[op.streamOfLocked(name.Namespace)] != from {
+	state, before := op.owners.WorkOf(name)
+	switch {
+	case state == nil && op.views[op.streamOfLocked(name.Namespace)] != from:
 		return nil, false
+	case state == nil:
+		state = newOwnerState(op.subscriber(name))
+		state.former = op.formerOf(owner)
+	case before != uid: // another owner of that name
+		state.status, state.contest, state.feedback, state.conflicts, state.other = settledStatus{}, contest{}, statusFeedback{}, nil, otherPolicy{}
+		state.former = op.formerOf(owner)
 	}
-	if ok {
-		if state.uid != uid { // another owner of that name
-			state.status, state.contest, state.feedback, state.conflicts, state.other = settledStatus{}, contest{}, statusFeedback{}, nil, otherPolicy{}
-			state.former = op.formerOf(owner)
-		}
-		state.uid, state.newest = uid, owner.GetResourceVersion()
-		return state, true
-	}
-	state = newOwnerState(op.subscriber(name))
-	state.uid, state.newest = uid, owner.GetResourceVersion()
-	state.former = op.formerOf(owner)
-	op.owners[name] = state
-	op.busy[name.Namespace]++
+	state.newest = owner.GetResourceVersion()
+	op.owners.StartWork(name, uid, state)
 	return state, true
 }
 
@@ -168,8 +163,8 @@ const olderGrace = 10 * time.Second
 func (op *operator) waitForNewer(name types.NamespacedName, owner *unstructured.Unstructured) time.Duration {
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	state, ok := op.owners[name]
-	if !ok || owner == nil || state.uid != owner.GetUID() {
+	state, uid := op.owners.WorkOf(name)
+	if state == nil || owner == nil || uid != owner.GetUID() {
 		return 0
 	}
 	now := op.engine.now()
@@ -193,42 +188,27 @@ func newOwnerState(subscriber ownerSubscriber) *ownerState {
 // when there are no turns any more.
 func (op *operator) forget(name types.NamespacedName) {
 	op.mu.Lock()
-	_, known := op.owners[name]
-	_, inherited := op.inherited[name]
-	delete(op.owners, name)
+	was := op.owners.StopWork(name, op.isSeenLocked(name.Namespace), op.halted)
 	delete(op.stuck, name)
-	if !op.halted { // else it is looked at when the policy works again
-		delete(op.inherited, name)
-	}
 	op.quarantine.RecordSuccess(name)
 	op.costs.Forget(name)
-	looking := op.isLookedForLocked(name)
-	if _, gone := op.departed[name]; gone || !op.isSeenLocked(name.Namespace) {
-		delete(op.unmatched, name)
-	}
-	last := false
-	if known {
-		op.busy[name.Namespace]--
-		last = op.busy[name.Namespace] == 0
-	}
-	if last {
-		delete(op.busy, name.Namespace)
+	if was.Last {
 		delete(op.swept, name.Namespace)
 	}
 	op.mu.Unlock()
-	if looking {
+	if was.Inspected {
 		op.stopLookingFor(name)
 	}
 	op.stopFinding(name)
 	op.releaseAllKinds(name)
-	if known {
+	if was.Worked {
 		op.engine.options.Informers.Require(op.subscriber(name), nil)
 		op.use(name, nil)
 	}
-	if last {
+	if was.Last {
 		op.leave(name.Namespace)
 	}
-	if last || inherited {
+	if was.Last || was.Inherited {
 		op.left(name.Namespace)
 	}
 }

@@ -105,7 +105,7 @@ func (op *operator) leave(namespace string) {
 func (op *operator) leaveLocked(namespace string) {
 	defer op.answer(namespace)
 	op.mu.Lock()
-	busy, candidate := op.busy[namespace] > 0, slices.Contains(op.candidates, namespace)
+	busy, candidate := op.owners.WorkingIn(namespace) > 0, slices.Contains(op.candidates, namespace)
 	used := len(op.uses.places[namespace]) > 0
 	op.mu.Unlock()
 	switch {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/ambit-dev/ambit/pkg/controller/owners"
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
 	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
@@ -104,8 +105,8 @@ func (op *operator) selects(owner *unstructured.Unstructured) bool {
 // match notes that an owner is wanted, or gone.
 func (op *operator) match(name types.NamespacedName) {
 	op.mu.Lock()
-	looking := op.isLookedForLocked(name)
-	delete(op.unmatched, name)
+	looking := op.owners.IsInspected(name)
+	op.owners.MarkWanted(name)
 	op.mu.Unlock()
 	if looking {
 		op.stopLookingFor(name)
@@ -118,20 +119,12 @@ func (op *operator) match(name types.NamespacedName) {
 func (op *operator) unmatch(name types.NamespacedName, owner *unstructured.Unstructured) purpose {
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	known, ok := op.unmatched[name]
-	if !ok || known.uid != owner.GetUID() {
-		known = unmatched{uid: owner.GetUID(), looked: owner.GetCreationTimestamp().After(op.began)}
-		op.unmatched[name] = known
-	}
-	_, worked := op.owners[name]
-	if uid, before := op.inherited[name]; before && uid == owner.GetUID() {
-		worked = true
-	}
-	switch {
-	case worked || known.ours:
+	switch op.owners.MarkUnwanted(name, owner.GetUID(), owner.GetCreationTimestamp().After(op.began)) {
+	case owners.CleaningUp:
 		return retire
-	case known.looked:
+	case owners.Clean:
 		return leaveAlone
+	default:
+		return inspect
 	}
-	return inspect
 }

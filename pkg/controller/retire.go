@@ -14,7 +14,7 @@ import (
 func (op *operator) retirement(owner *unstructured.Unstructured) purpose {
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	if op.retired[owner.GetUID()] {
+	if op.owners.IsCleanedUp(owner.GetUID()) {
 		return leaveAlone
 	}
 	return retire
@@ -28,11 +28,7 @@ func (p *pass) finished() {
 	}
 	name := p.state.subscriber.name
 	p.mu.Lock()
-	if p.retiring {
-		p.operator.retired[p.owner.GetUID()] = true
-	} else {
-		p.operator.unmatched[name] = unmatched{uid: p.owner.GetUID(), looked: true}
-	}
+	p.owners.RecordCleanedUp(name, p.owner.GetUID(), p.retiring)
 	p.mu.Unlock()
 	p.forget(name)
 }
@@ -124,7 +120,7 @@ func (op *operator) leftToRetire() (left int, complete bool) {
 		owners, status := view.Read()
 		complete = complete && status.Synced
 		for _, owner := range owners {
-			if !op.retired[owner.GetUID()] {
+			if !op.owners.IsCleanedUp(owner.GetUID()) {
 				left++
 			}
 		}
@@ -134,7 +130,8 @@ func (op *operator) leftToRetire() (left int, complete bool) {
 	}
 	// Of those that older versions worked on some may be gone from the stream of owners,
 	// and be there: each is looked at.
-	return left, complete && len(op.inherited) == 0 && len(op.departed) == 0
+	counts := op.owners.CountOwners()
+	return left, complete && counts.Inherited == 0 && counts.Missing == 0
 }
 
 func (op *operator) ensuredLeft() int {

@@ -147,45 +147,28 @@ func (op *operator) install(views map[string]informer.Lister, where territory, a
 			}
 			op.members.add(name.Namespace, name.Name)
 			op.served[name.Namespace] = true
-			if _, known := op.owners[name]; news[namespace] && !known {
+			if news[namespace] && !op.owners.IsWorking(name) {
 				names = append(names, name)
 			}
 		}
 	}
-	for name := range op.owners {
+	for name := range op.owners.WorkingOwners() {
 		stream := op.streamOfLocked(name.Namespace)
 		if _, seen := views[stream]; news[stream] || !seen {
 			names = append(names, name)
 		}
 	}
 	names = append(names, op.loseLocked()...)
-	for name := range op.inherited {
-		names = append(names, name)
-	}
-	for name := range op.departed {
-		if _, worked := op.owners[name]; !worked {
-			names = append(names, name)
-		}
-	}
-	return names
+	return slices.AppendSeq(names, op.owners.OwnersOutOfSight())
 }
 
 // loseLocked drops what is known of owners whose stream is closed, and returns those that
 // have something to give back first. The caller holds mu.
-func (op *operator) loseLocked() (names []types.NamespacedName) {
-	for name, known := range op.unmatched {
-		switch {
-		case op.isSeenLocked(name.Namespace):
-		case known.looked:
-			delete(op.unmatched, name)
-		default: // forget drops it
-			names = append(names, name)
-		}
-	}
+func (op *operator) loseLocked() []types.NamespacedName {
 	if len(op.views) == 0 {
 		clear(op.swept)
 	}
-	return names
+	return op.owners.DropUnseen(op.isSeenLocked)
 }
 
 // isSeenLocked says whether there is a stream that shows the owners of a namespace. The
@@ -229,8 +212,7 @@ func (op *operator) Changed(event informer.Event) {
 func (op *operator) knows(namespace, name string) bool {
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	_, ok := op.owners[types.NamespacedName{Namespace: namespace, Name: name}]
-	return ok
+	return op.owners.IsWorking(types.NamespacedName{Namespace: namespace, Name: name})
 }
 
 // shared says whether the owner-specific watches of a namespace are shared.

@@ -160,11 +160,10 @@ func TestInheritance(t *testing.T) {
 	works := func(op *operator, name types.NamespacedName) {
 		op.mu.Lock()
 		defer op.mu.Unlock()
-		op.owners[name] = newOwnerState(op.subscriber(name))
-		op.owners[name].uid = types.UID(name.Name)
+		op.owners.StartWork(name, types.UID(name.Name), newOwnerState(op.subscriber(name)))
 	}
 	works(first, x)
-	first.unmatched[z] = unmatched{uid: "z", looked: true}
+	first.owners.RecordInspection(z, "z", false)
 	first.recordExceeded(x, "1")
 	e.discovery.Lookup(compiled(t, "gone", "1", "").Owner.GVK)
 	for i := range 3 {
@@ -173,7 +172,7 @@ func TestInheritance(t *testing.T) {
 	works(first, y) // by a worker who began before
 	e.leave(first, Key{Policy: first.id, Namespace: "n", Name: "y"})
 	op := e.versions.enter("ambit-system/a")
-	if diff := cmp.Diff(map[types.NamespacedName]types.UID{x: "x", y: "y"}, op.inherited); diff != "" {
+	if diff := cmp.Diff(map[types.NamespacedName]types.UID{x: "x", y: "y"}, op.owners.WorkedOwners()); diff != "" {
 		t.Fatalf("inherited (-want +got):\n%s", diff)
 	}
 	now := clock.Now()
@@ -196,8 +195,8 @@ func TestInheritance(t *testing.T) {
 	if got := op.unmatch(x, owner); got != inspect {
 		t.Errorf("another owner of that name: %d, want to look", got)
 	}
-	if gone, ok := op.departure(y); !ok || gone.uid != "y" {
-		t.Errorf("an owner that is gone from sight: %+v, %t", gone, ok)
+	if uid, _, ok := op.owners.MarkMissing(y); !ok || uid != "y" {
+		t.Errorf("an owner that is gone from sight: %s, %t", uid, ok)
 	}
 	if op.isSettled() {
 		t.Error("settled, with owners to look at")
@@ -215,8 +214,8 @@ func TestInheritance(t *testing.T) {
 	other.Owner.GVK.Kind = "Other"
 	works(op, x)
 	set(t, e, other, false)
-	if other := e.versions.get("ambit-system/a"); other.program.Hash == op.program.Hash || len(other.inherited) != 0 {
-		t.Errorf("of owners of another kind %v are inherited", other.inherited)
+	if other := e.versions.get("ambit-system/a"); other.program.Hash == op.program.Hash || len(other.owners.WorkedOwners()) != 0 {
+		t.Errorf("of owners of another kind %v are inherited", other.owners.WorkedOwners())
 	}
 }
 

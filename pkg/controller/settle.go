@@ -10,7 +10,7 @@ import (
 func (op *operator) lookedAt(name types.NamespacedName) {
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	delete(op.inherited, name)
+	op.owners.MarkLookedAt(name)
 }
 
 // isSettled says whether this version has declared all that it needs of what older ones
@@ -25,7 +25,7 @@ func (op *operator) isSettled() bool {
 	op.mu.Lock()
 	defer op.mu.Unlock()
 	ensures := op.seen || len(op.program.Ensured) == 0
-	return op.halted || ensures && len(op.inherited) == 0 && op.hasListedLocked(true)
+	return op.halted || ensures && op.owners.CountOwners().Inherited == 0 && op.hasListedLocked(true)
 }
 
 // settle forgets what older versions knew. If namespaces were listed for them, it is seen

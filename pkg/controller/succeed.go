@@ -28,15 +28,13 @@ func (op *operator) succeed(before *operator) {
 	defer before.mu.Unlock()
 	op.costs = before.costs.Successor()
 	if op.retiring && before.retiring {
-		maps.Copy(op.retired, before.retired)
+		op.owners.TakeCleanedUp(before.owners)
 	}
 	if op.identity != before.identity {
 		return
 	}
-	for name, known := range before.unmatched {
-		if kinds && !known.ours && (known.looked || known.blind != nil) {
-			op.unmatched[name] = known
-		}
+	if kinds {
+		op.owners.TakeFindings(before.owners)
 	}
 	op.spaces.Store(before.spaces.Load())
 	maps.Copy(op.served, before.served)
@@ -71,20 +69,12 @@ func (op *operator) inheritAll(before *operator) {
 		return
 	}
 	before.mu.Lock()
-	worked := maps.Clone(before.inherited)
-	for name, gone := range before.departed {
-		worked[name] = gone.uid
-	}
-	for name, state := range before.owners {
-		worked[name] = state.uid
-	}
+	heritage := before.owners.WorkedOwners()
 	before.mu.Unlock()
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	for name, uid := range worked {
-		if _, mine := op.owners[name]; !mine {
-			op.inherited[name] = uid
-		}
+	for name, uid := range heritage {
+		op.owners.InheritOwner(name, uid)
 	}
 }
 
@@ -98,10 +88,8 @@ type legacy struct {
 func (op *operator) legacy(name types.NamespacedName) legacy {
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	if state, worked := op.owners[name]; worked {
-		return legacy{name, state.uid}
-	}
-	return legacy{}
+	_, uid := op.owners.WorkOf(name)
+	return legacy{name, uid}
 }
 
 // inherit takes over an owner that a worker has done with in an older version, after it
@@ -112,7 +100,7 @@ func (op *operator) inherit(before *operator, worked legacy) {
 	}
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	op.inherited[worked.name] = worked.uid
+	op.owners.InheritOwner(worked.name, worked.uid)
 }
 
 // inherits says whether owners of an older version may have to be cleaned up after by

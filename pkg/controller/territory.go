@@ -158,7 +158,7 @@ func (op *operator) keepPlaces(candidates []string) {
 	op.candidates = candidates
 	var idle []string
 	for namespace, a := range op.asked {
-		if namespace != allNamespaces && a.extent > asUsed && op.busy[namespace] == 0 && !slices.Contains(candidates, namespace) {
+		if namespace != allNamespaces && a.extent > asUsed && op.owners.WorkingIn(namespace) == 0 && !slices.Contains(candidates, namespace) {
 			idle = append(idle, namespace)
 		}
 	}

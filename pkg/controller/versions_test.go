@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/ambit-dev/ambit/pkg/controller/owners"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -139,7 +140,7 @@ func (s *versionsScript) names(list []*operator) string {
 func TestVersionsEnter(t *testing.T) {
 	v := newVersions()
 	program := &policy.Program{}
-	first, second := &operator{id: "a", program: program}, &operator{id: "a", program: program, inherited: map[types.NamespacedName]types.UID{}}
+	first, second := &operator{id: "a", program: program}, &operator{id: "a", program: program, owners: owners.New[ownerState]()}
 	if changed, _ := v.replace(map[string]*operator{"a": first}, time.Time{}); len(changed) != 1 || v.hasDropped(nil) {
 		t.Errorf("changed are %v, dropped: %t", changed, v.hasDropped(nil))
 	}
@@ -157,7 +158,7 @@ func TestVersionsEnter(t *testing.T) {
 		t.Error("it is not known that one has taken over from the other")
 	}
 	x := legacy{types.NamespacedName{Name: "x"}, "x"}
-	if replaced, _ := v.leave(first, x); !replaced || v.isBusy("a") || second.inherited[x.name] != x.uid {
+	if replaced, _ := v.leave(first, x); !replaced || v.isBusy("a") || second.owners.WorkedOwners()[x.name] != x.uid {
 		t.Error("a worker is not told of the version after its own")
 	}
 	if changed, _ := v.replace(map[string]*operator{"a": second}, time.Now()); len(changed) != 0 {

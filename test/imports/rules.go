@@ -26,7 +26,7 @@ func layers() []layer {
 		{packages: []string{"pkg/uninstall"}},
 		{packages: []string{"pkg/manager"}},
 		{packages: []string{"pkg/policysource", "pkg/controller", "pkg/permissions"}},
-		{packages: []string{"pkg/internal/apply", "pkg/internal/status", "pkg/internal/life", "pkg/informer", "pkg/access", "pkg/controller/discovery", "pkg/controller/fairqueue"}},
+		{packages: []string{"pkg/internal/apply", "pkg/internal/status", "pkg/internal/life", "pkg/informer", "pkg/access", "pkg/controller/discovery", "pkg/controller/fairqueue", "pkg/controller/owners"}},
 		{packages: []string{"pkg/plan", "pkg/permissions/rbac"}, pure: true},
 		{packages: []string{"pkg/plan/inventory"}, pure: true},
 		{packages: []string{"pkg/policy", "pkg/plan/ssadiff"}, pure: true},
