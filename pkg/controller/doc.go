@@ -3,6 +3,8 @@
 //
 // # One pass
 //
+// reconcileOwner names the stages, in order.
+//
 //  1. A stream tells a subscriber that something changed; the subscriber puts
 //     the owner's Key into the one queue. Nothing else happens on the stream's
 //     goroutine.

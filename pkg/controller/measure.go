@@ -45,29 +45,29 @@ func (e *Controller) noteEvent(key Key) {
 	}
 }
 
-// measured is run, counted and traced.
-func (p *pass) measured(ctx context.Context, home *rights) (time.Duration, error) {
+// measureReconcile begins to count and trace a pass. The caller ends it with the pass's error.
+func (p *pass) measureReconcile(ctx context.Context) (_ context.Context, end func(error)) {
 	name, began := p.state.subscriber.name, p.engine.now()
 	p.event, _ = ctx.Value(eventKey{}).(time.Time)
-	var steps atomic.Int64
-	ctx, span := p.engine.tracer.Start(sandbox.CountSteps(ctx, &steps), "reconcile",
+	steps := &atomic.Int64{}
+	ctx, span := p.engine.tracer.Start(sandbox.CountSteps(ctx, steps), "reconcile",
 		trace.WithAttributes(attrPolicy.String(p.id), attrNamespace.String(name.Namespace), attrOwner.String(name.Name)))
-	defer span.End()
-	wait, err := p.run(ctx, home)
-	result := ResultWaiting
-	switch {
-	case err != nil:
-		result = ResultError
-		span.SetStatus(codes.Error, "")
-	case p.last != nil:
-		result = resultOf(fareOf(p.last))
+	return ctx, func(err error) {
+		defer span.End()
+		result := ResultWaiting
+		switch {
+		case err != nil:
+			result = ResultError
+			span.SetStatus(codes.Error, "")
+		case p.last != nil:
+			result = resultOf(fareOf(p.last))
+		}
+		span.SetAttributes(attrResult.String(result))
+		if meter := p.engine.options.Metrics; meter != nil {
+			meter.ObserveReconcile(ReconcileSample{Policy: p.id, Result: result, Took: p.engine.now().Sub(began), Steps: steps.Load()})
+			p.noteRights(meter)
+		}
 	}
-	span.SetAttributes(attrResult.String(result))
-	if meter := p.engine.options.Metrics; meter != nil {
-		meter.ObserveReconcile(ReconcileSample{Policy: p.id, Result: result, Took: p.engine.now().Sub(began), Steps: steps.Load()})
-		p.noteRights(meter)
-	}
-	return wait, err
 }
 
 // noteRights measures how long rights were missing for the owner.

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/informer"
@@ -55,102 +54,6 @@ func (op *operator) newPass(owner *unstructured.Unstructured, state *ownerState,
 		operator: op, owner: owner, state: state, retire: retire, met: before,
 		problems: map[string]plan.Problem{}, tried: map[string]bool{}, confirmed: map[inventory.ObjectKey]bool{}, sought: kindSet{},
 	}
-}
-
-// reconcileOwner takes one owner through observe, plan, apply and status. The
-// result is when to look again if nothing happens; 0: not at all.
-func (op *operator) reconcileOwner(ctx context.Context, key Key) (time.Duration, error) {
-	name := types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
-	owner, from, live := op.owner(key)
-	if !live {
-		if op.outside(key.Namespace) {
-			op.forget(name)
-		}
-		return 0, nil
-	}
-	if wait := max(op.waitForNewer(name, owner), op.quarantineWait(name, owner)); wait > 0 {
-		return wait, nil
-	}
-	leave, wait := op.enterThrottle(name)
-	if wait > 0 {
-		return wait, nil
-	}
-	defer leave()
-	return op.workOn(ctx, name, owner, from)
-}
-
-// workOn decides what there is to do for an owner, and does it. The owner is as the
-// view shows it; nil: it does not.
-func (op *operator) workOn(ctx context.Context, name types.NamespacedName, owner *unstructured.Unstructured, from informer.Lister) (time.Duration, error) {
-	owner, why, wait := op.consider(ctx, name, owner)
-	if wait > 0 {
-		return wait, nil
-	}
-	switch why {
-	case leaveAlone:
-		op.forget(name)
-		return 0, nil
-	case unknown:
-		return 0, nil
-	case inspect:
-		wait := op.lookFor(name, owner)
-		if wait == 0 {
-			op.lookedAt(name)
-		}
-		return wait, nil
-	}
-	state, ok := op.state(name, owner, from) // from here on, the owner is told of changes
-	if !ok {
-		return 0, nil
-	}
-	if state.letGo == owner.GetUID() {
-		return 0, nil // its event is to come
-	}
-	r, wait := op.rightsIn(name.Namespace)
-	if wait > 0 {
-		return wait, nil
-	}
-	if r.refusal != nil { // said of the policy: nothing can be done as its identity
-		op.engine.options.Informers.Require(state.subscriber, nil)
-		state.sources = nil
-		op.lookedAt(name)
-		return 0, nil
-	}
-	return op.newPass(owner, state, why == retire).measured(ctx, r)
-}
-
-// run takes the pass to its end.
-func (p *pass) run(ctx context.Context, home *rights) (time.Duration, error) {
-	planned, wait, err := p.converge(ctx, home)
-	switch {
-	case err != nil:
-		return 0, err
-	case wait > 0:
-		p.state.met = p.met
-		return wait, nil
-	case p.doubted:
-		return confirmGrace, nil
-	}
-	p.lookedAt(p.state.subscriber.name)
-	p.releaseUnusedKinds()
-	p.sweep()
-	p.noteFare(planned)
-	p.noteDropped(ctx, planned)
-	p.noteOther(planned)
-	if p.retire && planned.Done {
-		p.finished()
-		return 0, nil
-	}
-	if p.gone {
-		return p.next(planned), nil
-	}
-	if err := p.tellOwner(ctx, planned); err != nil {
-		return 0, err
-	}
-	if wait := p.recordLimits(planned); wait > 0 {
-		return wait, nil
-	}
-	return p.next(planned), nil
 }
 
 // observe declares the streams that the owner needs. The result is how long to

@@ -1,0 +1,135 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/ambit-dev/ambit/pkg/informer"
+	"github.com/ambit-dev/ambit/pkg/plan"
+)
+
+// reconcileOwner takes one owner through the stages of a reconcile. The result is when to look
+// again if nothing happens; 0: not at all.
+func (op *operator) reconcileOwner(ctx context.Context, key Key) (wait time.Duration, err error) {
+	name := types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
+
+	// Load: the owner as its stream shows it.
+	owner, from, live := op.owner(key)
+	if !live {
+		if op.outside(key.Namespace) {
+			op.forget(name)
+		}
+		return 0, nil
+	}
+	leave, wait := op.admitOwner(name, owner)
+	if wait > 0 {
+		return wait, nil
+	}
+	defer leave()
+
+	// Intent: what there is to do for it.
+	owner, why, wait := op.consider(ctx, name, owner)
+	if wait > 0 || why != serve && why != retire {
+		return op.leaveOwner(name, owner, why, wait), nil
+	}
+
+	// Permissions: what may be done in its namespace.
+	p, home, wait := op.beginPass(name, owner, from, why == retire)
+	if p == nil {
+		return wait, nil
+	}
+	ctx, end := p.measureReconcile(ctx)
+	defer func() { end(err) }()
+
+	// Observe and plan; write the owner's metadata, then the children; and again, until the
+	// plan has nothing more to do.
+	planned, wait, err := p.converge(ctx, home)
+	switch {
+	case err != nil:
+		return 0, err
+	case wait > 0:
+		p.state.met = p.met
+		return wait, nil
+	case p.doubted:
+		return confirmGrace, nil
+	}
+	p.notePlan(ctx, planned)
+
+	// Status.
+	switch {
+	case p.retire && planned.Done:
+		p.finished()
+		return 0, nil
+	case p.gone:
+		return p.next(planned), nil
+	}
+	if err := p.tellOwner(ctx, planned); err != nil {
+		return 0, err
+	}
+
+	// Requeue.
+	if wait := p.recordLimits(planned); wait > 0 {
+		return wait, nil
+	}
+	return p.next(planned), nil
+}
+
+// admitOwner returns how long the owner has to wait before anything is done for it: its stream is
+// behind, it exceeded limits, or it is expensive and others are at work. If the result is 0,
+// the caller calls leave when the work on the owner is done.
+func (op *operator) admitOwner(name types.NamespacedName, owner *unstructured.Unstructured) (leave func(), wait time.Duration) {
+	if wait := max(op.waitForNewer(name, owner), op.quarantineWait(name, owner)); wait > 0 {
+		return nil, wait
+	}
+	return op.enterThrottle(name)
+}
+
+// leaveOwner ends a reconcile of an owner that is neither to be served nor to be cleaned up
+// after, or of which that is not known before the wait is over.
+func (op *operator) leaveOwner(name types.NamespacedName, owner *unstructured.Unstructured, why purpose, wait time.Duration) time.Duration {
+	switch {
+	case wait > 0:
+	case why == leaveAlone:
+		op.forget(name)
+	case why == inspect:
+		if wait = op.lookFor(name, owner); wait == 0 {
+			op.lookedAt(name)
+		}
+	}
+	return wait
+}
+
+// beginPass begins the work on an owner: from here on it is told of changes. It returns what
+// may be done in the owner's namespace. The pass is nil if nothing can be done now; the wait
+// says when to look again.
+func (op *operator) beginPass(name types.NamespacedName, owner *unstructured.Unstructured, from informer.Lister, retire bool) (*pass, *rights, time.Duration) {
+	state, ok := op.state(name, owner, from)
+	if !ok || state.letGo == owner.GetUID() { // of one that was let go the event is to come
+		return nil, nil, 0
+	}
+	home, wait := op.rightsIn(name.Namespace)
+	if wait > 0 {
+		return nil, nil, wait
+	}
+	if home.refusal != nil { // said of the policy: nothing can be done as its identity
+		op.engine.options.Informers.Require(state.subscriber, nil)
+		state.sources = nil
+		op.lookedAt(name)
+		return nil, nil, 0
+	}
+	return op.newPass(owner, state, retire), home, 0
+}
+
+// notePlan takes note of the plan that the pass came to, and gives back what it showed to be
+// of no use.
+func (p *pass) notePlan(ctx context.Context, planned *plan.Plan) {
+	p.lookedAt(p.state.subscriber.name)
+	p.releaseUnusedKinds()
+	p.sweep()
+	p.noteFare(planned)
+	p.noteDropped(ctx, planned)
+	p.noteOther(planned)
+}
