@@ -4,7 +4,8 @@
 // Four mechanisms, from the one that always acts to the one that rarely does:
 //
 //   - The queue of New lets policies take turns. A policy with ten thousand owners delays
-//     one with a single owner by one reconcile for each worker.
+//     one with a single owner by one reconcile for each worker. So do the namespaces of a
+//     policy's owners.
 //   - CostHistory remembers which owners of a policy are expensive to reconcile.
 //   - Throttle is shared by all policies. It admits one expensive owner at a time, and
 //     pauses afterwards in proportion to the time that was used.

@@ -1,6 +1,7 @@
 package fairqueue
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -16,7 +17,8 @@ type Key struct {
 	Namespace, Name string
 }
 
-// New returns a queue in which policies take turns. It holds a key once, and gives it to one
+// New returns a queue in which policies take turns, and within a policy the namespaces of its
+// owners. It holds a key once, and gives it to one
 // worker at a time. Keys added with AddRateLimited wait as limiter says. The caller
 // ends it with ShutDown.
 func New(name string, limiter workqueue.TypedRateLimiter[Key]) workqueue.TypedRateLimitingInterface[Key] {
@@ -37,13 +39,32 @@ func ErrorBackoff() workqueue.TypedRateLimiter[Key] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[Key](errorBackoffMin, errorBackoffMax)
 }
 
-// roundRobin is the order of the queue: round robin between policies; within a policy the
-// policy itself first, then its owners first in, first out. It is used under the lock of
-// the queue around it. The zero value is ready.
+// roundRobin is the order of the queue: policies take turns, and within a policy its tenants;
+// within a tenant the first comes first. The policy itself goes before its owners, because it
+// decides whether they are worked on at all. It is used under the lock of the queue around it.
+// The zero value is ready.
 type roundRobin struct {
-	waiting map[string][]Key // by policy; never holds an empty list
-	order   []string         // the policies in waiting, the next one first
-	length  int              // of all lists together
+	waiting map[line][]Key // never holds an empty list
+	// tenants are those of each policy that wait, and policies those that wait, the next one
+	// first. There is no empty list either.
+	tenants  map[string][]string
+	policies []string
+	length   int // of all lists together
+}
+
+// line is where a key waits.
+type line struct{ policy, tenant string }
+
+// lineOf returns the line of a key. Owners in one namespace are one tenant, and so is an owner
+// without a namespace, whose tenant is no name of a namespace. That of a policy itself is empty.
+func lineOf(key Key) line {
+	switch {
+	case key.Namespace != "":
+		return line{key.Policy, key.Namespace}
+	case key.Name != "":
+		return line{key.Policy, "/" + key.Name}
+	}
+	return line{policy: key.Policy}
 }
 
 var _ workqueue.Queue[Key] = (*roundRobin)(nil)
@@ -51,41 +72,50 @@ var _ workqueue.Queue[Key] = (*roundRobin)(nil)
 // Touch does nothing: a key that is added again keeps its place.
 func (r *roundRobin) Touch(Key) {}
 
-// Push adds a key at the end of its policy's list. The policy itself goes first, because
-// it decides whether its owners are worked on at all.
+// Push adds a key at the end of its tenant's list.
 func (r *roundRobin) Push(key Key) {
 	if r.waiting == nil {
-		r.waiting = map[string][]Key{}
+		r.waiting, r.tenants = map[line][]Key{}, map[string][]string{}
 	}
-	line, ok := r.waiting[key.Policy]
-	if !ok {
-		r.order = append(r.order, key.Policy)
+	at := lineOf(key)
+	if _, waits := r.tenants[at.policy]; !waits {
+		r.policies = append(r.policies, at.policy)
 	}
-	if key.Name == "" {
-		line = append([]Key{key}, line...)
-	} else {
-		line = append(line, key)
+	before, waits := r.waiting[at]
+	switch {
+	case waits:
+	case at.tenant == "":
+		r.tenants[at.policy] = slices.Insert(r.tenants[at.policy], 0, at.tenant)
+	default:
+		r.tenants[at.policy] = append(r.tenants[at.policy], at.tenant)
 	}
-	r.waiting[key.Policy] = line
+	r.waiting[at] = append(before, key)
 	r.length++
 }
 
 // Len returns the number of keys of all policies.
 func (r *roundRobin) Len() int { return r.length }
 
-// Pop takes the first key of the policy whose turn it is. There must be one.
+// Pop takes the first key of the tenant whose turn it is, of the policy whose turn it is. There
+// must be one.
 func (r *roundRobin) Pop() Key {
-	policy := r.order[0]
-	r.order = r.order[1:]
-	line := r.waiting[policy]
-	if len(line) == 1 {
-		delete(r.waiting, policy)
+	at := line{policy: r.policies[0], tenant: r.tenants[r.policies[0]][0]}
+	keys, tenants := r.waiting[at], r.tenants[at.policy][1:]
+	if len(keys) == 1 {
+		delete(r.waiting, at)
 	} else {
-		r.waiting[policy] = line[1:]
-		r.order = append(r.order, policy)
+		r.waiting[at] = keys[1:]
+		tenants = append(tenants, at.tenant)
+	}
+	r.policies = r.policies[1:]
+	if len(tenants) == 0 {
+		delete(r.tenants, at.policy)
+	} else {
+		r.tenants[at.policy] = tenants
+		r.policies = append(r.policies, at.policy)
 	}
 	r.length--
-	return line[0]
+	return keys[0]
 }
 
 // FirstEvents holds, for keys that wait because of events, the time of the first one. It

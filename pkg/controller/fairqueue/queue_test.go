@@ -14,6 +14,10 @@ import (
 
 func keyOf(policy, name string) Key { return Key{Policy: policy, Name: name} }
 
+func keyIn(policy, namespace, name string) Key {
+	return Key{Policy: policy, Namespace: namespace, Name: name}
+}
+
 func TestRoundRobin(t *testing.T) {
 	cases := map[string]struct {
 		reason     string
@@ -33,6 +37,21 @@ func TestRoundRobin(t *testing.T) {
 			reason: "policies take turns in the order in which they came",
 			push:   []Key{keyOf("c", "1"), keyOf("a", "1"), keyOf("a", "2"), keyOf("b", "1"), keyOf("c", "2")},
 			want:   []Key{keyOf("c", "1"), keyOf("a", "1"), keyOf("b", "1"), keyOf("c", "2"), keyOf("a", "2")},
+		},
+		"TenantBehindMany": {
+			reason: "an owner is served after one owner of a namespace that has many",
+			push:   []Key{keyIn("a", "n", "1"), keyIn("a", "n", "2"), keyIn("a", "n", "3"), keyIn("a", "m", "1")},
+			want:   []Key{keyIn("a", "n", "1"), keyIn("a", "m", "1"), keyIn("a", "n", "2"), keyIn("a", "n", "3")},
+		},
+		"TenantsOfPolicies": {
+			reason: "a policy has one turn, however many namespaces its owners are in",
+			push:   []Key{keyIn("a", "n", "1"), keyIn("a", "m", "1"), keyIn("a", "o", "1"), keyIn("b", "n", "1"), keyIn("b", "n", "2")},
+			want:   []Key{keyIn("a", "n", "1"), keyIn("b", "n", "1"), keyIn("a", "m", "1"), keyIn("b", "n", "2"), keyIn("a", "o", "1")},
+		},
+		"NameLikeNamespace": {
+			reason: "an owner without a namespace is no owner of the namespace of its name",
+			push:   []Key{keyIn("a", "n", "1"), keyIn("a", "n", "2"), keyOf("a", "n")},
+			want:   []Key{keyIn("a", "n", "1"), keyOf("a", "n"), keyIn("a", "n", "2")},
 		},
 		"PolicyItself": {
 			reason: "the policy decides whether its owners are worked on, and goes first among them",
@@ -61,49 +80,69 @@ func TestRoundRobin(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
-			if len(order.waiting) != 0 || len(order.order) != 0 {
-				t.Errorf("an empty queue keeps %v, %v", order.waiting, order.order)
+			if len(order.waiting)+len(order.tenants)+len(order.policies) != 0 {
+				t.Errorf("an empty queue keeps %v, %v, %v", order.waiting, order.tenants, order.policies)
 			}
 		})
 	}
 }
 
-// TestRoundRobinIsFair: whatever is pushed and popped, nothing is lost, owners of a policy
-// keep their order, and no policy has two turns while another one waits for its first.
+// TestRoundRobinIsFair: whatever is pushed and popped, nothing is lost, owners of a tenant keep
+// their order, no policy has two turns while another one waits for its first, and no tenant of a
+// policy has while another one of it does.
 func TestRoundRobinIsFair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		order, twin := &roundRobin{}, []Key{} // the twin is first in, first out
-		servedSince := map[string][]string{}  // by waiting policy, the turns of others since its last one
+		order, twin := &roundRobin{}, []Key{}            // the twin is first in, first out
+		policies, tenants := turns{}, map[string]turns{} // of tenants by policy
 		for i := range rapid.IntRange(1, 60).Draw(t, "steps") {
 			if len(twin) == 0 || rapid.Bool().Draw(t, "push") {
-				key := keyOf(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "policy"), strconv.Itoa(i))
+				key := keyIn(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "policy"), rapid.SampledFrom([]string{"m", "n"}).Draw(t, "namespace"), strconv.Itoa(i))
 				order.Push(key)
-				if twin = append(twin, key); servedSince[key.Policy] == nil {
-					servedSince[key.Policy] = []string{}
+				twin = append(twin, key)
+				if tenants[key.Policy] == nil {
+					tenants[key.Policy] = turns{}
 				}
+				policies.begin(key.Policy)
+				tenants[key.Policy].begin(key.Namespace)
 				continue
 			}
 			got := order.Pop()
-			first := slices.IndexFunc(twin, func(k Key) bool { return k.Policy == got.Policy })
+			first := slices.IndexFunc(twin, func(k Key) bool { return k.Policy == got.Policy && k.Namespace == got.Namespace })
 			if first < 0 || twin[first] != got {
 				t.Fatalf("popped %v, of %v", got, twin)
 			}
 			twin = slices.Delete(twin, first, first+1)
-			delete(servedSince, got.Policy)
-			for policy, others := range servedSince {
-				if slices.Contains(others, got.Policy) {
-					t.Fatalf("%s has two turns while %s waits", got.Policy, policy)
-				}
-				servedSince[policy] = append(others, got.Policy)
-			}
-			if slices.ContainsFunc(twin, func(k Key) bool { return k.Policy == got.Policy }) {
-				servedSince[got.Policy] = []string{}
-			}
+			waits := func(is func(Key) bool) bool { return slices.ContainsFunc(twin, is) }
+			policies.take(t, got.Policy, waits(func(k Key) bool { return k.Policy == got.Policy }))
+			tenants[got.Policy].take(t, got.Namespace, waits(func(k Key) bool { return k.Policy == got.Policy && k.Namespace == got.Namespace }))
 			if order.Len() != len(twin) {
 				t.Fatalf("%d keys are held, want %d", order.Len(), len(twin))
 			}
 		}
 	})
+}
+
+// turns are those of others that each one who waits has seen since its own last one.
+type turns map[string][]string
+
+func (w turns) begin(who string) {
+	if w[who] == nil {
+		w[who] = []string{}
+	}
+}
+
+// take notes a turn of somebody, who still waits or does not.
+func (w turns) take(t *rapid.T, who string, waits bool) {
+	delete(w, who)
+	for other, seen := range w {
+		if slices.Contains(seen, who) {
+			t.Fatalf("%s has two turns while %s waits", who, other)
+		}
+		w[other] = append(seen, who)
+	}
+	if waits {
+		w[who] = []string{}
+	}
 }
 
 // withQueue runs a test in virtual time with a queue that is shut down at its end.
