@@ -14,10 +14,13 @@ import (
 // name, for messages. An object has no lines, so that the messages say the path of a
 // field instead, as in `spec.children[0].when`. object is not kept and not changed.
 //
-// The error is Errors, also for one that is nested more than MaxDepth deep, or says that
-// the object cannot be written as text.
+// The error is Errors, also for one that is nested more than MaxDepth deep or has more than
+// MaxValues values, or says that the object cannot be written as text.
 func FromObject(file string, object map[string]any) (*Document, error) {
 	if err := errTooDeep(file, object); err != nil {
+		return nil, err
+	}
+	if err := errTooWide(file, object); err != nil {
 		return nil, err
 	}
 	text, err := textOf(object)

@@ -49,13 +49,17 @@ func IsFileName(name string) bool {
 // metadata do not count but for the name and the namespace: nobody has written them.
 //
 // The error is Errors: text that is no YAML, documents that are no policies, and policies
-// that are nested more than MaxDepth deep.
+// that are nested more than MaxDepth deep or have more than MaxValues values.
 // The policies that could be read are returned also then.
 func Parse(file string, data []byte) ([]*Document, error) {
 	src := newSource(file, string(data))
 	found := &findings{src: src}
 	if at := invalidUTF8(src.text); at >= 0 {
 		found.add(at, "this is not UTF-8 text")
+		return nil, found.err()
+	}
+	if at := tooLong(src.text); at >= 0 {
+		found.add(at, "this document has more than %d commas, brackets and ends of lines before this place: it is too large for a policy", maxSeparators)
 		return nil, found.err()
 	}
 	var out []*Document
@@ -73,6 +77,10 @@ func Parse(file string, data []byte) ([]*Document, error) {
 		for _, root := range policyRoots(&n, found) {
 			if deep := tooDeep(root); deep != nil {
 				found.at(deep, "%s", tooDeepText)
+				continue
+			}
+			if wide := tooWide(root); wide != nil {
+				found.at(wide, "%s", tooWideText)
 				continue
 			}
 			out = append(out, &Document{src: src, root: authored(root)})
