@@ -206,7 +206,11 @@ func (p *pass) tell(ctx context.Context, planned *plan.Plan) {
 		if len(p.state.sources.home.own.missing) > 0 {
 			log = log.V(1) // the namespace's missing rights are logged once, not for each owner
 		}
-		log.Info("owner is stalled", "reason", planned.Conditions[stalled].Reason, "message", planned.Conditions[stalled].Message)
+		message := planned.Conditions[stalled].Message
+		if planned.Conditions[stalled].Reason == v1alpha1.ReasonUnstable {
+			message = unstableLogged
+		}
+		log.Info("owner is stalled", "reason", planned.Conditions[stalled].Reason, "message", message)
 	case was != nil:
 		log.Info("owner is no longer stalled")
 	}

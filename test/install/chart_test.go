@@ -114,6 +114,7 @@ func TestChartWithEverything(t *testing.T) {
 		"-f=/etc/ambit/policies", "--policies-from=crd", "--namespaces=a,b", "--leader-elect=life", "--leader-election-namespace=a",
 		"--concurrency=5", "--qps=20", "--burst=40", "--metrics-bind-address=:9443", "--metrics-cert-path=/etc/ambit/certificate",
 		"--enable-http2", "--pprof-bind-address=127.0.0.1:6060", "--zap-log-level=debug", "--zap-encoder=json", "--v=1", "921MiB",
+		"example.com/ambit@sha256:" + strings.Repeat("0", 64),
 	} {
 		if !strings.Contains(string(rendered), want) {
 			t.Errorf("%q is not in what is rendered", want)

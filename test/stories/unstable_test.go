@@ -1,6 +1,7 @@
 package stories
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -50,9 +51,12 @@ func TestStatusReadsItself(t *testing.T) {
 		l := w.launch(w.control.User(w.user), []string{namespace}, counting(t, "endless", "${string(step + 1)}"))
 		w.createOwner(namespace, "x", 1)
 		message := w.condition(namespace, "x", v1alpha1.ConditionStalled, "True", v1alpha1.ReasonUnstable)
-		w.names(message, "owner.status.state.status", "10 times")
+		w.names(message, `owner.status.state.status is "10", and is to be "11"`, "10 times")
 		w.stateIs(namespace, "x", "10")
 		w.says(l, 0, "owner is stalled", v1alpha1.ReasonUnstable)
+		if bytes.Contains(l.lines(0), []byte("is to be")) {
+			t.Errorf("the log has values of a status:\n%s", l.tail())
+		}
 		mark := w.control.Audit().Mark()
 		for i := range 20 {
 			w.labelOwner(namespace, "x", fmt.Sprint(i))
