@@ -31,7 +31,7 @@ func (p *pass) snapshot() plan.Snapshot {
 	r := reader{pass: p, inputs: make([]*plan.Input, len(s.needs))}
 	snap := plan.Snapshot{
 		Owner: p.owner, Problems: p.problems, ServerNormalized: p.state.settled,
-		Namespaced: s.namespaced, Retire: p.retire, OtherStays: p.otherStays(), Claim: p.claim(), Former: p.state.former,
+		Namespaced: s.namespaced, Retire: p.retire, OtherStays: p.otherStays(), Claim: p.claim(), Former: p.state.former, Lives: p.lives,
 		Children: make(map[plan.Location]plan.Input, len(s.children)),
 		Watches:  make(map[string]plan.Input, len(s.watches)),
 	}

@@ -52,7 +52,7 @@ func (p *planner) matchLive(c *child, it *instance) bool {
 	case found == nil:
 		p.planAction(c, it, Action{Verb: Create, Reason: "is missing"})
 		return false
-	case !ours && c.Existing == v1alpha1.ExistingAdopt && p.isFree(found):
+	case !ours && c.Existing == v1alpha1.ExistingAdopt && p.claimant().MayAdopt(found):
 		p.planAction(c, it, Action{Verb: Create, Reason: "exists and is nobody's: it is adopted"})
 		return false
 	case !ours:
@@ -96,17 +96,6 @@ func (p *planner) matchMerged(c *child, it *instance, ours bool) bool {
 		return true
 	}
 	return false
-}
-
-// isFree says whether an object may be adopted: it has no controller, and no other
-// policy or owner has made it.
-func (s *subject) isFree(obj *unstructured.Unstructured) bool {
-	labels := labelsOf(obj)
-	if isDeleting(obj) || hasController(obj) || field(obj.Object, "metadata", "annotations", v1alpha1.AnnotationEnsuredBy) != nil {
-		return false
-	}
-	other := func(label, own string) bool { return labels.Has(label) && labels.Get(label) != own }
-	return !other(v1alpha1.LabelPolicy, s.program.Name) && !other(v1alpha1.LabelOwnerUID, string(s.owner))
 }
 
 // compareLive says whether the live object is as desired.

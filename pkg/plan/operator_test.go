@@ -34,6 +34,8 @@ type operator struct {
 	// retire: the policy does not want the owner. ensuring: plans are of Ensure.
 	// stays: the other policy on the owner does not clean up.
 	retire, ensuring, stays bool
+	// lives is for snapshots; nil: nobody knows.
+	lives func(types.UID) bool
 	// gone: the owner is not there any more.
 	gone  bool
 	wants []Query
@@ -82,7 +84,7 @@ func (o *operator) snapshot() Snapshot {
 	s := Snapshot{
 		Owner: o.owner, Namespaced: map[schema.GroupVersionKind]bool{}, Children: map[Location]Input{}, Watches: map[string]Input{},
 		Problems: o.problems, Standing: o.standing, ServerNormalized: o.settled, Retire: o.retire, OtherStays: o.stays, Claim: fmt.Sprintf("claim-%016d", o.world.next),
-		Former: o.former,
+		Former: o.former, Lives: o.lives,
 	}
 	if o.ensuring {
 		s.Owner = nil
@@ -296,7 +298,7 @@ func (o *operator) create(a Action, live *unstructured.Unstructured) bool {
 	switch {
 	case live == nil:
 		o.world.create(a.Object, manager)
-	case a.Adopt && !hasController(live):
+	case a.Adopt && o.claimant().MayAdopt(live):
 		o.world.own(live)
 		o.world.apply(live, a.Object, manager)
 	case o.labelled: // it was not to be seen
@@ -308,6 +310,14 @@ func (o *operator) create(a Action, live *unstructured.Unstructured) bool {
 		o.world.crimes = append(o.world.crimes, "ambit creates what exists: "+a.title())
 	}
 	return true
+}
+
+// claimant is as package apply has it.
+func (o *operator) claimant() Claimant {
+	if o.ensuring {
+		return Claimant{Policy: o.program.Name, Lives: o.lives}
+	}
+	return Claimant{Policy: o.program.Name, Owner: o.owner.GetUID(), Namespace: o.owner.GetNamespace(), Lives: o.lives}
 }
 
 func (o *operator) merge(live *unstructured.Unstructured, a Action) {

@@ -71,7 +71,7 @@ func NameConflict(live *unstructured.Unstructured, by Claimant) *Problem {
 			Message: by.nameOf(live) + " exists, is not ours, and is being deleted: waiting for it to be gone",
 		}
 	}
-	whose, advice := by.whose(live)
+	whose, advice, _ := by.whose(live)
 	return &Problem{
 		Reason:   v1alpha1.ReasonNameConflict,
 		Terminal: true,
@@ -79,45 +79,106 @@ func NameConflict(live *unstructured.Unstructured, by Claimant) *Problem {
 	}
 }
 
-// whose says whose an object is, and what to do about it. Labels are a hint there, no proof.
-func (c Claimant) whose(live *unstructured.Unstructured) (whose, advice string) {
+// MayAdopt reports whether the claimant may take over an object that is not its own: one that
+// is there to stay and is nobody's. What a policy ensures is never adopted.
+//
+// Labels and the annotation ambit.dev/claim prove nothing, but keep an object from being
+// adopted: whoever can write it can take them away. An object is somebody's if it has an owner
+// in the sense of Kubernetes, a policy ensures it, or another policy's label is on it. What was
+// made for an owner has that owner's label or a claim, and mostly both, and is free only with
+// this policy's label beside them, and only if the owner
+//   - is the claimant: the proof was lost;
+//   - is known to be gone. Ambit changes nothing in what onDelete Orphan leaves behind, so that
+//     it has the labels and the claim of its owner for ever.
+//
+// A claim without the label of an owner may be anybody's, as where admission takes labels
+// away. It is nobody's as soon as somebody removes the claim.
+func (c Claimant) MayAdopt(live *unstructured.Unstructured) bool {
+	_, _, free := c.whose(live)
+	return free && !isDeleting(live)
+}
+
+// whose says whose an object is, what to do about it, and whether it is free to be adopted.
+// Labels are a hint there, no proof.
+func (c Claimant) whose(live *unstructured.Unstructured) (whose, advice string, free bool) {
+	whose, advice, free = c.whoseForOwner(live)
+	switch {
+	case c.Owner != "":
+		return whose, advice, free
+	case free:
+		return whose, "delete or rename it", false
+	}
+	return whose, rename, false
+}
+
+const rename = "give the child another name"
+
+// whoseForOwner is whose for the child of an owner, which has a field existing.
+func (c Claimant) whoseForOwner(live *unstructured.Unstructured) (whose, advice string, free bool) {
 	labels := labelsOf(live)
 	maker, owner := labels.Get(v1alpha1.LabelPolicy), labels.Get(v1alpha1.LabelOwnerUID)
+	claim, ensuredBy := annotationOf(live, v1alpha1.AnnotationClaim), annotationOf(live, v1alpha1.AnnotationEnsuredBy)
 	detail := func(format string, args ...any) string {
 		if c.MaySee(live) {
 			return fmt.Sprintf(format, args...)
 		}
 		return ""
 	}
-	const rename = "give the child another name"
-	ref := metav1.GetControllerOfNoCopy(live)
+	const adopt = "delete or rename it, or set existing: Adopt"
+	ref, other := metav1.GetControllerOfNoCopy(live), c.otherOwner(live)
 	switch {
-	case ref != nil && c.MaySee(live):
-		return fmt.Sprintf("its controller is %s %q (uid %s)", ref.Kind, ref.Name, ref.UID), rename
 	case ref != nil:
-		return "it has a controller", rename
+		return cmp.Or(detail("its controller is %s %q (uid %s)", ref.Kind, ref.Name, ref.UID), "it has a controller"), rename, false
+	case other != nil:
+		return "it has no controller, but " + cmp.Or(detail("its owner is %s %q (uid %s)", other.Kind, other.Name, other.UID), "an owner"), rename, false
 	case maker != "" && maker != c.Policy:
-		return "it is labelled as made by " + cmp.Or(detail("policy %q", maker), "another policy"), rename
-	case maker == c.Policy && c.Owner != "" && owner != "" && owner != string(c.Owner):
+		return "it is labelled as made by " + cmp.Or(detail("policy %q", maker), "another policy"), rename, false
+	case ensuredBy != "":
+		return "it has no controller, but says that " + cmp.Or(detail("policy %q ensures it", ensuredBy), "a policy ensures it"),
+			rename + unmark(v1alpha1.AnnotationEnsuredBy), false
+	case owner == "" && claim != "":
+		return "it has no controller, but a claim of an owner that is not known", rename + unmark(v1alpha1.AnnotationClaim), false
+	case owner != "" && maker == "":
+		return "it has no controller, but is labelled as made for an owner, and not by which policy", rename + unmark(v1alpha1.LabelOwnerUID), false
+	case owner != "" && owner != string(c.Owner):
 		return c.whoseOther(types.UID(owner), detail(" (uid %s)", owner))
-	case maker == c.Policy:
-		return "it has no controller, and its labels alone do not prove that it was made for this",
-			"delete or rename it, or set existing: Adopt"
+	case maker != "":
+		return "it has no controller, and its labels alone do not prove that it was made for this", adopt, true
 	}
-	return "it has no controller", "delete or rename it, or set existing: Adopt"
+	return "it has no controller", adopt, true
+}
+
+// unmark is the advice for an object with a mark that may be nobody's any more.
+func unmark(key string) string {
+	return "; or take " + key + " away from it, if it is nobody's any more, and set existing: Adopt"
 }
 
 // whoseOther is whose for an object with the labels of another owner of the same policy.
-func (c Claimant) whoseOther(owner types.UID, detail string) (whose, advice string) {
+func (c Claimant) whoseOther(owner types.UID, detail string) (whose, advice string, free bool) {
 	const rename = "give the child a name that no other owner gives it"
-	labelled := "it is labelled as made by this policy for another owner" + detail
+	labelled := "it has no controller, but is labelled as made by this policy for another owner" + detail
 	switch {
 	case c.Lives == nil:
-		return labelled, rename + "; if that owner is gone, existing: Adopt takes the object back"
+		return labelled, rename + "; if Ambit can see that this owner is gone, existing: Adopt takes the object back", false
 	case c.Lives(owner):
-		return labelled, rename
+		return labelled, rename, false
 	}
-	return labelled + " that is gone: this policy left it behind (onDelete: Orphan)", "existing: Adopt takes it back; or delete it"
+	return labelled + " that is gone: this policy left it behind (onDelete: Orphan)", "existing: Adopt takes it back; or delete it", true
+}
+
+// otherOwner returns an owner of an object that is not the claimant; nil if there is none. In
+// another namespace than the claimant's no ownerReference is the claimant's.
+func (c Claimant) otherOwner(live *unstructured.Unstructured) *metav1.OwnerReference {
+	for _, ref := range live.GetOwnerReferences() {
+		if ref.UID != c.Owner || !c.MaySee(live) {
+			return &ref
+		}
+	}
+	return nil
+}
+
+func annotationOf(obj *unstructured.Unstructured, key string) string {
+	return text(field(obj.Object, "metadata", "annotations", key))
 }
 
 // field returns what is at a path of nested maps, or nil.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -36,7 +37,7 @@ func TestNameConflict(t *testing.T) {
 			[]string{"made by this policy for another owner", "no other owner gives it"}, []string{"their-uid"}},
 		"DeadOwner": {"left behind", labelled("test", "dead-uid"), lives, []string{"this policy left it behind", "existing: Adopt takes it back"}, []string{"dead-uid"}},
 		"NobodyKnows": {"owners cannot be seen", labelled("test", "their-uid"), nil,
-			[]string{"for another owner", "if that owner is gone, existing: Adopt"}, []string{"their-uid"}},
+			[]string{"for another owner", "if Ambit can see that this owner is gone, existing: Adopt"}, []string{"their-uid"}},
 		"Unproven": {"our labels, and no proof", labelled("test", "owner-uid"), lives, []string{"its labels alone do not prove"}, nil},
 	}
 	for name, tc := range cases {
@@ -65,5 +66,149 @@ func TestNameConflict(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestMayAdopt is who may be taken over, and that what is said about it is true: an object
+// of which NameConflict says without more that existing: Adopt takes it is free.
+func TestMayAdopt(t *testing.T) {
+	const own, live, dead = "owner-uid", "their-uid", "dead-uid"
+	for name, tc := range map[string]struct {
+		reason   string
+		metadata string
+		unknown  bool
+		ensures  bool
+		free     bool
+	}{
+		"Nothing":          {reason: "somebody made it by hand", metadata: "{}", free: true},
+		"LostProof":        {reason: "made for this owner, whose record was lost", metadata: marked("test", own, "claim"), free: true},
+		"LostReference":    {reason: "made for this owner, and somebody took its ownerReference away", metadata: marked("test", own, ""), free: true},
+		"LeftBehind":       {reason: "its owner is gone", metadata: marked("test", dead, "claim"), free: true},
+		"LeftNoClaim":      {reason: "its owner is gone, and so is its claim", metadata: marked("test", dead, ""), free: true},
+		"PolicyOnly":       {reason: "the label of the policy names no owner", metadata: marked("test", "", ""), free: true},
+		"OtherOwner":       {reason: "its owner lives", metadata: marked("test", live, "claim")},
+		"Unknown":          {reason: "nobody knows whether its owner lives", metadata: marked("test", dead, "claim"), unknown: true},
+		"OwnUnknown":       {reason: "this owner lives", metadata: marked("test", own, "claim"), unknown: true, free: true},
+		"OtherPolicy":      {reason: "who lives is known of this policy's owners only", metadata: marked("another", dead, "claim")},
+		"OtherPolicyOwn":   {reason: "another policy made it for this owner", metadata: marked("another", own, "")},
+		"NoPolicy":         {reason: "the owner may be another policy's", metadata: marked("", dead, "claim")},
+		"NoPolicyOwn":      {reason: "another policy may have made it for this owner", metadata: marked("", own, "claim")},
+		"BareClaim":        {reason: "admission took the labels away", metadata: marked("", "", "claim")},
+		"ClaimOfPolicy":    {reason: "admission took the owner's label away", metadata: marked("test", "", "claim")},
+		"Ensured":          {reason: "a policy has made it for itself", metadata: "{annotations: {ambit.dev/ensured-by: a/b}}"},
+		"Controller":       {reason: "somebody controls it", metadata: "{ownerReferences: [{kind: Pod, name: p, uid: x, controller: true}]}"},
+		"Reference":        {reason: "it goes with somebody", metadata: "{ownerReferences: [{kind: Pod, name: p, uid: x}]}"},
+		"OwnReference":     {reason: "it goes with this owner", metadata: "{ownerReferences: [{kind: Pod, name: p, uid: owner-uid}]}", free: true},
+		"Elsewhere":        {reason: "no ownerReference leads to another namespace", metadata: "{namespace: other, ownerReferences: [{kind: Pod, name: p, uid: owner-uid}]}"},
+		"Deleting":         {reason: "it will be gone soon", metadata: "{deletionTimestamp: '2026-01-01T00:00:00Z'}"},
+		"EnsureNothing":    {reason: "what a policy ensures has no field existing", metadata: "{}", ensures: true},
+		"EnsureClaim":      {reason: "it was made for an owner", metadata: marked("test", "", "claim"), ensures: true},
+		"EnsureOtherOwner": {reason: "and is its owner's", metadata: marked("test", live, ""), ensures: true},
+		"EnsureLeftBehind": {reason: "also when that is gone", metadata: marked("test", dead, "claim"), ensures: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			obj := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "same", "namespace": "default"}}}
+			var metadata map[string]any
+			decode(t, tc.metadata, &metadata)
+			maps.Copy(submap(obj.Object, "metadata"), metadata)
+			c := Claimant{Policy: "test", Owner: own, Namespace: "default", Lives: func(uid types.UID) bool { return uid != dead }}
+			if tc.unknown {
+				c.Lives = nil
+			}
+			if tc.ensures {
+				c.Owner, c.Namespace = "", ""
+			}
+			before := encode(obj.Object)
+			if got := c.MayAdopt(obj); got != tc.free {
+				t.Errorf("%s: got %t, want %t", tc.reason, got, tc.free)
+			}
+			said := NameConflict(obj, c).Message
+			if advised := strings.Contains(said, "existing: Adopt") && !strings.Contains(said, "if "); advised != tc.free {
+				t.Errorf("%s: free is %t, and it says %q", tc.reason, tc.free, said)
+			}
+			if after := encode(obj.Object); after != before {
+				t.Errorf("it was changed to %s", after)
+			}
+		})
+	}
+}
+
+// marked is the metadata of an object with marks of Ambit; an empty one is left out.
+func marked(policy, owner, claim string) string {
+	labels, annotations := map[string]any{}, map[string]any{}
+	for key, value := range map[string]string{v1alpha1.LabelPolicy: policy, v1alpha1.LabelOwnerUID: owner} {
+		if value != "" {
+			labels[key] = value
+		}
+	}
+	if claim != "" {
+		annotations[v1alpha1.AnnotationClaim] = claim
+	}
+	return encode(map[string]any{"labels": labels, "annotations": annotations})
+}
+
+// TestTakeBack follows the advice that an owner is given for an object that another one
+// left behind: it does what it says, and only once that owner is gone.
+func TestTakeBack(t *testing.T) {
+	const spec = `children:
+- id: data
+  onDelete: Orphan
+  existing: Refuse
+  template: {apiVersion: example.com/v1, kind: Gadget, metadata: {name: data, namespace: shared}, spec: {size: "${owner.spec.size}"}}
+`
+	strip := map[string]any{"metadata": map[string]any{"labels": nil}}
+	unclaim := map[string]any{"metadata": map[string]any{"annotations": map[string]any{v1alpha1.AnnotationClaim: nil}}}
+	for name, tc := range map[string]struct {
+		reason string
+		// alive: the first owner is still there. unknown: nobody can know.
+		alive, unknown bool
+		// edits are what somebody does to the object before, and follow the advice.
+		edits, follow []map[string]any
+		says          string
+		taken         bool
+	}{
+		"Gone":         {reason: "left behind", says: "this policy left it behind (onDelete: Orphan); it is left as it is: existing: Adopt takes it back", taken: true},
+		"Alive":        {reason: "its owner has it", alive: true, says: "for another owner (uid"},
+		"Unknown":      {reason: "its owner may have it", unknown: true, says: "if Ambit can see that this owner is gone, existing: Adopt takes the object back"},
+		"Stripped":     {reason: "nobody can say whose it is", edits: []map[string]any{strip}, says: "a claim of an owner that is not known"},
+		"AliveNoLabel": {reason: "its owner has it, and admission took the labels away", alive: true, edits: []map[string]any{strip}, says: "a claim of an owner that is not known"},
+		"Unclaimed":    {reason: "somebody knows", edits: []map[string]any{strip}, follow: []map[string]any{unclaim}, says: "take ambit.dev/claim away", taken: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAttack(t, spec)
+			a.setOwner(t, "{metadata: {name: first, namespace: shared, uid: first-uid}, spec: {size: 1}}")
+			a.converge(t)
+			for _, edit := range tc.edits {
+				a.world.edit(a.world.find("Gadget", "data"), edit, "somebody")
+			}
+			data := a.world.find("Gadget", "data")
+			if a.deleteOwner(); !tc.alive && !a.gone {
+				t.Fatal("the first owner stays")
+			}
+			a.gone, a.wants = false, nil
+			a.setOwner(t, "{metadata: {name: second, namespace: shared, uid: second-uid}, spec: {size: 2}}")
+			if !tc.unknown {
+				a.lives = func(uid types.UID) bool { return uid != "first-uid" || tc.alive }
+			}
+			a.converge(t)
+			if said := a.plan(t).String(); !strings.Contains(said, tc.says) {
+				t.Errorf("%s: want it to say %q:\n%s", tc.reason, tc.says, said)
+			}
+			a.stays(data)
+			for _, edit := range tc.follow {
+				a.world.edit(a.world.find("Gadget", "data"), edit, "somebody")
+			}
+			before := a.world.find("Gadget", "data").GetResourceVersion()
+			a.program = compile(t, strings.Replace(spec, "Refuse", "Adopt", 1))
+			a.converge(t)
+			a.stays(data)
+			now := a.world.find("Gadget", "data")
+			if size, _, _ := unstructured.NestedInt64(now.Object, "spec", "size"); (size == 2) != tc.taken || (now.GetResourceVersion() != before) != tc.taken {
+				t.Errorf("%s: it is now %s", tc.reason, encode(now.Object))
+			}
+			if e, ok := a.record().Entries, tc.taken; (len(e) == 1 && e[0].UID == data.GetUID()) != ok {
+				t.Errorf("%s: on record are %v", tc.reason, e)
+			}
+		})
 	}
 }

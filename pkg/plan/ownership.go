@@ -103,10 +103,11 @@ func (s *subject) isEnsured(obj *unstructured.Unstructured) bool {
 
 // claimant is who wants the names of the children.
 func (s *subject) claimant() Claimant {
-	if s.ensures {
-		return Claimant{Policy: s.program.Name}
+	c := Claimant{Policy: s.program.Name, Lives: s.snapshot.Lives}
+	if !s.ensures {
+		c.Owner, c.Namespace = s.owner, s.namespace
 	}
-	return Claimant{Policy: s.program.Name, Owner: s.owner, Namespace: s.namespace}
+	return c
 }
 
 func (s *subject) ensuredBy() string { return s.program.Namespace + "/" + s.program.Name }

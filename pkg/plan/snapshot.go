@@ -64,6 +64,10 @@ type Snapshot struct {
 	// known to stay whatever is applied, because the API server changes the value
 	// back: what Settles has said. Such a difference is no action. May be nil.
 	ServerNormalized map[types.UID]string
+	// Lives reports whether there is, or may be, an owner of that uid, as long as the plan is
+	// made. What an owner of the policy has left behind that does not may be adopted. Nil:
+	// nobody knows.
+	Lives func(owner types.UID) bool
 	// Unmanaged: the objects are not as the API server has them, but from files, in which
 	// managedFields are mostly left out. The claim on an object without any then counts by
 	// itself.

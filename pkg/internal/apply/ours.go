@@ -39,7 +39,7 @@ func (w write) policy() string { return w.Object.GetLabels()[v1alpha1.LabelPolic
 // claimant is who wants the name of the action's object.
 func (w write) claimant() plan.Claimant {
 	if w.Ensured {
-		return plan.Claimant{Policy: w.policy()}
+		return plan.Claimant{Policy: w.policy(), Lives: w.Lives}
 	}
 	return plan.Claimant{Policy: w.policy(), Owner: w.OwnerUID, Namespace: w.OwnerNamespace, Lives: w.Lives}
 }
