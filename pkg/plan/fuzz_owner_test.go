@@ -1,12 +1,14 @@
 package plan
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -21,24 +23,32 @@ import (
 // owner. They know everything: secrets, uids, field managers. After each write Ambit works
 // on one of the owners, or on what the policy ensures, or an administrator edits the
 // policy. Whatever is planned, nothing is applied to, deleted or released that Ambit did
-// not make, or merge into, for that owner; and what was made to be left behind is never
-// deleted.
+// not make, adopt, or merge into, for that owner; what was made to be left behind is never
+// deleted; and nothing is adopted that Ambit made for an owner that may live.
+//
+// A script that begins with wide plays with all of the language, and with an admission that
+// takes labels away. What inputs without it found goes on meaning the same.
 func FuzzOwnership(f *testing.F) {
 	for seed := range uint64(8) {
 		f.Add(script(seed))
+		f.Add(append([]byte(wide), script(seed)...))
 	}
-	programs := attackedPrograms(f)
+	programs := compileAttacked(f)
 	f.Fuzz(func(t *testing.T, script []byte) { newGame(t, programs, script).play() })
 }
 
-// games is how many games TestOwnershipHeld plays.
+// wide is how the script of a game with all of the language begins.
+const wide = "wide"
+
+// games is how many games of each sort TestOwnershipHeld plays.
 const games = 40
 
 // TestOwnershipHeld plays games that are always the same.
 func TestOwnershipHeld(t *testing.T) {
-	programs := attackedPrograms(t)
+	programs := compileAttacked(t)
 	for seed := range uint64(games) {
 		newGame(t, programs, script(seed)).play()
+		newGame(t, programs, append([]byte(wide), script(seed)...)).play()
 	}
 }
 
@@ -53,32 +63,53 @@ func script(seed uint64) []byte {
 }
 
 // attackedPrograms are revisions of one policy that lets whoever writes owners choose as
-// much as a policy can.
-func attackedPrograms(t testing.TB) []*policy.Program {
-	const name = `name: "${owner.spec.name}"`
-	const chosen = `labels: "${owner.spec.keys}", annotations: "${owner.spec.keys}", finalizers: "${owner.spec.finalizers}"`
+// much as a policy can; those of wide are for wide games.
+type attackedPrograms struct{ narrow, wide []*policy.Program }
+
+// chosenName and chosenPlace are metadata that whoever writes owners chooses.
+const (
+	chosenName  = `name: "${owner.spec.name}"`
+	chosenPlace = `, namespace: "${owner.spec.namespace}"`
+)
+
+func compileAttacked(t testing.TB) (programs attackedPrograms) {
 	const ensures = `ensure:
 - id: base
   template: {apiVersion: example.com/v1, kind: Gadget, metadata: {name: base, namespace: evil}}
 `
-	child := func(id, more, metadata string) string {
-		return "- id: " + id + "\n  " + more + "\n  template: {apiVersion: example.com/v1, kind: Gadget, metadata: {" + metadata + ", " + chosen + "}}\n"
-	}
-	const there = `, namespace: "${owner.spec.namespace}"`
-	copies := child("copy", "when: owner.spec.copy", name+there)
-	merges := child("note", "existing: Merge", `name: "${owner.spec.target}", namespace: "${owner.spec.at}"`)
-	lefts := child("left", "onDelete: Orphan", `name: "left-${owner.spec.name}"`+there)
-	home := child("web", "when: owner.spec.copy", `name: "web-${owner.spec.name}"`)
-	kept := child("kept", "{onDelete: Orphan, apply: Create}", `name: "kept-${owner.spec.name}"`+there)
-	kept = strings.Replace(kept, "{onDelete: Orphan, apply: Create}", "onDelete: Orphan\n  apply: Create", 1)
-	var programs []*policy.Program
+	copies := attackedChild("copy", "when: owner.spec.copy", chosenName+chosenPlace)
+	merges := attackedChild("note", "existing: Merge", `name: "${owner.spec.target}", namespace: "${owner.spec.at}"`)
+	lefts := attackedChild("left", "onDelete: Orphan", `name: "left-${owner.spec.name}"`+chosenPlace)
+	home := attackedChild("web", "when: owner.spec.copy", `name: "web-${owner.spec.name}"`)
+	kept := attackedChild("kept", "onDelete: Orphan\n  apply: Create", `name: "kept-${owner.spec.name}"`+chosenPlace)
 	for _, children := range []string{
 		copies + merges + lefts + home, merges + home, lefts + kept + merges, copies + kept + home,
 		strings.ReplaceAll(lefts, "onDelete: Orphan", "onDelete: Delete") + merges, strings.ReplaceAll(lefts+copies, "Gadget", "Widget") + merges,
 	} {
-		programs = append(programs, compile(t, ensures+"children:\n"+children), compile(t, ensures+"deletion: Ordered\nchildren:\n"+children))
+		programs.narrow = append(programs.narrow, compile(t, ensures+"children:\n"+children), compile(t, ensures+"deletion: Ordered\nchildren:\n"+children))
+	}
+	shared := strings.ReplaceAll(ensures, "namespace: evil", "namespace: shared")
+	taken := attackedChild("taken", "existing: Adopt", chosenName+chosenPlace)
+	takenLeft := attackedChild("left", "existing: Adopt\n  onDelete: Orphan", `name: "left-${owner.spec.name}"`+chosenPlace)
+	asItIs := attackedChild("kept", "existing: Adopt\n  apply: Create", `name: "kept-${owner.spec.name}"`+chosenPlace)
+	anew := attackedChild("anew", "apply: Recreate", `name: "anew-${owner.spec.name}"`+chosenPlace)
+	each := attackedChild("each", "forEach: {as: s, in: owner.spec.names}", `name: "${s}"`+chosenPlace)
+	zone := strings.ReplaceAll(attackedChild("zone", "existing: Refuse", chosenName), "Gadget", "Zone")
+	for _, children := range []string{
+		taken + takenLeft + zone, takenLeft + asItIs + anew, copies + lefts + kept + merges, each + lefts + home, anew + zone + merges,
+		strings.ReplaceAll(each+zone, "forEach", "existing: Adopt\n  forEach"), strings.ReplaceAll(zone, "Refuse", "Adopt\n  onDelete: Orphan") + anew,
+		strings.ReplaceAll(zone, "Refuse", "Merge") + kept + each, strings.ReplaceAll(taken+anew, "apply: Recreate", "apply: Recreate\n  existing: Adopt"),
+	} {
+		programs.wide = append(programs.wide, compile(t, shared+"children:\n"+children), compile(t, shared+"deletion: Ordered\nchildren:\n"+children),
+			compile(t, shared+"protect: {while: owner.spec.protected}\nchildren:\n"+children))
 	}
 	return programs
+}
+
+// attackedChild is a child whose author gives all metadata but name and namespace away.
+func attackedChild(id, more, metadata string) string {
+	const chosen = `labels: "${owner.spec.keys}", annotations: "${owner.spec.keys}", finalizers: "${owner.spec.finalizers}"`
+	return "- id: " + id + "\n  " + more + "\n  template: {apiVersion: example.com/v1, kind: Gadget, metadata: {" + metadata + ", " + chosen + "}}\n"
 }
 
 // game is one run of FuzzOwnership.
@@ -88,6 +119,9 @@ type game struct {
 	script   []byte
 	programs []*policy.Program
 	program  *policy.Program
+	// wide games have all of the language. clusterScoped: the owners have no namespace.
+	// blind: nobody knows which owners live.
+	wide, clusterScoped, blind bool
 	// owners are evil, good, and nobody for what the policy ensures.
 	owners []*operator
 	uids   int
@@ -98,25 +132,42 @@ type game struct {
 	log                []string
 }
 
-func newGame(t testing.TB, programs []*policy.Program, script []byte) *game {
-	g := &game{world: &world{}, t: t, script: script, programs: programs, program: programs[0],
+func newGame(t testing.TB, programs attackedPrograms, script []byte) *game {
+	g := &game{world: &world{}, t: t, programs: programs.narrow,
 		byOwner: map[types.UID]map[types.UID]bool{}, mergedFor: map[types.UID]map[types.UID]bool{}, orphans: map[types.UID]bool{}}
+	if g.script, g.wide = bytes.CutPrefix(script, []byte(wide)); g.wide {
+		g.programs, g.clusterScoped, g.blind = programs.wide, g.pick(3) == 0, g.pick(4) == 0
+	}
+	g.program = g.programs[0]
 	for _, name := range []string{"evil", "good", "nobody"} {
 		o := &operator{world: g.world, writes: -1, ensuring: name == "nobody"}
 		g.owners = append(g.owners, o)
 		g.birth(o, name)
 	}
-	g.spec(g.owners[1], map[string]any{"name": "good", "namespace": "shared", "copy": true, "target": "victim", "at": "shared"})
-	for _, kind := range []string{"Gadget", "Widget"} {
-		for _, place := range []string{"shared/victim", "shared/other", "shared/left-a", "good/a", "good/web-a"} {
-			namespace, name, _ := strings.Cut(place, "/")
-			obj := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": kind}}
-			obj.SetNamespace(namespace)
-			obj.SetName(name)
-			g.create(obj, "somebody")
-		}
+	g.bless()
+	places := []string{"shared/victim", "shared/other", "shared/left-a", "good/a", "good/web-a"}
+	g.settle("Gadget", places...)
+	g.settle("Widget", places...)
+	if g.wide {
+		g.settle("Zone", "/victim", "/a")
 	}
 	return g
+}
+
+// bless has the good owner want what nobody else should get.
+func (g *game) bless() {
+	g.spec(g.owners[1], map[string]any{"name": "good", "namespace": "shared", "copy": true, "target": "victim", "at": "shared", "names": []any{"good-1", "good-2"}})
+}
+
+// settle makes objects of somebody else.
+func (g *game) settle(kind string, places ...string) {
+	for _, place := range places {
+		namespace, name, _ := strings.Cut(place, "/")
+		obj := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": kind}}
+		obj.SetNamespace(namespace)
+		obj.SetName(name)
+		g.create(obj, "somebody")
+	}
 }
 
 // pick is the next choice of the script.
@@ -135,13 +186,17 @@ func (g *game) text(choices ...string) string { return choices[g.pick(len(choice
 func (g *game) birth(o *operator, name string) {
 	g.uids++
 	o.gone, o.retire, o.wants = false, false, nil
-	o.setOwner(g.t, "{metadata: {name: "+name+", namespace: "+name+", uid: "+name+"-"+string(rune('a'+g.uids%26))+strings.Repeat("x", g.uids/26)+"}}")
+	namespace := name
+	if g.clusterScoped {
+		namespace = "''"
+	}
+	o.setOwner(g.t, "{metadata: {name: "+name+", namespace: "+namespace+", uid: "+name+"-"+string(rune('a'+g.uids%26))+strings.Repeat("x", g.uids/26)+"}}")
 	g.spec(o, map[string]any{"name": "a", "namespace": name, "target": "none", "at": name})
 }
 
 func (g *game) spec(o *operator, spec map[string]any) {
 	o.owner = o.owner.DeepCopy()
-	for key, value := range map[string]any{"keys": map[string]any{}, "finalizers": []any{}, "copy": false} {
+	for key, value := range map[string]any{"keys": map[string]any{}, "finalizers": []any{}, "copy": false, "names": []any{}, "protected": false} {
 		if spec[key] == nil {
 			spec[key] = value
 		}
@@ -163,13 +218,22 @@ func (g *game) play() {
 // attack is one write of the attacker.
 func (g *game) attack() {
 	evil := g.owners[0]
-	switch g.pick(6) {
+	moves := 6
+	if g.wide {
+		moves = 8
+	}
+	switch g.pick(moves) {
 	case 0, 1:
-		g.spec(evil, map[string]any{
+		spec := map[string]any{
 			"name": g.text("a", "good", "victim", "base"), "namespace": g.text("evil", "shared", "good"), "copy": g.pick(2) == 0,
 			"target": g.text("none", "victim", "other", "good", "left-good", "base"), "at": g.text("shared", "good", "evil"),
 			"keys": g.keys(), "finalizers": []any{g.text("", v1alpha1.FinalizerCleanup)},
-		})
+		}
+		if g.wide {
+			spec["names"] = []any{g.text("a", "good", "victim"), g.text("good-1", "left-good", "base")}
+			spec["protected"] = g.pick(4) == 0
+		}
+		g.spec(evil, spec)
 	case 2:
 		g.writeRecord(evil, g.forged().String())
 	case 3:
@@ -190,7 +254,41 @@ func (g *game) attack() {
 				g.writeRecord(evil, record)
 			}
 		}
+	case 6:
+		g.strip()
+	case 7:
+		g.disturbGood()
 	}
+}
+
+// strip takes the labels of an object away that has a claim.
+func (g *game) strip() {
+	var claimed []*unstructured.Unstructured
+	for _, obj := range g.objects {
+		if obj.GetAnnotations()[v1alpha1.AnnotationClaim] != "" && obj.GetNamespace() != "evil" {
+			claimed = append(claimed, obj)
+		}
+	}
+	if len(claimed) > 0 {
+		g.edit(claimed[g.pick(len(claimed))], map[string]any{"metadata": map[string]any{"labels": nil}}, "admission")
+	}
+}
+
+// disturbGood has the author of the good owner delete it, or make it anew.
+func (g *game) disturbGood() {
+	switch good := g.owners[1]; {
+	case good.gone:
+		g.birth(good, "good")
+		g.bless()
+	case g.pick(3) == 0:
+		good.deleteOwner()
+	}
+}
+
+// mayLive reports whether there is, or may be, an owner of that uid, or what the policy
+// ensures.
+func (g *game) mayLive(uid types.UID) bool {
+	return g.blind || uid == ensured || slices.ContainsFunc(g.owners[:2], func(o *operator) bool { return !o.gone && o.owner.GetUID() == uid })
 }
 
 func (g *game) writeRecord(o *operator, text string) {
@@ -233,7 +331,7 @@ func (g *game) inventory() inventory.Inventory {
 func (g *game) entry() inventory.Entry {
 	obj := g.objects[g.pick(len(g.objects))]
 	e := inventory.Entry{
-		Child: g.text("copy", "note", "left", "web", "kept", "zzz"), GVK: obj.GroupVersionKind(), Namespace: obj.GetNamespace(), Name: obj.GetName(),
+		Child: g.child(), GVK: obj.GroupVersionKind(), Namespace: obj.GetNamespace(), Name: obj.GetName(),
 		Orphan: g.pick(3) == 0, Rank: g.pick(3),
 	}
 	if g.pick(3) > 0 {
@@ -243,6 +341,15 @@ func (g *game) entry() inventory.Entry {
 		e.Merged, e.Orphan = true, false
 	}
 	return e
+}
+
+// child is the id of a child, which the policy need not have.
+func (g *game) child() string {
+	ids := []string{"copy", "note", "left", "web", "kept", "zzz"}
+	if g.wide {
+		ids = append(ids, "taken", "anew", "each", "zone")
+	}
+	return g.text(ids...)
 }
 
 // keys are labels and annotations that look like Ambit's.
@@ -283,6 +390,9 @@ func (g *game) plant() {
 // pass is one of Ambit for an owner, until it has nothing to do or is disturbed.
 func (g *game) pass(o *operator) {
 	o.program, o.problems, g.owner = g.program, nil, o.owner.GetUID()
+	if o.lives = g.mayLive; g.blind {
+		o.lives = nil
+	}
 	for range 6 {
 		if o.gone {
 			return
@@ -318,10 +428,12 @@ func (g *game) carryOut(o *operator, a Action) {
 	g.log = append(g.log, "for "+string(o.owner.GetUID())+": "+a.title()+": "+a.Reason)
 	uid := g.owner
 	if o.ensuring {
-		uid = "ensured"
+		uid = ensured
 	}
 	live := g.findIn(a.GVK.Kind, a.Namespace, a.Name)
 	switch {
+	case a.Verb == Create && live != nil && a.Adopt:
+		g.checkFree(uid, live)
 	case a.Verb == Create && live != nil, a.Verb != Create && (live == nil || live.GetUID() != a.UID):
 		return // the API server refuses it
 	case a.Verb == Release && !g.mergedFor[uid][a.UID]:
@@ -336,12 +448,30 @@ func (g *game) carryOut(o *operator, a Action) {
 	switch c := policy.FindChild(o.program.Children, a.Child); {
 	case live == nil:
 	case a.Verb == Create:
+		for _, objects := range g.byOwner {
+			delete(objects, live.GetUID())
+		}
 		noteObject(g.byOwner, uid, live.GetUID())
 		g.orphans[live.GetUID()] = !o.ensuring && c.OnDelete == v1alpha1.DeleteOrphan
 	case a.Verb == Apply:
 		g.orphans[live.GetUID()] = !o.ensuring && c.OnDelete == v1alpha1.DeleteOrphan
 	case a.Verb == Merge:
 		noteObject(g.mergedFor, uid, live.GetUID())
+	}
+}
+
+// ensured stands for the uid of the owner of what the policy ensures.
+const ensured = types.UID("ensured")
+
+// checkFree looks whether an object is one to be adopted.
+func (g *game) checkFree(by types.UID, live *unstructured.Unstructured) {
+	if ref := metav1.GetControllerOf(live); ref != nil || isDeleting(live) {
+		g.t.Fatalf("adopted what is controlled by %v, or goes:\n%s", ref, strings.Join(g.log, "\n"))
+	}
+	for uid, objects := range g.byOwner {
+		if uid != by && objects[live.GetUID()] && g.mayLive(uid) && live.GetNamespace() != "evil" { // there the attacker may do so anyway
+			g.t.Fatalf("adopted what Ambit made for %s:\n%s", uid, strings.Join(g.log, "\n"))
+		}
 	}
 }
 
