@@ -44,13 +44,21 @@ type bound struct {
 	// out are the places that it may not use. problem says why, nil if there are none.
 	out     map[string]bool
 	problem *plan.Problem
-	// heaviest is another owner that has to make room; nil if none has to.
-	heaviest *types.NamespacedName
+	// crowded are other owners that have to make room from now on.
+	crowded []types.NamespacedName
+}
+
+// crowd notes that an owner has to make room for another one.
+func (u *uses) crowd(owner types.NamespacedName, b *bound) {
+	if !u.crowded[owner] {
+		u.crowded[owner] = true
+		b.crowded = append(b.crowded, owner)
+	}
 }
 
 // bound applies the limits. What the owner uses already goes first. Where all owners of a
-// tenant, or of the policy, want too much, the one with the most that nobody else uses gives
-// way.
+// tenant want too much, the one with the most that nobody else uses gives way; where all of
+// the policy do, the tenant with the most that no other tenant uses.
 func (u *uses) bound(owner types.NamespacedName, next usesAt) bound {
 	delete(u.crowded, owner)
 	in, out := u.fitOwner(owner, next)
@@ -61,8 +69,8 @@ func (u *uses) bound(owner types.NamespacedName, next usesAt) bound {
 	if len(out) > 0 {
 		b.problem = limitProblem("the owner uses %d namespaces beside its own, counting each child there up to %d; the limit is %d: name fewer, or have several owners", len(in)+len(out), ownerUses, ownerPlaces)
 	}
-	in = u.fit(owner, in, u.tenantShare(tenantOf(owner)), &b)
-	u.fit(owner, in, u.policyShare(), &b)
+	in = u.fitTenant(owner, in, &b)
+	division{u, owner, in}.fit(&b)
 	return b
 }
 
@@ -90,58 +98,39 @@ func (u *uses) fitOwner(owner types.NamespacedName, next usesAt) (in, out []stri
 	return in, out
 }
 
-// share is what several owners may use together.
-type share struct {
-	named map[string]int // how many of them name a place
-	limit int
-	// has reports whether an owner is one of them.
-	has  func(owner types.NamespacedName) bool
-	text string // of the problem, with the limit and how many this owner uses
-}
-
 // tenantOf says who an owner belongs to: all in one namespace are one tenant, and each owner
 // without a namespace is one.
 func tenantOf(owner types.NamespacedName) string {
 	return cmp.Or(owner.Namespace, "/"+owner.Name)
 }
 
-// tenantShare is what the owners of one tenant may use, so that they leave some to others.
-func (u *uses) tenantShare(of string) share {
-	return share{
-		named: u.tenants[of], limit: tenantPlaces, has: func(owner types.NamespacedName) bool { return tenantOf(owner) == of },
-		text: "the owners in this namespace use too many other namespaces; the limit is %d together: the owner with the most waits, which is this one with %d; name fewer",
-	}
-}
-
-func (u *uses) policyShare() share {
-	return share{
-		named: u.named, limit: policyPlaces, has: func(types.NamespacedName) bool { return true },
-		text: "the owners of the policy use too many namespaces beside their own; the limit is %d together: the owner with the most waits, which is this one with %d; have several policies, or fewer namespaces",
-	}
-}
-
-// fit leaves out what would be too much for a share, and returns the rest.
-func (u *uses) fit(owner types.NamespacedName, in []string, of share, b *bound) (rest []string) {
-	others := len(of.named)
+// beyond returns by how many the places that several owners name, by how many, are more than
+// a limit once an owner has those in, and which of these nobody else names.
+func (u *uses) beyond(named map[string]int, limit int, owner types.NamespacedName, in []string) (over int, mine []string) {
+	others := len(named)
 	for place := range u.owners[owner] {
-		if u.hasNamed(owner, place) && of.named[place] == 1 {
+		if u.hasNamed(owner, place) && named[place] == 1 {
 			others--
 		}
 	}
-	var mine []string // that nobody else uses
 	for _, place := range in {
-		if n := of.named[place]; n == 0 || n == 1 && u.hasNamed(owner, place) {
+		if n := named[place]; n == 0 || n == 1 && u.hasNamed(owner, place) {
 			mine = append(mine, place)
 		}
 	}
-	over := others + len(mine) - of.limit
+	return others + len(mine) - limit, mine
+}
+
+// fitTenant leaves out what would be too much for all owners of the tenant, and returns the
+// rest.
+func (u *uses) fitTenant(owner types.NamespacedName, in []string, b *bound) (rest []string) {
+	over, mine := u.beyond(u.tenants[tenantOf(owner)], tenantPlaces, owner, in)
 	if over <= 0 {
 		return in
 	}
-	if heaviest, most := u.heaviest(owner, of); most > len(mine) {
+	if heaviest, most := u.heaviest(owner); most > len(mine) {
 		over -= min(over, most-len(mine))
-		u.crowded[heaviest] = true
-		b.heaviest = &heaviest
+		u.crowd(heaviest, b)
 	}
 	if over <= 0 {
 		return in
@@ -150,21 +139,22 @@ func (u *uses) fit(owner types.NamespacedName, in []string, of share, b *bound) 
 		b.out[place] = true
 	}
 	if b.problem == nil {
-		b.problem = limitProblem(of.text, of.limit, len(mine))
+		b.problem = limitProblem("the owners in this namespace use too many other namespaces; the limit is %d together: the owner with the most waits, which is this one with %d; name fewer", tenantPlaces, len(mine))
 	}
 	return slices.DeleteFunc(in, func(place string) bool { return b.out[place] })
 }
 
-// heaviest returns the owner of a share that uses the most places that nobody else does, but
-// for one.
-func (u *uses) heaviest(but types.NamespacedName, of share) (heaviest types.NamespacedName, most int) {
+// heaviest returns the owner of the same tenant that uses the most places that no other of it
+// does, but for one.
+func (u *uses) heaviest(but types.NamespacedName) (heaviest types.NamespacedName, most int) {
+	tenant := tenantOf(but)
 	for owner, at := range u.owners {
-		if owner == but || !of.has(owner) {
+		if owner == but || tenantOf(owner) != tenant {
 			continue
 		}
 		n := 0
 		for place := range at {
-			if of.named[place] == 1 && u.hasNamed(owner, place) {
+			if u.tenants[tenant][place] == 1 && u.hasNamed(owner, place) {
 				n++
 			}
 		}
@@ -189,8 +179,8 @@ func (l *layout) bound() {
 	l.mu.Lock()
 	b := l.operator.uses.bound(l.name, l.uses)
 	l.mu.Unlock()
-	if b.heaviest != nil {
-		l.engine.enqueue(Key{Policy: l.id, Namespace: b.heaviest.Namespace, Name: b.heaviest.Name})
+	for _, owner := range b.crowded {
+		l.engine.enqueue(Key{Policy: l.id, Namespace: owner.Namespace, Name: owner.Name})
 	}
 	if b.problem == nil {
 		return

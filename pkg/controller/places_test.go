@@ -129,3 +129,108 @@ func TestPlacesAreFreed(t *testing.T) {
 		t.Errorf("something is left: %+v", c.uses)
 	}
 }
+
+// makeRoom has the owners that are to make room look again, until there are none. They still
+// want what they have.
+func (c *crowd) makeRoom() {
+	c.Helper()
+	for range policyPlaces {
+		if len(c.uses.crowded) == 0 {
+			return
+		}
+		for owner := range c.uses.crowded {
+			c.owner(owner.Namespace, owner.Name, sortedKeys(c.uses.owners[owner])...)
+		}
+	}
+	c.Fatal("owners make room for ever")
+}
+
+// small has as many owners use one place each, and twice two owners at a time use the same as
+// many as one may.
+func (c *crowd) small(namespace string, from, n int) {
+	for i := range n {
+		c.owner(namespace, fmt.Sprint(i), placesOf(from+i, 1)...)
+	}
+}
+
+func (c *crowd) twice(namespace string, from, n int) {
+	for i := 0; i < n; i += ownerPlaces {
+		c.owner(namespace, fmt.Sprint(i), placesOf(from+i, ownerPlaces)...)
+		c.owner(namespace, fmt.Sprint(i, "-again"), placesOf(from+i, ownerPlaces)...)
+	}
+}
+
+// evil has the owners of three namespaces use up the policy's share.
+func (c *crowd) evil(fill func(c *crowd, namespace string, from, n int)) {
+	c.Helper()
+	fill(c, "evil-0", 0, tenantPlaces)
+	fill(c, "evil-1", tenantPlaces, tenantPlaces)
+	fill(c, "evil-2", 2*tenantPlaces, policyPlaces-2*tenantPlaces)
+	if n := len(c.uses.named); n != policyPlaces {
+		c.Fatalf("%d places are used", n)
+	}
+}
+
+// TestPlacesBetweenTenants: namespaces whose owners have used up the policy's share make room
+// for those of another one, whether theirs are many and small or name each place twice.
+func TestPlacesBetweenTenants(t *testing.T) {
+	for name, fill := range map[string]func(c *crowd, namespace string, from, n int){"Small": (*crowd).small, "Twice": (*crowd).twice} {
+		t.Run(name, func(t *testing.T) {
+			c := crowd{t, newUses()}
+			c.evil(fill)
+			for i := range 10 {
+				if in, told := c.owner("good", fmt.Sprint(i), placesOf(100000+i*3, 3)...); in != 3 || told != "" {
+					t.Fatalf("owner %d of another namespace has %d places, told %q", i, in, told)
+				}
+				c.makeRoom()
+				if n := len(c.uses.named); n != policyPlaces {
+					t.Fatalf("then %d places are used", n)
+				}
+			}
+		})
+	}
+}
+
+// TestPlacesInParts: a namespace that comes late gets what those with more have too much, and
+// takes nothing from those that have less.
+func TestPlacesInParts(t *testing.T) {
+	c := crowd{t, newUses()}
+	c.evil((*crowd).twice)
+	for in := 0; in != ownerPlaces; c.makeRoom() { // one namespace makes room at a time
+		before := in
+		if in, _ = c.owner("good", "large", placesOf(200000, ownerPlaces)...); in <= before {
+			t.Fatalf("a large owner has %d places, and before %d", in, before)
+		}
+	}
+	_, told := c.owner("good", "more", placesOf(300000, ownerPlaces)...)
+	c.makeRoom()
+	if n := len(c.uses.tenants["good"]); told == "" || n > policyPlaces/3 {
+		t.Errorf("with twice as many it has %d places, told %q", n, told)
+	}
+	if n := len(c.uses.tenants["evil-2"]); n != policyPlaces-2*tenantPlaces {
+		t.Errorf("the namespace with the least has %d places", n)
+	}
+	if n := len(c.uses.named); n != policyPlaces {
+		t.Errorf("%d places are used", n)
+	}
+}
+
+// TestPlacesOfClusterScoped: each owner without a namespace is a tenant, so that many with one
+// place each leave nothing to one that comes late; those with more do.
+func TestPlacesOfClusterScoped(t *testing.T) {
+	c := crowd{t, newUses()}
+	for i := range policyPlaces - 2 {
+		c.owner("", fmt.Sprint(i), placesOf(i, 1)...)
+	}
+	c.owner("", "two", placesOf(policyPlaces-2, 2)...)
+	if in, told := c.owner("", "late", "far-1"); in != 1 || told != "" {
+		t.Errorf("beside one with two: %d places, told %q", in, told)
+	}
+	c.makeRoom()
+	if in, told := c.owner("", "later", "far-2"); in != 0 || told == "" {
+		t.Errorf("all have one: %d places, told %q", in, told)
+	}
+	if n := len(c.uses.named); n != policyPlaces {
+		t.Errorf("%d places are used", n)
+	}
+}

@@ -40,7 +40,7 @@ type kindSet map[schema.GroupVersionKind]bool
 
 // add notes that an owner needs a kind. It returns false if the kind has to be looked up,
 // and that would be more than the owner, or the policy, may have looked up at a time. Of
-// the policy's share the owner that has the most makes room for one that has less: gone is
+// the policy's share the tenant that has the most makes room for one that has less: gone is
 // what nobody needs any more then. answered reports of a kind whether it is known how it is
 // served. It is called without mu.
 func (r *recorded) add(owner types.NamespacedName, gvk schema.GroupVersionKind, answered func(schema.GroupVersionKind) bool) (gone []schema.GroupVersionKind, ok bool) {
@@ -99,18 +99,42 @@ func (r *recorded) roomLocked(owner types.NamespacedName) (gone []schema.GroupVe
 		return nil, false
 	}
 	tenant := tenantOf(owner)
-	near, nearest := r.searchesLocked(func(other types.NamespacedName) bool { return tenantOf(other) == tenant }, owner)
-	all, most := r.searchesLocked(func(types.NamespacedName) bool { return true }, owner)
-	if near >= tenantRecordKinds {
-		most = nearest
-	} else if all < policyRecordKinds {
-		return nil, true
+	near, most := r.searchesLocked(func(other types.NamespacedName) bool { return tenantOf(other) == tenant }, owner)
+	if all, busiest := r.busiestLocked(); near < tenantRecordKinds {
+		if all < policyRecordKinds {
+			return nil, true
+		}
+		if count, heaviest := r.searchesLocked(func(other types.NamespacedName) bool { return tenantOf(other) == busiest }, types.NamespacedName{}); count > near+1 {
+			return r.dropLastLocked(heaviest), true
+		}
 	}
 	if len(r.searched[most]) <= mine+1 {
 		return nil, false
 	}
-	last := slices.MaxFunc(slices.Collect(maps.Keys(r.searched[most])), compareKinds)
-	return r.dropLocked(most, last), true
+	return r.dropLastLocked(most), true
+}
+
+// busiestLocked counts all searches, and says which tenant has the most; of several, the first
+// by name. The caller holds mu.
+func (r *recorded) busiestLocked() (all int, busiest string) {
+	counts := map[string]int{}
+	for owner, kinds := range r.searched {
+		tenant := tenantOf(owner)
+		counts[tenant] += len(kinds)
+		all += len(kinds)
+	}
+	for tenant, n := range counts {
+		if n > counts[busiest] || n == counts[busiest] && tenant < busiest {
+			busiest = tenant
+		}
+	}
+	return all, busiest
+}
+
+// dropLastLocked ends one search of an owner. The caller holds mu.
+func (r *recorded) dropLastLocked(owner types.NamespacedName) (gone []schema.GroupVersionKind) {
+	last := slices.MaxFunc(slices.Collect(maps.Keys(r.searched[owner])), compareKinds)
+	return r.dropLocked(owner, last)
 }
 
 // searchesLocked counts the searches of several owners, and says who of them has the most; at

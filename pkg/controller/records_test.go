@@ -148,6 +148,20 @@ func TestRecordedKindsAreBounded(t *testing.T) {
 	if n := admitted("Victim", 3); n != 3 {
 		t.Errorf("beside them the owner that names three has %d looked up", n)
 	}
+	for i := range 2 * tenantRecordKinds {
+		for _, namespace := range []string{"x", "y", "z"} {
+			op.kindFor(types.NamespacedName{Namespace: namespace, Name: fmt.Sprint(i)}, kindOf(namespace, i))
+		}
+	}
+	if n := admitted("Late", 3); n != 3 || len(server.wanted(t, e)) != policyRecordKinds {
+		t.Errorf("beside four namespaces of owners with one each the owner that names three has %d looked up", n)
+	}
+	for i := range 2 * tenantRecordKinds {
+		for _, namespace := range []string{"x", "y", "z"} {
+			op.releaseAllKinds(types.NamespacedName{Namespace: namespace, Name: fmt.Sprint(i)})
+		}
+	}
+	op.releaseAllKinds(name("Late"))
 	for i := range 100 {
 		op.releaseAllKinds(name(fmt.Sprint("Crowd", i)))
 	}

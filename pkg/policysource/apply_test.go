@@ -37,7 +37,7 @@ func textsOf(documents ...string) []text {
 	var texts []text
 	for _, words := range documents {
 		t := text{origin: Origin{Kind: File, File: "policies/" + strings.Fields(words)[0] + ".yaml"}, data: []byte(documentText(words))}
-		t.digest = digestOf(t)
+		t.digest, t.size = digestOf(t)
 		texts = append(texts, t)
 	}
 	return texts

@@ -15,7 +15,7 @@ func BenchmarkBook(b *testing.B) {
 				origin: Origin{Kind: ConfigMap, Namespace: fmt.Sprintf("team-%d", i), Name: "policies", Key: "a.yaml"},
 				data:   []byte(documentText(fmt.Sprintf("policy-%d v1", i))),
 			}
-			t.digest = digestOf(t)
+			t.digest, t.size = digestOf(t)
 			shown.texts = append(shown.texts, t)
 		}
 		now := time.Now()

@@ -125,7 +125,7 @@ func (s *story) line(line string) {
 	case "unreadable":
 		o, _ := originIn(words[1:])
 		unread := text{origin: o, unread: errors.New(o.String() + ": it cannot be read: permission denied")}
-		unread.digest = digestOf(unread)
+		unread.digest, unread.size = digestOf(unread)
 		s.texts[o] = unread
 	default:
 		o, rest := originIn(words)
@@ -182,7 +182,7 @@ func (s *story) text(o Origin, words []string, body string) text {
 	if o.Kind == CustomResource {
 		t.object, t.data = objectOf(s.t, t.data, o), nil
 	}
-	t.digest = digestOf(t)
+	t.digest, t.size = digestOf(t)
 	s.remember(t, body)
 	return t
 }

@@ -123,7 +123,7 @@ func (f files) readFile(path string) text {
 			t.unread = plainly(path, err)
 		}
 	}
-	t.digest = digestOf(t)
+	t.digest, t.size = digestOf(t)
 	return t
 }
 

@@ -19,7 +19,7 @@ func TestForgetTexts(t *testing.T) {
 		for j, content := range []string{"# nothing yet\n", documentText("cache v1"), "{"} {
 			o := Origin{Kind: ConfigMap, Namespace: "own", Name: fmt.Sprintf("map-%d-%d", i, j), Key: "a.yaml"}
 			put := text{origin: o, data: []byte(content)}
-			put.digest = digestOf(put)
+			put.digest, put.size = digestOf(put)
 			b.read(snapshot{texts: []text{put}}, time.Time{}.Add(time.Hour))
 		}
 	}

@@ -47,7 +47,7 @@ func textOfResource(object *unstructured.Unstructured) []text {
 	}
 	owners, _, _ := unstructured.NestedInt64(object.Object, "status", "owners") // none if it is no number
 	t.owned = owners > 0
-	t.digest = digestOf(t)
+	t.digest, t.size = digestOf(t)
 	return []text{t}
 }
 
@@ -71,7 +71,7 @@ func textsOfConfigMap(object *unstructured.Unstructured) []text {
 			data:    []byte(data[key]),
 			created: object.GetCreationTimestamp().Time, uid: object.GetUID(),
 		}
-		t.digest = digestOf(t)
+		t.digest, t.size = digestOf(t)
 		texts = append(texts, t)
 	}
 	return texts

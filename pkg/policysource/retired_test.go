@@ -30,7 +30,7 @@ func newRetiring(t *testing.T, owned bool) *retiring {
 	must(t, err)
 	o := Origin{Kind: CustomResource, Namespace: "team", Name: "cache"}
 	r.text = text{origin: o, object: objectOf(t, []byte(documentText("cache v1")), o), guarded: true, owned: owned}
-	r.text.digest = digestOf(r.text)
+	r.text.digest, r.text.size = digestOf(r.text)
 	return r
 }
 

@@ -101,7 +101,7 @@ func newFiles(o Options) (files, error) {
 			return files{}, fmt.Errorf("reading the policies on stdin: %w", err)
 		}
 		t := text{origin: Origin{Kind: File, File: "<stdin>"}, data: data, steady: true}
-		t.digest = digestOf(t)
+		t.digest, t.size = digestOf(t)
 		f.stdin = &t
 	}
 	return f, nil

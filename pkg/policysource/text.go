@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -22,6 +23,7 @@ type text struct {
 	// unread is why it could not be read; nil if it could.
 	unread error
 	digest string // of data, object and unread
+	size   int    // of what the digest is of, in bytes
 	// steady: the last two readings of the file, a second apart at least, found this text. Of
 	// what comes from an API server it is so at once.
 	steady bool
@@ -47,7 +49,7 @@ func (t text) as(old text) text {
 	if t.uid != old.uid {
 		old.generation = 0
 	}
-	t.data, t.object, t.unread, t.digest, t.steady = old.data, old.object, old.unread, old.digest, old.steady
+	t.data, t.object, t.unread, t.digest, t.size, t.steady = old.data, old.object, old.unread, old.digest, old.size, old.steady
 	t.generation, t.reading = old.generation, old.reading
 	return t
 }
@@ -104,20 +106,29 @@ func (s snapshot) covers(o Origin) coverage {
 	return unseen
 }
 
-// digestOf makes the digest of a text.
-func digestOf(t text) string {
-	hash := sha256.New()
-	hash.Write(t.data)
+// digestOf makes the digest of a text, and says how large it is.
+func digestOf(t text) (digest string, size int) {
+	hash, counted := sha256.New(), counter{}
+	to := io.MultiWriter(hash, &counted)
+	to.Write(t.data) // neither fails
 	if t.object != nil {
 		// What comes from an API server can be encoded.
-		if err := json.NewEncoder(hash).Encode(map[string]any{
+		if err := json.NewEncoder(to).Encode(map[string]any{
 			"apiVersion": t.object["apiVersion"], "kind": t.object["kind"], "spec": t.object["spec"],
 		}); err != nil {
-			fmt.Fprintf(hash, "%v", err)
+			fmt.Fprintf(to, "%v", err)
 		}
 	}
 	if t.unread != nil {
-		fmt.Fprintf(hash, "\x00%v", t.unread)
+		fmt.Fprintf(to, "\x00%v", t.unread)
 	}
-	return hex.EncodeToString(hash.Sum(nil))
+	return hex.EncodeToString(hash.Sum(nil)), counted.bytes
+}
+
+// counter counts what is written to it.
+type counter struct{ bytes int }
+
+func (c *counter) Write(p []byte) (int, error) {
+	c.bytes += len(p)
+	return len(p), nil
 }

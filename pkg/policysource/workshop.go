@@ -14,6 +14,9 @@ const (
 	// compilers is how many texts are compiled at a time: one of a namespace, so that
 	// another namespace need not wait for it.
 	compilers = 2
+	// largeText is from how many bytes on a text is large: it takes so long that one of them is
+	// compiled at a time, so that small ones need not wait for it.
+	largeText = 32 << 10
 	// compileEvery is how often one text is compiled that changes all the time, after
 	// compileBurst times at once.
 	compileEvery = 2 * time.Second
@@ -21,7 +24,8 @@ const (
 )
 
 // workshop compiles texts beside the goroutine of decisions: the newest version of each, in
-// turns by namespace, of which the files are one, and of one text not faster than so often.
+// turns by namespace, of which the files are one, and of one text not faster than so often. Of
+// large texts one is compiled at a time.
 // It is safe for concurrent use.
 type workshop struct {
 	clock clock.Clock
@@ -34,6 +38,7 @@ type workshop struct {
 	mu     sync.Mutex // guards what is below; held over no call
 	orders []text     // those that wait, one of each origin, as they came
 	busy   map[string]bool
+	large  bool           // a large text is compiled
 	served map[string]int // by namespace: which of all turns was its last
 	turns  int
 	pace   map[Origin]pace
@@ -133,7 +138,7 @@ func (w *workshop) take(now time.Time) (*text, time.Duration) {
 	defer w.mu.Unlock()
 	next, wait := -1, time.Duration(0)
 	for i, t := range w.orders {
-		if w.busy[t.origin.Namespace] {
+		if w.busy[t.origin.Namespace] || w.large && t.isLarge() {
 			continue
 		}
 		if left := w.pace[t.origin].until().Sub(now); left > 0 {
@@ -152,6 +157,7 @@ func (w *workshop) take(now time.Time) (*text, time.Duration) {
 	t := w.orders[next]
 	w.orders = slices.Delete(w.orders, next, next+1)
 	w.busy[t.origin.Namespace] = true
+	w.large = w.large || t.isLarge()
 	w.turns++
 	w.served[t.origin.Namespace] = w.turns
 	p := w.pace[t.origin]
@@ -162,6 +168,8 @@ func (w *workshop) take(now time.Time) (*text, time.Duration) {
 	w.pace[t.origin] = p
 	return &t, 0
 }
+
+func (t text) isLarge() bool { return t.size >= largeText }
 
 // until is when a text may be compiled again.
 func (p pace) until() time.Time {
@@ -176,6 +184,7 @@ func (w *workshop) finish(t text, r *reading, began time.Time) {
 	now := w.clock.Now()
 	w.mu.Lock()
 	delete(w.busy, t.origin.Namespace)
+	w.large = w.large && !t.isLarge()
 	w.made[t.origin] = made{digest: t.digest, reading: r}
 	p := w.pace[t.origin]
 	p.rest = now.Add(now.Sub(began))

@@ -78,6 +78,74 @@ func TestOneOfANamespace(t *testing.T) {
 	}
 }
 
+// large is an order of so many bytes that it takes long.
+func large(namespace, name, version string) text {
+	t := order(namespace, name, version)
+	t.size = largeText
+	return t
+}
+
+// TestLargeTexts: while a large text is compiled, and several namespaces have more of them, a
+// small one of another namespace goes first. Large ones of a quiet namespace wait for one
+// of each other namespace at most, however often these are edited.
+func TestLargeTexts(t *testing.T) {
+	c := clocktesting.NewFakeClock(began)
+	w := newWorkshop(c, nil, func() {})
+	texts := func(version string, more ...text) []text {
+		var list []text
+		for _, namespace := range []string{"evil-0", "evil-1", "evil-2"} {
+			for _, name := range []string{"a", "b", "c", "d"} {
+				list = append(list, large(namespace, name, version))
+			}
+		}
+		return append(list, more...)
+	}
+	small := order("quiet", "small", "1")
+	w.want(texts("1"))
+	first, _ := w.take(c.Now())
+	if second, _ := w.take(c.Now()); first == nil || second != nil {
+		t.Fatalf("%v and %v are compiled", first, second)
+	}
+	w.want(texts("1", small))
+	second, _ := w.take(c.Now())
+	if second == nil || second.origin != small.origin {
+		t.Fatalf("beside %v, %v is compiled", first.origin, second)
+	}
+	w.finish(*second, &reading{}, c.Now())
+	if third, _ := w.take(c.Now()); third != nil {
+		t.Errorf("%v is compiled beside another large one", third.origin)
+	}
+	w.finish(*first, &reading{}, c.Now())
+
+	quiet := large("quiet", "large", "1")
+	for n := 0; ; n++ {
+		w.want(texts(fmt.Sprint(2+n), small, quiet))
+		next, _ := w.take(c.Now())
+		if next == nil || n > 3 {
+			t.Fatalf("after %d others that of the quiet namespace is not compiled", n)
+		}
+		began := c.Now()
+		c.Step(time.Second)
+		w.finish(*next, &reading{}, began)
+		if next.origin == quiet.origin {
+			break
+		}
+	}
+}
+
+// TestSizeOfText: what comes from an API server is as large as its text.
+func TestSizeOfText(t *testing.T) {
+	content := strings.Repeat("x", largeText)
+	for name, of := range map[string]text{
+		"file":   {data: []byte(content)},
+		"object": {object: map[string]any{"spec": map[string]any{"owner": content}}},
+	} {
+		if of.digest, of.size = digestOf(of); !of.isLarge() || of.size > 2*largeText {
+			t.Errorf("%s: it has %d bytes", name, of.size)
+		}
+	}
+}
+
 // TestPace: a text that changes all the time is compiled every 2 seconds after the first
 // times, never for more than half of the time, and as it is then.
 func TestPace(t *testing.T) {

@@ -1,0 +1,140 @@
+package controller
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// division divides the policy's share of places between tenants, as one owner asks for the
+// places in.
+type division struct {
+	*uses
+	owner types.NamespacedName
+	in    []string
+}
+
+// claims are the places of one tenant that no other tenant names, each with how many places
+// the owner has that has the fewest of those that name it.
+type claims map[string]int
+
+// claimsOf returns the claims of a tenant once the owner has what it asks for.
+func (d division) claimsOf(tenant string) claims {
+	found := claims{}
+	note := func(place string, size int) {
+		if least, known := found[place]; !known || size < least {
+			found[place] = size
+		}
+	}
+	for other, at := range d.owners {
+		if other == d.owner || tenantOf(other) != tenant {
+			continue
+		}
+		for place, list := range at {
+			if d.isClaimed(tenant, place) && isNamed(other, place, list) {
+				note(place, len(at))
+			}
+		}
+	}
+	if tenantOf(d.owner) == tenant {
+		for _, place := range d.in {
+			if d.isClaimed(tenant, place) {
+				note(place, len(d.in))
+			}
+		}
+	}
+	return found
+}
+
+// isClaimed reports whether no tenant but this one names a place.
+func (d division) isClaimed(tenant, place string) bool {
+	return d.named[place] == d.tenants[tenant][place]
+}
+
+// lastOf returns the claims that a tenant gives up first, so many: those of its owners with the
+// most places, and of these what is not used yet.
+func (d division) lastOf(c claims, n int) map[string]bool {
+	type claim struct {
+		place      string
+		size, used int
+	}
+	list := make([]claim, 0, len(c))
+	for place, size := range c {
+		list = append(list, claim{place: place, size: size, used: min(1, d.named[place])})
+	}
+	slices.SortFunc(list, func(a, b claim) int {
+		return cmp.Or(cmp.Compare(b.size, a.size), cmp.Compare(a.used, b.used), cmp.Compare(b.place, a.place))
+	})
+	out := map[string]bool{}
+	for _, claim := range list[:min(n, len(list))] {
+		out[claim.place] = true
+	}
+	return out
+}
+
+// fit leaves out what would be too much for all owners of the policy. The tenant with
+// the most claims gives way. Who shares a place within the tenant gives it up as well, so that
+// owners cannot keep a place from others by naming it twice.
+func (d division) fit(b *bound) {
+	over, _ := d.beyond(d.named, policyPlaces, d.owner, d.in)
+	if over <= 0 {
+		return
+	}
+	tenant := tenantOf(d.owner)
+	own := d.claimsOf(tenant)
+	if heaviest, most := d.heaviestTenant(tenant); most > len(own) {
+		give := min(over, most-len(own))
+		over -= give
+		d.crowdTenant(heaviest, d.lastOf(d.claimsOf(heaviest), give), b)
+	}
+	if over <= 0 {
+		return
+	}
+	out := d.lastOf(own, over)
+	d.crowdTenant(tenant, out, b)
+	for _, place := range d.in {
+		if !out[place] {
+			continue
+		}
+		b.out[place] = true
+		if b.problem == nil {
+			b.problem = limitProblem("the owners of the policy use too many namespaces beside their own; the limit is %d together: owners in the namespace with the most wait, which is that of this one with %d; have several policies, or fewer namespaces", policyPlaces, len(own))
+		}
+	}
+}
+
+// heaviestTenant returns the tenant with the most claims, but for one.
+func (d division) heaviestTenant(but string) (heaviest string, most int) {
+	for tenant, places := range d.tenants {
+		if tenant == but {
+			continue
+		}
+		n := 0
+		for place := range places {
+			if d.isClaimed(tenant, place) {
+				n++
+			}
+		}
+		if n > most || n == most && n > 0 && tenant < heaviest {
+			heaviest, most = tenant, n
+		}
+	}
+	return heaviest, most
+}
+
+// crowdTenant has the owners of a tenant make room that name one of these places, but for
+// the one that asks.
+func (d division) crowdTenant(tenant string, places map[string]bool, b *bound) {
+	for owner, at := range d.owners {
+		if owner == d.owner || tenantOf(owner) != tenant {
+			continue
+		}
+		for place, list := range at {
+			if places[place] && isNamed(owner, place, list) {
+				d.crowd(owner, b)
+				break
+			}
+		}
+	}
+}
