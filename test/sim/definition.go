@@ -98,6 +98,7 @@ func (s *Server) unserveLocked(gr schema.GroupResource) {
 		return
 	}
 	delete(s.resources, gr)
+	s.sorted = nil
 	for _, w := range sortedWatchers(r.watchers) {
 		w.endLocked()
 	}
@@ -116,7 +117,7 @@ func (s *Server) establishLocked(stored *unstructured.Unstructured) {
 	if err := r.define(crd); err != nil {
 		panic(fmt.Sprintf("sim: %v", err))
 	}
-	s.resources[gr] = r
+	s.resources[gr], s.sorted = r, nil
 	status := map[string]any{"storedVersions": []any{r.stored.gvk.Version}}
 	status["acceptedNames"] = runtime.DeepCopyJSONValue(stored.Object["spec"].(map[string]any)["names"])
 	status["conditions"] = []any{

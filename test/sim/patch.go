@@ -56,12 +56,18 @@ func errMediaType(supported string) error {
 
 // patched is the live object after a patch that is not an apply.
 func (c *call) patched(live *unstructured.Unstructured, kind types.PatchType, data []byte, strict bool) (*unstructured.Unstructured, error) {
-	part, rest := touched(live, kind, data)
-	after, err := c.patchObject(part, kind, data)
-	if err != nil {
-		return nil, err
+	part, rest, changes := touched(live, kind, data)
+	obj := &unstructured.Unstructured{Object: part}
+	var err error
+	if changes != nil {
+		merge(part, changes)
+	} else {
+		var after []byte
+		if after, err = c.patchObject(part, kind, data); err != nil {
+			return nil, err
+		}
+		obj, err = c.unmarshalObject(after)
 	}
-	obj, err := c.unmarshalObject(after)
 	if err == nil {
 		maps.Copy(obj.Object, runtime.DeepCopyJSON(rest))
 		err = c.decodeUnmanaged(obj, strict, rest["metadata"] != nil)
@@ -100,28 +106,63 @@ func (c *call) decodeUnmanaged(obj *unstructured.Unstructured, strict, metadataI
 	return err
 }
 
-// touched splits an object for a patch: part are the fields that the patch may change, and the
-// kind, without which nothing is decoded; rest are the others, which need not go through JSON.
-// All of it is part if the patch is no object, or is about the kind.
-func touched(live *unstructured.Unstructured, kind types.PatchType, data []byte) (part, rest map[string]any) {
-	var fields map[string]json.RawMessage
-	if kind != types.MergePatchType || json.Unmarshal(data, &fields) != nil || fields == nil {
-		return live.Object, nil
+// touched splits an object for a merge patch: part is a copy of the fields that the patch may
+// change, and of the kind, without which nothing is decoded; rest are the others; changes are
+// the patch, which merge applies. If the patch is another one, is no object, or is about the
+// kind, all of the object is part, uncopied, and changes are nil.
+func touched(live *unstructured.Unstructured, kind types.PatchType, data []byte) (part, rest, changes map[string]any) {
+	if kind != types.MergePatchType || utiljson.Unmarshal(data, &changes) != nil || changes == nil {
+		return live.Object, nil, nil
 	}
 	part, rest = map[string]any{}, map[string]any{}
 	for field, value := range live.Object {
-		_, changes := fields[field]
+		_, changed := changes[field]
 		isKind := field == "kind" || field == "apiVersion"
 		switch {
-		case changes && isKind:
-			return live.Object, nil
-		case changes || isKind:
-			part[field] = value
+		case changed && isKind:
+			return live.Object, nil, nil
+		case changed || isKind:
+			part[field] = sent(value)
 		default:
 			rest[field] = value
 		}
 	}
-	return part, rest
+	return part, rest, changes
+}
+
+// merge applies a merge patch to an object, as the API server's library does to their texts.
+// It owns both.
+func merge(obj, changes map[string]any) {
+	for field, value := range changes {
+		into, isMap := obj[field].(map[string]any)
+		with, isPatch := value.(map[string]any)
+		switch {
+		case value == nil:
+			delete(obj, field)
+		case isMap && isPatch:
+			merge(into, with)
+		case isMap:
+			obj[field] = value
+		default:
+			dropNulls(value)
+			obj[field] = value
+		}
+	}
+}
+
+// dropNulls removes the fields that are null, in elements of lists as well.
+func dropNulls(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		maps.DeleteFunc(v, func(_ string, inner any) bool { return inner == nil })
+		for _, inner := range v {
+			dropNulls(inner)
+		}
+	case []any:
+		for _, inner := range v {
+			dropNulls(inner)
+		}
+	}
 }
 
 // patchObject is the text of an object, or of a part of it, after a patch.

@@ -40,10 +40,15 @@ type rules struct {
 	missing []error
 }
 
+// rbacChange is a change of an RBAC object as the authorizer sees it. It never changes, but
+// for its time: clones share it.
 type rbacChange struct {
-	at     time.Time // when the authorizer sees it
-	plural string
-	change
+	at    time.Time // when the authorizer sees it
+	key   types.NamespacedName
+	role  bool // of a Role or ClusterRole; else of a binding
+	gone  bool
+	rules []rbacv1.PolicyRule // of the role
+	binding
 }
 
 type binding struct {
@@ -58,7 +63,21 @@ func newAuthorizer(lag time.Duration) *authorizer {
 
 // noteLocked takes a change of an RBAC object in, for when its time has come.
 func (a *authorizer) noteLocked(plural string, c change) {
-	a.unread = append(a.unread, rbacChange{time.Now().Add(a.lag), plural, c})
+	noted := rbacChange{at: time.Now().Add(a.lag), role: plural == "roles" || plural == "clusterroles", gone: c.new == nil}
+	switch {
+	case noted.gone:
+		noted.key = keyOf(c.old)
+	case noted.role:
+		var role rbacv1.Role // a ClusterRole has the same rules
+		mustConvert(c.new, &role)
+		noted.key, noted.rules = keyOf(c.new), role.Rules
+	default:
+		var b rbacv1.RoleBinding
+		mustConvert(c.new, &b)
+		noted.key = keyOf(c.new)
+		noted.binding = binding{noted.key, b.Subjects, b.RoleRef}
+	}
+	a.unread = append(a.unread, noted)
 }
 
 // catchUp sees the changes whose time has come.
@@ -71,32 +90,16 @@ func (a *authorizer) catchUp() {
 
 func (a *authorizer) see(c rbacChange) {
 	clear(a.decided)
-	obj := c.new
-	if obj == nil {
-		delete(a.rolesOr(c.plural), keyOf(c.old))
-		if strings.HasSuffix(c.plural, "bindings") {
-			delete(a.bindings, keyOf(c.old))
-		}
-		return
+	switch {
+	case c.gone && c.role:
+		delete(a.roles, c.key)
+	case c.gone:
+		delete(a.bindings, c.key)
+	case c.role:
+		a.roles[c.key] = c.rules
+	default:
+		a.bindings[c.key] = c.binding
 	}
-	switch c.plural {
-	case "roles", "clusterroles":
-		var role rbacv1.Role // a ClusterRole has the same rules
-		mustConvert(obj, &role)
-		a.roles[keyOf(obj)] = role.Rules
-	case "rolebindings", "clusterrolebindings":
-		var b rbacv1.RoleBinding
-		mustConvert(obj, &b)
-		a.bindings[keyOf(obj)] = binding{keyOf(obj), b.Subjects, b.RoleRef}
-	}
-}
-
-// rolesOr returns the roles, or nothing to delete from.
-func (a *authorizer) rolesOr(plural string) map[types.NamespacedName][]rbacv1.PolicyRule {
-	if plural == "roles" || plural == "clusterroles" {
-		return a.roles
-	}
-	return nil
 }
 
 // mustConvert reads an object that was decoded through this type before.

@@ -73,6 +73,7 @@ type Server struct {
 	mu         sync.Mutex // guards what is below
 	version    uint64     // the resourceVersion of the last write
 	resources  map[schema.GroupResource]*resource
+	sorted     []*resource             // the resources in a stable order; nil: to be made
 	mappings   *meta.DefaultRESTMapper // of the resources; nil: to be made
 	authorizer *authorizer
 	random     *rand.Rand

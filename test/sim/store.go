@@ -100,11 +100,15 @@ func compareKeys(a, b types.NamespacedName) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// sortedResources are all of them in a stable order.
+// sortedResourcesLocked are all of them in a stable order. The slice is never changed: it is
+// made anew when there are others.
 func (s *Server) sortedResourcesLocked() []*resource {
-	return slices.SortedFunc(maps.Values(s.resources), func(a, b *resource) int {
-		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.plural, b.plural))
-	})
+	if s.sorted == nil {
+		s.sorted = slices.SortedFunc(maps.Values(s.resources), func(a, b *resource) int {
+			return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.plural, b.plural))
+		})
+	}
+	return s.sorted
 }
 
 // newUIDLocked returns a uid that the seed decides.
