@@ -119,5 +119,14 @@ func (s *scope) fail(what string, err error) *failure {
 	if leaf, ok := errors.AsType[cel.LeafError](err); ok && leaf.Path != "" {
 		what, err = what+"."+leaf.Path, leaf.Err
 	}
-	return &failure{text: fmt.Sprintf("%s: %s: %v", s.program.Place(what), what, err), missing: cel.IsNoSuchKey(err), limit: isLimit(err)}
+	f := &failure{text: fmt.Sprintf("%s: %s: %v", s.program.Place(what), what, err), missing: cel.IsNoSuchKey(err), limit: isLimit(err)}
+	if failed, ok := errors.AsType[*cel.EvalError](err); ok && failed.Message == versionHidden && s.program.HidesVersions() {
+		f.text += ": the resourceVersion of the owner and of children is not seen, because Ambit's own writes change it; " +
+			"use metadata.generation, which changes with the spec, or the fields that matter"
+	}
+	return f
 }
+
+// versionHidden is the message of an expression that reads the resourceVersion where it is not
+// seen. That the compiler finds most of these is no reason not to say why.
+const versionHidden = "no such key: resourceVersion"

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -97,4 +98,22 @@ func TestVariableIsItsExpression(t *testing.T) {
 			r.Fatalf("%s is not the same as a variable (-expression +variable):\n%s", x, diff)
 		}
 	})
+}
+
+// TestHiddenVersion: an expression that comes at the resourceVersion of the owner in a way that
+// the compiler does not follow is told why it is not there.
+func TestHiddenVersion(t *testing.T) {
+	for reason, expression := range map[string]string{
+		"a variable":  "owner.metadata",
+		"a list":      "[owner.metadata][0]",
+		"a condition": "owner.spec.size > 0 ? owner.metadata : owner.metadata",
+	} {
+		program := compile(t, "variables:\n- {name: m, expression: '"+expression+"'}\nchildren:\n- id: web\n"+
+			"  template: {apiVersion: example.com/v1, kind: Widget, metadata: {name: web}, spec: {of: '${m.resourceVersion}'}}\n")
+		o := &operator{world: &world{}, program: program, writes: -1}
+		o.setOwner(t, "metadata: {resourceVersion: '7'}\nspec: {size: 1}")
+		if got := fmt.Sprint(o.plan(t).Blockers); !strings.Contains(got, "no such key: resourceVersion: the resourceVersion of the owner") || !strings.Contains(got, "use metadata.generation") {
+			t.Errorf("%s: got %s", reason, got)
+		}
+	}
 }

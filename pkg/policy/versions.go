@@ -65,6 +65,12 @@ func (p *Program) FollowsVersions() bool {
 	return slices.ContainsFunc(p.Watches, func(w *Watch) bool { return w.Versions })
 }
 
+// HidesVersions reports whether something reads all metadata of the owner or of a child, and so
+// sees it without the resourceVersion.
+func (p *Program) HidesVersions() bool {
+	return p.Owner.Versionless || slices.ContainsFunc(p.Children, func(child *Child) bool { return child.Versionless })
+}
+
 // See returns what expressions see of an owner, which is not changed.
 func (o *Owner) See(owner map[string]any) map[string]any { return see(owner, o.Versionless) }
 
