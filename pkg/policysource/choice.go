@@ -26,6 +26,7 @@ func (c *choice) admit(e *entry) bool {
 		e.verdict = verdict{state: Invalid, reason: v1alpha1.ReasonInvalid, message: brief(err)}
 	}
 	where, holder := e.whereabouts(c.now), c.names[e.key.name]
+	taken := holder != nil && holder != e
 	switch {
 	case e.key.name == "":
 		e.drop()
@@ -47,9 +48,9 @@ func (c *choice) admit(e *entry) bool {
 		}
 		e.drop()
 		e.done = where != missing
-	case where == missing && (!e.running || holder != nil):
+	case where == missing && (!e.running || taken):
 		e.drop()
-	case where == stopped && holder != nil:
+	case where == stopped && taken:
 		e.stop()
 	default:
 		if holder == nil {
@@ -66,7 +67,7 @@ func (c *choice) admit(e *entry) bool {
 // heir returns who takes over what an entry has made that has gone: the one that has its
 // name, or another one that is cleaned up after; nil for nobody.
 func (c *choice) heir(gone *entry) *entry {
-	if holder := c.names[gone.key.name]; holder != nil && holder.isHeirOf(gone) {
+	if holder := c.names[gone.key.name]; holder != nil && holder != gone && holder.isHeirOf(gone) {
 		return holder
 	}
 	if i := slices.IndexFunc(c.leavers, func(e *entry) bool { return e.key.name == gone.key.name && e.isHeirOf(gone) }); i >= 0 {
@@ -78,12 +79,25 @@ func (c *choice) heir(gone *entry) *entry {
 // name gives an entry the name that it wants, unless another one of those before has it by
 // right.
 func (c *choice) name(e *entry) {
-	if e.whereabouts(c.now) != present || e.key.name == "" {
+	if !e.keepsName(c.now) {
 		return
 	}
-	if holder := c.names[e.key.name]; holder == nil || e.claim.hasBetterName(holder.claim, e.key.name) {
+	holder := c.names[e.key.name]
+	succeeds := e.claim.home && holder != nil && holder.whereabouts(c.now) != present // as a file that was renamed
+	if holder == nil || succeeds || e.claim.hasBetterName(holder.claim, e.key.name) {
 		c.names[e.key.name] = e
 	}
+}
+
+// keepsName reports whether an entry may have its name: it is there, or it was run for those
+// who run Ambit and is gone without a word. Nobody elsewhere takes over what it has made by
+// having one of its name ready for the moment in which a file is written.
+func (e *entry) keepsName(now time.Time) bool {
+	where := e.whereabouts(now)
+	if e.key.name == "" || where == leaving {
+		return false
+	}
+	return where == present || e.claim.home && e.runnable() != nil && (e.running || e.ran)
 }
 
 // isHeirOf says whether an entry takes over what another one of its name has made, which has
