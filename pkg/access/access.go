@@ -23,7 +23,7 @@ type Key struct {
 	Namespace string
 }
 
-// Payer is on whose account requests about a place are sent. Where there is more to ask
+// Payer is on whose account requests about a key are sent. Where there is more to ask
 // than may be sent, requests take turns: first between the groups, then between the tenants
 // of a group, then between the names of a tenant. It is comparable, and says nothing to this
 // package.
@@ -48,24 +48,24 @@ const (
 	Denied  Decision = "Denied"
 )
 
-// decided turns an answer into a decision.
-func decided(allowed bool) Decision {
+// decisionOf turns an answer into a decision.
+func decisionOf(allowed bool) Decision {
 	if allowed {
 		return Allowed
 	}
 	return Denied
 }
 
-// ChangeHandler is told that State of a place has something new. Its dynamic type
+// ChangeHandler is told that State of a key has something new. Its dynamic type
 // must be comparable.
 type ChangeHandler interface {
 	// Changed is called with no lock held, one call at a time, from the goroutine
 	// that paces all probes: it must not block. It may call the Reviewer. A call
-	// may come late, even after the place was released.
+	// may come late, even after the key was released.
 	Changed(Key)
 }
 
-// State is what is known of a place.
+// State is what is known of a key.
 type State struct {
 	// Reviewed: an answer is there. Decide is then not Unknown for kept accesses,
 	// save where a name matters, and save while Refusal is set.
@@ -73,7 +73,7 @@ type State struct {
 	// At is the time of the last answer; zero if there was none.
 	At time.Time
 	// Generation grows whenever a decision about a kept access, or Refusal,
-	// changes. It never repeats, even for a place that was forgotten and kept again.
+	// changes. It never repeats, even for a key that was forgotten and kept again.
 	Generation uint64
 	// Refusal is why the identity itself is refused: the review was answered 401, or
 	// 403, such as a refused impersonation. Nil otherwise. While it is set, Decide is

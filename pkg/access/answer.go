@@ -6,8 +6,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// answer is the outcome of a request: rules or verdict as it asked, or an error.
-type answer struct {
+// reviewAnswer is the outcome of a request: rules or verdict as it asked, or an error.
+type reviewAnswer struct {
 	rules   Rules
 	verdict Verdict
 	err     error
@@ -18,39 +18,39 @@ type answer struct {
 // isRefusal says whether a review was refused, other than failed.
 func isRefusal(err error) bool { return apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) }
 
-// settle takes the answer to a request in.
-func (p *place) settle(now time.Time, req request, a answer) {
+// settleAnswer takes the answer to a request in.
+func (p *reviewState) settleAnswer(now time.Time, req reviewRequest, a reviewAnswer) {
 	p.flying, p.ruling = false, false
 	if a.err != nil && !a.refusal {
-		p.fail(now, req)
+		p.recordFailure(now, req)
 		return
 	}
 	p.failures, p.retry, p.at = 0, time.Time{}, now
 	switch {
 	case a.refusal:
-		p.refuse(a.err)
+		p.recordRefusal(a.err)
 	case req.fact == nil:
-		p.accept()
+		p.acceptIdentity()
 		p.applyRules(now, a.rules)
 	default:
-		if p.accept() {
-			p.askAll()
+		if p.acceptIdentity() {
+			p.requestAll()
 		}
-		p.applyVerdict(now, req.fact, decided(a.verdict.Allowed))
+		p.applyVerdict(now, req.fact, decisionOf(a.verdict.Allowed))
 	}
-	if p.asking() {
-		p.soon = later(p.soon, now)
+	if p.isAsking() {
+		p.soon = laterOf(p.soon, now)
 		return
 	}
-	p.rest(now)
+	p.startResting(now)
 }
 
-// fail keeps what is known and asks again later.
-func (p *place) fail(now time.Time, req request) {
+// recordFailure keeps what is known and asks again later.
+func (p *reviewState) recordFailure(now time.Time, req reviewRequest) {
 	p.failures++
-	p.retry = now.Add(p.owner.retry(p.failures))
+	p.retry = now.Add(p.owner.retryAfter(p.failures))
 	switch {
-	case req.fact == nil && (!req.routine || !p.reviewed()):
+	case req.fact == nil && (!req.routine || !p.isReviewed()):
 		p.askRules = true
 	case req.routine:
 		p.routine, p.hasten = p.retry, p.hasten || p.notify
@@ -59,12 +59,12 @@ func (p *place) fail(now time.Time, req request) {
 	}
 }
 
-// refuse takes in that the identity itself is refused: nothing of what was known
+// recordRefusal takes in that the identity itself is refused: nothing of what was known
 // counts.
-func (p *place) refuse(err error) {
+func (p *reviewState) recordRefusal(err error) {
 	if p.refusal == nil || p.refusal.Error() != err.Error() {
 		p.refusal, p.turned = err, true
-		p.change()
+		p.notifyChange()
 	}
 	p.rules, p.askRules, p.full = nil, false, false
 	kept := p.facts[:0]
@@ -73,48 +73,48 @@ func (p *place) refuse(err error) {
 			delete(p.index, f.access)
 			continue
 		}
-		*f = fact{access: f.access, keeps: f.keeps}
+		*f = decisionRecord{access: f.access, keeps: f.keeps}
 		kept = append(kept, f)
 	}
 	clear(p.facts[len(kept):])
 	p.facts = kept
 }
 
-// accept takes in that the identity is not refused, and says whether that is new.
-func (p *place) accept() bool {
+// acceptIdentity takes in that the identity is not refused, and says whether that is new.
+func (p *reviewState) acceptIdentity() bool {
 	if p.refusal == nil {
 		return false
 	}
 	p.refusal, p.turned = nil, true
-	p.change()
+	p.notifyChange()
 	return true
 }
 
 // applyRules takes an answer for everything in. Access reviews follow for what the
 // rules leave open, in a full review and when the rules have changed; a routine probe
 // without news remains one request.
-func (p *place) applyRules(now time.Time, rules Rules) {
+func (p *reviewState) applyRules(now time.Time, rules Rules) {
 	news := p.full || p.rules == nil || p.rules.Incomplete != rules.Incomplete
 	for _, f := range p.facts {
 		news = news || f.ruled != rules.Decide(f.access)
 	}
 	p.rules, p.ruledAt = &rules, now
 	for _, f := range p.facts {
-		p.rule(f, news, p.askRules)
+		p.applyRule(f, news, p.askRules)
 	}
-	p.forget(now)
+	p.forgetUnused(now)
 }
 
-// rule applies the rules to one fact. again: they will be asked for once more, by a
+// applyRule applies the rules to one decision record. again: they will be asked for once more, by a
 // request that may confirm a refusal, as this one may not.
-func (p *place) rule(f *fact, news, again bool) {
+func (p *reviewState) applyRule(f *decisionRecord, news, again bool) {
 	f.ruled = p.rules.Decide(f.access)
-	open := p.open(f)
+	open := p.isUndecided(f)
 	if f.asked == f.ruled || f.ruled == Denied && !open {
 		f.asked = Unknown
 	}
 	if f.asked == Unknown && !open {
-		p.set(f, f.ruled)
+		p.setDecision(f, f.ruled)
 	}
 	if f.asked != Unknown || open {
 		f.ask = f.ask || news || !f.known
@@ -127,7 +127,7 @@ func (p *place) rule(f *fact, news, again bool) {
 
 // applyVerdict takes the answer to an access review in. If it is news that no full
 // review has found, everything is reviewed.
-func (p *place) applyVerdict(now time.Time, f *fact, d Decision) {
+func (p *reviewState) applyVerdict(now time.Time, f *decisionRecord, d Decision) {
 	if p.index[f.access] != f {
 		return // nobody keeps it any more
 	}
@@ -139,59 +139,59 @@ func (p *place) applyVerdict(now time.Time, f *fact, d Decision) {
 		p.confirmed = now
 	}
 	first := !f.known || f.keeps == 0
-	p.set(f, d)
+	p.setDecision(f, d)
 	if moved && !first && !p.full {
-		p.follow(now, f)
+		p.followChange(now, f)
 	}
-	p.forget(now)
+	p.forgetUnused(now)
 }
 
-// follow reviews everything, because an access review had news. Rules that said
+// followChange reviews everything, because an access review had news. Rules that said
 // otherwise a moment ago will lag for another moment.
-func (p *place) follow(now time.Time, f *fact) {
+func (p *reviewState) followChange(now time.Time, f *decisionRecord) {
 	if p.rules != nil && !p.rules.Incomplete {
-		p.hint.raise(now, urgent)
+		p.hint.raiseFor(now, urgent)
 		return
 	}
-	p.askAll()
+	p.requestAll()
 	f.ask = false
 }
 
-// set changes a decision.
-func (p *place) set(f *fact, d Decision) {
+// setDecision changes a decision.
+func (p *reviewState) setDecision(f *decisionRecord, d Decision) {
 	if f.known && f.current == d {
 		return
 	}
 	p.turned = p.turned || f.known
 	f.current, f.known = d, true
-	p.change()
+	p.notifyChange()
 }
 
-// change notes that a decision or the refusal has changed.
-func (p *place) change() {
+// notifyChange notes that a decision or the refusal has changed.
+func (p *reviewState) notifyChange() {
 	p.owner.generations++
 	p.generation = p.owner.generations
 	p.moved, p.untold = true, true
-	p.history.renew()
+	p.history.renewHistory()
 }
 
-// forget drops the facts that nobody keeps and that are old, or say nothing more than
+// forgetUnused drops the decision records that nobody keeps and that are old, or say nothing more than
 // the rules.
-func (p *place) forget(now time.Time) {
+func (p *reviewState) forgetUnused(now time.Time) {
 	for i := len(p.facts) - 1; i >= 0; i-- {
 		f := p.facts[i]
-		if f.keeps == 0 && (!f.holds(now) || !f.ask && !f.refused && f.asked != Denied) {
-			p.drop(f)
+		if f.keeps == 0 && (!f.isValidAt(now) || !f.ask && !f.refused && f.asked != Denied) {
+			p.dropRecord(f)
 		}
 	}
 }
 
-// rest ends a review.
-func (p *place) rest(now time.Time) {
+// startResting ends a review.
+func (p *reviewState) startResting(now time.Time) {
 	if p.turned {
-		p.hint.calm()
+		p.hint.calmDown()
 	}
-	wait := p.owner.gap()
+	wait := p.owner.reviewGap()
 	if p.moved {
 		wait = quickly
 	}

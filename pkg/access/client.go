@@ -51,7 +51,7 @@ type Client struct {
 // rate limited: the Reviewer has its own ceiling. A request is never repeated
 // underneath.
 func FromClient(client authorizationv1client.AuthorizationV1Interface) Reviews {
-	return reviews{Client{API: client}}
+	return clientReviews{Client{API: client}}
 }
 
 // Ask creates a SelfSubjectAccessReview, or a SubjectAccessReview about another user. The
@@ -63,19 +63,19 @@ func (c Client) Ask(ctx context.Context, q Question) (Verdict, error) {
 	}
 	if q.User == "" {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes}}
-		err := c.create(ctx, "selfsubjectaccessreviews", review)
+		err := c.createReview(ctx, "selfsubjectaccessreviews", review)
 		return Verdict{Allowed: review.Status.Allowed, Reason: review.Status.Reason}, err
 	}
 	review := &authorizationv1.SubjectAccessReview{
 		Spec: authorizationv1.SubjectAccessReviewSpec{ResourceAttributes: attributes, User: q.User, Groups: q.Groups},
 	}
-	err := c.create(ctx, "subjectaccessreviews", review)
+	err := c.createReview(ctx, "subjectaccessreviews", review)
 	return Verdict{Allowed: review.Status.Allowed, Reason: review.Status.Reason}, err
 }
 
-// create posts a review and reads the answer into it. client-go would repeat a request
+// createReview posts a review and reads the answer into it. client-go would repeat a request
 // more often, and nobody would count that.
-func (c Client) create(ctx context.Context, resource string, review runtime.Object) error {
+func (c Client) createReview(ctx context.Context, resource string, review runtime.Object) error {
 	return c.API.RESTClient().Post().
 		Resource(resource).
 		VersionedParams(&metav1.CreateOptions{}, scheme.ParameterCodec).
@@ -85,15 +85,15 @@ func (c Client) create(ctx context.Context, resource string, review runtime.Obje
 		Into(review)
 }
 
-type reviews struct{ client Client }
+type clientReviews struct{ client Client }
 
 // Rules creates a SelfSubjectRulesReview. An answer with an error in it is
 // incomplete: for RBAC that is a binding to a role that is gone.
-func (r reviews) Rules(ctx context.Context, namespace string) (Rules, error) {
+func (r clientReviews) Rules(ctx context.Context, namespace string) (Rules, error) {
 	review := &authorizationv1.SelfSubjectRulesReview{
 		Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace},
 	}
-	if err := r.client.create(ctx, "selfsubjectrulesreviews", review); err != nil {
+	if err := r.client.createReview(ctx, "selfsubjectrulesreviews", review); err != nil {
 		return Rules{}, fmt.Errorf("reviewing rules in namespace %q: %w", namespace, err)
 	}
 	status := review.Status
@@ -101,7 +101,7 @@ func (r reviews) Rules(ctx context.Context, namespace string) (Rules, error) {
 }
 
 // Access creates a SelfSubjectAccessReview.
-func (r reviews) Access(ctx context.Context, namespace string, a Access) (Verdict, error) {
+func (r clientReviews) Access(ctx context.Context, namespace string, a Access) (Verdict, error) {
 	verdict, err := r.client.Ask(ctx, Question{Namespace: namespace, Access: a})
 	if err != nil {
 		return Verdict{}, fmt.Errorf("reviewing access to %s %s in namespace %q: %w", a.Verb, a.Resource, namespace, err)

@@ -5,16 +5,16 @@
 //   - No RBAC object is ever evaluated. The API server is asked by self-reviews,
 //     which every authenticated user may create.
 //   - It is quiet: nothing is asked while all that somebody wants to know is allowed
-//     and nobody hints at a change. What is denied is looked at again after a second
-//     and then about every four, at most 16 times in a minute for one place; once a
+//     and nobody says that something has changed. What is denied is looked at again after a second
+//     and then about every four, at most 16 times in a minute for one key; once a
 //     minute where RBAC objects are watched.
-//   - In no second are more requests sent than the ceiling, for all places together.
-//     Routine probes wait when there is more to ask; hints and first reviews go first.
+//   - In no second are more requests sent than the ceiling, for all keys together.
+//     Routine probes wait when there is more to ask; invalidations and first reviews go first.
 //     Who has little to ask waits for a turn of each of those who have more, and not for
 //     all that these have to ask (Payer).
 //   - A review that fails changes nothing: what was known stays.
-//   - A place that nobody keeps any more is forgotten wholly, and there is no
-//     goroutine for a place.
+//   - A key that nobody keeps any more is forgotten wholly, and there is no
+//     goroutine for a key.
 //
 // # What it refuses to know
 //
@@ -36,7 +36,7 @@
 //     or, in turn, one denied access of those that the rules do not tell of. When its
 //     answer is news, all is reviewed.
 //  5. Reviewer.Invalidate asks for a review 20 ms later and, until one shows a change, 300
-//     ms and 1.5 s after the hint, for the authorizer lags behind the watch. Hints that
+//     ms and 1.5 s after the invalidation, for the authorizer lags behind the watch. Invalidations that
 //     come before that are one, but all of its probes are sent: of several changes the
 //     authorizer may know only some.
 //  6. Reviewer.ReportDenied asks for a review at once. If the rules deny the access, that
@@ -48,9 +48,9 @@
 //
 // # How it is paced
 //
-// One goroutine, that of Reviewer.Start, owns the pace: a schedule of places by class,
-// payer and time, the times of the last requests of all, and of each place. It tells the
+// One goroutine, that of Reviewer.Start, owns the pace: a schedule of keys by class,
+// payer and time, the times of the last requests of all, and of each key. It tells the
 // subscribers too. A request has a goroutine while it is under way, a few at a time,
-// one of a place. All state is guarded by one mutex, which is held over no request
+// one of a key. All state is guarded by one mutex, which is held over no request
 // and no call to a subscriber.
 package access

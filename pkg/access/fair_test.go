@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// hostilePlaces is how many places one payer has asked about.
+// hostilePlaces is how many keys one payer has asked about.
 const hostilePlaces = 5000
 
-// keepHostile keeps so many places, in all of which everything is denied.
+// keepHostile keeps so many keys, in all of which everything is denied.
 func (b *bench) keepHostile(payer Payer) {
 	b.Helper()
 	for i := range hostilePlaces {
@@ -29,7 +29,7 @@ func (b *bench) until(limit time.Duration, ok func() bool) time.Duration {
 	return time.Since(start)
 }
 
-// TestFairReviews: one payer has 5000 first reviews, and after them 5000 denied places. What
+// TestFairReviews: one payer has 5000 first reviews, and after them 5000 denied keys. What
 // others ask is answered as if it had one.
 func TestFairReviews(t *testing.T) {
 	hostile := Payer{Group: "p", Name: "hostile"}
@@ -68,7 +68,7 @@ func TestFairReviews(t *testing.T) {
 	}
 }
 
-// TestFairToTenants: 5000 payers of one tenant have a place each, in which everything is denied.
+// TestFairToTenants: 5000 payers of one tenant have a key each, in which everything is denied.
 // What a payer of another tenant asks is answered as if there were one of them.
 func TestFairToTenants(t *testing.T) {
 	for _, after := range []time.Duration{time.Second, 5 * time.Minute} {
@@ -93,7 +93,7 @@ func TestFairToTenants(t *testing.T) {
 	}
 }
 
-// TestSharedPlaceIsWithTheCheapest: a place that a payer with many places keeps as well is
+// TestSharedPlaceIsWithTheCheapest: a key that a payer with many keys keeps as well is
 // on the account of the other.
 func TestSharedPlaceIsWithTheCheapest(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {

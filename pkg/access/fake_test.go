@@ -188,7 +188,7 @@ func (l *listener) Changed(at Key) {
 	l.told[at]++
 }
 
-// take returns how often it was told of each place since it was last asked.
+// take returns how often it was told of each key since it was last asked.
 func (l *listener) take() map[Key]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

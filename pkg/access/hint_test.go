@@ -197,7 +197,7 @@ func TestRoutineIsNotStarved(t *testing.T) {
 		b.reviewer.Require(newListener(), team, all, Payer{})
 		b.pass(10 * time.Second)
 		b.server.grant(team, all...)
-		for range 300 { // hints enough to use up the ceiling
+		for range 300 { // invalidations enough to use up the ceiling
 			for i := range 40 {
 				b.reviewer.Invalidate(fmt.Sprint(i))
 			}

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// history is when the last requests of a place were sent.
-type history struct {
+// requestHistory is when the last requests of a key were sent.
+type requestHistory struct {
 	sent []time.Time // at most perMinute, oldest first
 }
 
-// add notes a request.
-func (h *history) add(now time.Time) {
+// addRequest notes a request.
+func (h *requestHistory) addRequest(now time.Time) {
 	if len(h.sent) == perMinute {
 		copy(h.sent, h.sent[1:])
 		h.sent = h.sent[:perMinute-1]
@@ -19,44 +19,44 @@ func (h *history) add(now time.Time) {
 	h.sent = append(h.sent, now)
 }
 
-// renew forgets all but the last request: what is known has changed, and the
+// renewHistory forgets all but the last request: what is known has changed, and the
 // minutes of being denied count from here.
-func (h *history) renew() {
+func (h *requestHistory) renewHistory() {
 	if n := len(h.sent); n > 1 {
 		h.sent = append(h.sent[:0], h.sent[n-1])
 	}
 }
 
-// last returns when the last request was sent; zero if none was.
-func (h *history) last() time.Time {
+// lastRequest returns when the last request was sent; zero if none was.
+func (h *requestHistory) lastRequest() time.Time {
 	if len(h.sent) == 0 {
 		return time.Time{}
 	}
 	return h.sent[len(h.sent)-1]
 }
 
-// room returns when there is room for one more, if a minute has room for limit.
-func (h *history) room(limit int) time.Time {
+// roomAt returns when there is room for one more, if a minute has room for limit.
+func (h *requestHistory) roomAt(limit int) time.Time {
 	if len(h.sent) < limit {
 		return time.Time{}
 	}
 	return h.sent[len(h.sent)-limit].Add(minute)
 }
 
-// hint is what came of hints at a place: up to three probes.
-type hint struct {
+// invalidation is what came of hints at a key: up to three probes.
+type invalidation struct {
 	on    bool
-	class class     // of what the hint asks for
-	due   time.Time // of the next probe
-	stage int       // of the next probe
-	first time.Time // the first hint that waits for stage 0
-	many  bool      // it came while another was on, perhaps for another change
-	last  time.Time // the latest hint
-	sent  time.Time // the last probe
+	class reviewClass // of what the invalidation asks for
+	due   time.Time   // of the next probe
+	stage int         // of the next probe
+	first time.Time   // the first invalidation that waits for stage 0
+	many  bool        // it came while another was on, perhaps for another change
+	last  time.Time   // the latest invalidation
+	sent  time.Time   // the last probe
 }
 
-// raise notes a hint. Hints that come while the first probe waits are one.
-func (h *hint) raise(now time.Time, c class) {
+// raiseFor notes an invalidation. Invalidations that come while the first probe waits are one.
+func (h *invalidation) raiseFor(now time.Time, c reviewClass) {
 	h.many = h.on // what the earlier one was for may not have been seen yet
 	if h.on && h.stage == 0 {
 		h.class = min(h.class, c)
@@ -64,29 +64,29 @@ func (h *hint) raise(now time.Time, c class) {
 		h.on, h.stage, h.class, h.first = true, 0, c, now
 	}
 	h.last = now
-	h.due = now.Add(stages()[0])
+	h.due = now.Add(retryStages()[0])
 	if limit := h.first.Add(hintMax); h.due.After(limit) {
 		h.due = limit
 	}
-	h.due = later(h.due, h.sent.Add(hintMin))
+	h.due = laterOf(h.due, h.sent.Add(hintMin))
 }
 
-// resume notes a hint that came a moment before there was anything to probe. A first
+// resumeAt notes an invalidation that came a moment before there was anything to probe. A first
 // review may be answered as the authorizer was before the change, so the last probe of the
-// hint is sent as well.
-func (h *hint) resume(at time.Time, c class) {
-	all := stages()
+// invalidation is sent as well.
+func (h *invalidation) resumeAt(at time.Time, c reviewClass) {
+	all := retryStages()
 	h.on, h.class, h.last, h.stage = true, c, at, len(all)-1
 	h.due = at.Add(all[h.stage])
 }
 
-// ready says whether a probe is due.
-func (h *hint) ready(now time.Time) bool { return h.on && !now.Before(h.due) }
+// isReady says whether a probe is due.
+func (h *invalidation) isReady(now time.Time) bool { return h.on && !now.Before(h.due) }
 
-// take notes a probe, which stands for all stages that are over.
-func (h *hint) take(now time.Time) {
+// takeUp notes a probe, which stands for all stages that are over.
+func (h *invalidation) takeUp(now time.Time) {
 	h.sent = now
-	all := stages()
+	all := retryStages()
 	for h.stage++; h.stage < len(all); h.stage++ {
 		if h.due = h.last.Add(all[h.stage]); h.due.After(now) {
 			return
@@ -95,22 +95,22 @@ func (h *hint) take(now time.Time) {
 	h.on = false
 }
 
-// calm ends the further probes: one has shown a change. A hint that has come since
+// calmDown ends the further probes: one has shown a change. An invalidation that has come since
 // stays, and so do several, of which it may have been only one.
-func (h *hint) calm() { h.on = h.on && (h.stage == 0 || h.many) }
+func (h *invalidation) calmDown() { h.on = h.on && (h.stage == 0 || h.many) }
 
-// recentHints is when namespaces were last hinted at; "" is all of them. It has those that
+// recentInvalidations is when namespaces were last hinted at; "" is all of them. It has those that
 // still have a probe to come, and few older ones. The zero value is empty.
-type recentHints struct {
+type recentInvalidations struct {
 	at    map[string]time.Time
 	swept time.Time
 }
 
-// note notes a hint, and forgets old ones now and then.
-func (r *recentHints) note(namespace string, now time.Time) {
-	if now.Sub(r.swept) > hintAge() {
+// recordInvalidation notes an invalidation, and forgets old ones now and then.
+func (r *recentInvalidations) recordInvalidation(namespace string, now time.Time) {
+	if now.Sub(r.swept) > invalidationAge() {
 		r.swept = now
-		maps.DeleteFunc(r.at, func(_ string, at time.Time) bool { return now.Sub(at) > hintAge() })
+		maps.DeleteFunc(r.at, func(_ string, at time.Time) bool { return now.Sub(at) > invalidationAge() })
 	}
 	if r.at == nil {
 		r.at = map[string]time.Time{}
@@ -118,57 +118,57 @@ func (r *recentHints) note(namespace string, now time.Time) {
 	r.at[namespace] = now
 }
 
-// last returns the last hint at a namespace, or at all; false: none has a probe to come.
-func (r *recentHints) last(namespace string, now time.Time) (at time.Time, c class, any bool) {
+// lastInvalidation returns the last invalidation at a namespace, or at all; false: none has a probe to come.
+func (r *recentInvalidations) lastInvalidation(namespace string, now time.Time) (at time.Time, c reviewClass, any bool) {
 	at, c = r.at[namespace], urgent
 	if all := r.at[""]; namespace == "" || all.After(at) {
 		at, c = all, sweep
 	}
-	return at, c, !at.IsZero() && now.Sub(at) <= hintAge()
+	return at, c, !at.IsZero() && now.Sub(at) <= invalidationAge()
 }
 
-// hintAge is how long after a hint its last probe is due.
-func hintAge() time.Duration {
-	all := stages()
+// invalidationAge is how long after an invalidation its last probe is due.
+func invalidationAge() time.Duration {
+	all := retryStages()
 	return all[len(all)-1]
 }
 
-// ceiling bounds the requests of all places together.
-type ceiling struct {
+// processCeiling bounds the requests of all keys together.
+type processCeiling struct {
 	sent    []time.Time // the last, as many as may be sent in a second; a ring
 	next    int         // of the ring: the oldest
 	routine time.Time   // the last routine probe
 }
 
-// newCeiling lets so many requests arrive in any second: as many less are sent in one as
+// newProcessCeiling lets so many requests arrive in any second: as many less are sent in one as
 // may be under way when it begins, held up on their way.
-func newCeiling(limit int) ceiling {
-	return ceiling{sent: make([]time.Time, max(1, limit-together))}
+func newProcessCeiling(limit int) processCeiling {
+	return processCeiling{sent: make([]time.Time, max(1, limit-together))}
 }
 
-// free returns when the next request may be sent: in half a second half as many as in one,
+// freeAt returns when the next request may be sent: in half a second half as many as in one,
 // so that not all are sent at once.
-func (c *ceiling) free() time.Time {
+func (c *processCeiling) freeAt() time.Time {
 	half := c.sent[(c.next+len(c.sent)/2)%len(c.sent)]
-	return later(after(c.sent[c.next], time.Second), after(half, time.Second/2))
+	return laterOf(timeAfter(c.sent[c.next], time.Second), timeAfter(half, time.Second/2))
 }
 
-// after is so much later than a time; of the zero time, the zero time.
-func after(t time.Time, d time.Duration) time.Time {
+// timeAfter is so much later than a time; of the zero time, the zero time.
+func timeAfter(t time.Time, d time.Duration) time.Time {
 	if t.IsZero() {
 		return t
 	}
 	return t.Add(d)
 }
 
-// smooth returns when the next routine probe may be sent: they are spread evenly,
-// so that a hint seldom finds a whole second used up.
-func (c *ceiling) smooth() time.Time {
-	return after(c.routine, time.Second/time.Duration(len(c.sent)))
+// smoothAt returns when the next routine probe may be sent: they are spread evenly,
+// so that an invalidation seldom finds a whole second used up.
+func (c *processCeiling) smoothAt() time.Time {
+	return timeAfter(c.routine, time.Second/time.Duration(len(c.sent)))
 }
 
-// take notes a request.
-func (c *ceiling) take(now time.Time, what class) {
+// takeTurn notes a request.
+func (c *processCeiling) takeTurn(now time.Time, what reviewClass) {
 	c.sent[c.next] = now
 	c.next = (c.next + 1) % len(c.sent)
 	if what == routine {

@@ -20,7 +20,7 @@ const (
 	// and rareMax do where RBAC objects are watched.
 	routineMin, routineMax = 3800 * time.Millisecond, 4500 * time.Millisecond
 	rareMin, rareMax       = 55 * time.Second, 75 * time.Second
-	// perMinute is how many requests of a place, of any kind, leave room for a routine
+	// perMinute is how many requests of a key, of any kind, leave room for a routine
 	// probe within a minute; rarePerMinute is that where RBAC objects are watched.
 	perMinute, rarePerMinute = 16, 2
 	// minute is wider than a minute, so that requests that are held up on their way, as on
@@ -29,7 +29,7 @@ const (
 
 	// retryFirst and retryLast bound the wait after a failed review.
 	retryFirst, retryLast = time.Second, 15 * time.Second
-	// confirmGap is the least time between two confirmations of refusals in one place
+	// confirmGap is the least time between two confirmations of refusals in one key
 	// that both found the access allowed: such refusals have another reason, a quota
 	// for example, and may come in any number.
 	confirmGap = 500 * time.Millisecond
@@ -37,33 +37,33 @@ const (
 	// when it came.
 	fresh = 5 * time.Second
 
-	// hintMin is the least time between probes of one place that hints ask for, and
-	// hintMax how long further hints may put off the first of them.
+	// hintMin is the least time between probes of one key that invalidations ask for, and
+	// hintMax how long further invalidations may put off the first of them.
 	hintMin, hintMax = 100 * time.Millisecond, 60 * time.Millisecond
 )
 
-// stages returns when a place is probed after a hint: the authorizer of the API
-// server lags behind the watch that gave the hint.
-func stages() [3]time.Duration {
+// retryStages returns when a key is probed after an invalidation: the authorizer of the API
+// server lags behind the watch that gave the invalidation.
+func retryStages() [3]time.Duration {
 	return [3]time.Duration{20 * time.Millisecond, 300 * time.Millisecond, 1500 * time.Millisecond}
 }
 
-// gap is the wait before the next routine probe.
-func (r *Reviewer) gap() time.Duration {
+// reviewGap is the wait before the next routine probe.
+func (r *Reviewer) reviewGap() time.Duration {
 	if r.triggered {
 		return rareMin + r.random(rareMax-rareMin)
 	}
 	return routineMin + r.random(routineMax-routineMin)
 }
 
-// retry is the wait after a number of failures in a row, from 1.
-func (r *Reviewer) retry(failures int) time.Duration {
+// retryAfter is the wait after a number of failures in a row, from 1.
+func (r *Reviewer) retryAfter(failures int) time.Duration {
 	jitter := func(wait time.Duration) time.Duration { return wait + r.random(wait/20) }
 	return backoff.Exponential{First: retryFirst, Last: retryLast, Jitter: jitter}.After(failures)
 }
 
-// later returns the later of two moments.
-func later(a, b time.Time) time.Time {
+// laterOf returns the later of two moments.
+func laterOf(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
 	}

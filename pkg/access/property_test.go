@@ -181,7 +181,7 @@ func (f *flapping) check() {
 		for at, accesses := range v.kept {
 			for _, a := range accesses {
 				f.server.mu.Lock()
-				want := decided(f.server.truth(at, a))
+				want := decisionOf(f.server.truth(at, a))
 				f.server.mu.Unlock()
 				denied = denied || want == Denied
 				expect(f, fmt.Sprintf("decision %v %v", at, a), want, f.reviewer.Decide(at, a))

@@ -19,7 +19,7 @@ type Options struct {
 	Reviews func(identity string) (Reviews, error)
 	// Clock is the time of everything here. Nil means the real one.
 	Clock clock.WithDelayedExecution
-	// Ceiling is how many requests are sent in any second, for all places together. 0
+	// Ceiling is how many requests are sent in any second, for all keys together. 0
 	// means 20.
 	Ceiling int
 	// Logger is for people. The zero Logger writes nothing.
@@ -37,16 +37,16 @@ type Reviewer struct {
 	started atomic.Bool
 	probes  atomic.Uint64
 
-	mu          sync.Mutex // guards what is below, and all places; never held over a call to others
-	places      map[Key]*place
+	mu          sync.Mutex // guards what is below, and all keys; never held over a call to others
+	places      map[Key]*reviewState
 	schedule    schedule
-	ceiling     ceiling
+	ceiling     processCeiling
 	running     int // requests under way
 	triggered   bool
-	hints       recentHints
+	hints       recentInvalidations
 	generations uint64    // the last that was given
 	complained  time.Time // when a failed review was last logged
-	owed        []*place
+	owed        []*reviewState
 }
 
 // New returns a Reviewer, which asks nothing before Start.
@@ -61,15 +61,15 @@ func New(o Options) *Reviewer {
 		options: o, clock: o.Clock,
 		random:  func(n time.Duration) time.Duration { return rand.N(n + 1) },
 		wake:    make(chan struct{}, 1),
-		places:  map[Key]*place{},
-		ceiling: newCeiling(o.Ceiling),
+		places:  map[Key]*reviewState{},
+		ceiling: newProcessCeiling(o.Ceiling),
 	}
 }
 
-// Require declares what a subscriber wants to know of one place, instead of what it
-// declared for that place before; no accesses releases it. A place that nobody keeps
+// Require declares what a subscriber wants to know of one key, instead of what it
+// declared for that key before; no accesses releases it. A key that nobody keeps
 // is forgotten wholly. What is not answered by what is known is asked at once. payer is
-// on whose account; a place that several subscribers keep is on that of the payer who has
+// on whose account; a key that several subscribers keep is on that of the payer who has
 // least to ask. accesses is kept: nobody may change it afterwards.
 func (r *Reviewer) Require(sub ChangeHandler, at Key, accesses []Access, payer Payer) {
 	r.mu.Lock()
@@ -79,31 +79,31 @@ func (r *Reviewer) Require(sub ChangeHandler, at Key, accesses []Access, payer P
 		return
 	}
 	if p == nil {
-		p = r.newPlace(at)
+		p = r.newStateLocked(at)
 	}
-	p.keep(sub, accesses, payer, r.clock.Now())
+	p.keepSubscription(sub, accesses, payer, r.clock.Now())
 	if len(p.subs) == 0 {
-		r.schedule.remove(p)
+		r.schedule.removePlace(p)
 		delete(r.places, at)
 		p.gone = true
 		return
 	}
-	r.plan(p)
+	r.scheduleReview(p)
 }
 
-// newPlace enters a place that nobody kept before; mu is held. A change that was hinted at
+// newStateLocked enters a key that nobody kept before; mu is held. A change that was hinted at
 // a moment ago may not be in its first review.
-func (r *Reviewer) newPlace(at Key) *place {
-	p := newPlace(r, at)
+func (r *Reviewer) newStateLocked(at Key) *reviewState {
+	p := newReviewState(r, at)
 	r.places[at] = p
-	if hinted, c, recent := r.hints.last(at.Namespace, r.clock.Now()); recent {
-		p.hint.resume(hinted, c)
+	if hinted, c, recent := r.hints.lastInvalidation(at.Namespace, r.clock.Now()); recent {
+		p.hint.resumeAt(hinted, c)
 	}
 	return p
 }
 
-// Decide returns what is known of an access, without asking. In a place that is not
-// kept it is Unknown. Of an access that is not kept, in a place that is, it is what
+// Decide returns what is known of an access, without asking. In a key that is not
+// kept it is Unknown. Of an access that is not kept, in a key that is, it is what
 // the last answer says, which may be old.
 func (r *Reviewer) Decide(at Key, a Access) Decision {
 	r.mu.Lock()
@@ -112,7 +112,7 @@ func (r *Reviewer) Decide(at Key, a Access) Decision {
 	if p == nil || p.refusal != nil {
 		return Unknown
 	}
-	if f := p.index[a]; f != nil && f.holds(r.clock.Now()) {
+	if f := p.index[a]; f != nil && f.isValidAt(r.clock.Now()) {
 		return f.current
 	}
 	if p.rules == nil {
@@ -121,7 +121,7 @@ func (r *Reviewer) Decide(at Key, a Access) Decision {
 	return p.rules.Decide(a)
 }
 
-// State returns what is known of a place; of one that is not kept, the zero State.
+// State returns what is known of a key; of one that is not kept, the zero State.
 func (r *Reviewer) State(at Key) State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -129,38 +129,38 @@ func (r *Reviewer) State(at Key) State {
 	if p == nil {
 		return State{}
 	}
-	return State{Reviewed: p.reviewed(), At: p.at, Generation: p.generation, Refusal: p.refusal}
+	return State{Reviewed: p.isReviewed(), At: p.at, Generation: p.generation, Refusal: p.refusal}
 }
 
-// Invalidate says that an RBAC object of a namespace changed: its places, of all
-// identities, are probed soon. "" is all places of all namespaces.
+// Invalidate says that an RBAC object of a namespace changed: its keys, of all
+// identities, are probed soon. "" is all keys of all namespaces.
 func (r *Reviewer) Invalidate(namespace string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now, c := r.clock.Now(), urgent
-	r.hints.note(namespace, now)
+	r.hints.recordInvalidation(namespace, now)
 	if namespace == "" {
 		c = sweep
 	}
 	for at, p := range r.places {
 		if namespace == "" || at.Namespace == namespace {
-			p.hint.raise(now, c)
+			p.hint.raiseFor(now, c)
 			p.retry = time.Time{}
-			r.plan(p)
+			r.scheduleReview(p)
 		}
 	}
 }
 
 // ReportDenied says that an own request was refused with 401 or 403. It is confirmed soon
 // by a review that is sent after this call; if that says Allowed, by an access review
-// for exactly this access, whose answer counts. Subscribers of the place are told
+// for exactly this access, whose answer counts. Subscribers of the key are told
 // afterwards, even if nothing changed.
 func (r *Reviewer) ReportDenied(at Key, a Access) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if p := r.places[at]; p != nil {
-		p.refused(a, r.clock.Now())
-		r.plan(p)
+		p.recordDenied(a, r.clock.Now())
+		r.scheduleReview(p)
 	}
 }
 
@@ -176,42 +176,42 @@ func (r *Reviewer) SetEventDriven(on bool) {
 	r.triggered = on
 	for _, p := range r.places {
 		if !p.hasten {
-			p.routine = p.rested.Add(r.gap())
+			p.routine = p.rested.Add(r.reviewGap())
 		}
-		r.plan(p)
+		r.scheduleReview(p)
 	}
 }
 
 // Probes returns how many requests have been sent.
 func (r *Reviewer) Probes() uint64 { return r.probes.Load() }
 
-// plan puts a place where it belongs in the schedule, and in the list of those whose
+// scheduleReview puts a key where it belongs in the schedule, and in the list of those whose
 // subscribers are to be told; mu is held.
-func (r *Reviewer) plan(p *place) {
-	r.schedule.remove(p)
-	if c, due, any := p.next(); any {
-		r.schedule.put(p, c, due)
+func (r *Reviewer) scheduleReview(p *reviewState) {
+	r.schedule.removePlace(p)
+	if c, due, any := p.nextReview(); any {
+		r.schedule.putDue(p, c, due)
 	}
-	if p.owes() && !p.owed {
+	if p.owesNotification() && !p.owed {
 		p.owed = true
 		r.owed = append(r.owed, p)
 	}
-	r.look()
+	r.wakeUp()
 }
 
-// look makes the goroutine of Start look for work.
-func (r *Reviewer) look() {
+// wakeUp makes the goroutine of Start look for work.
+func (r *Reviewer) wakeUp() {
 	select {
 	case r.wake <- struct{}{}:
 	default: // it will look anyway
 	}
 }
 
-// owes says whether subscribers are to be told now: of changes once everything is
+// owesNotification says whether subscribers are to be told now: of changes once everything is
 // known, and at the end of a review that a refusal asked for.
-func (p *place) owes() bool {
-	return p.untold && p.reviewed() || p.notify && p.resting()
+func (p *reviewState) owesNotification() bool {
+	return p.untold && p.isReviewed() || p.notify && p.isResting()
 }
 
-// resting says whether no review is wanted that a refusal may have asked for.
-func (p *place) resting() bool { return !p.flying && !p.asking() && !p.hasten }
+// isResting says whether no review is wanted that a refusal may have asked for.
+func (p *reviewState) isResting() bool { return !p.flying && !p.isAsking() && !p.hasten }

@@ -155,13 +155,13 @@ func TestCeiling(t *testing.T) {
 		if got := b.server.count(); got < 60*15 {
 			b.Errorf("only %d requests in a minute", got)
 		}
-		// A hint goes first.
+		// An invalidation goes first.
 		at := Key{Namespace: "7"}
 		b.server.grant(at, all...)
 		b.reviewer.Invalidate("7")
 		b.pass(150 * time.Millisecond)
 		expect(b, "after a hint", Allowed, b.reviewer.Decide(at, list))
-		// So does a new place.
+		// So does a new key.
 		b.reviewer.Require(sub, team, all, Payer{})
 		b.pass(100 * time.Millisecond)
 		expect(b, "new place", true, b.reviewer.State(team).Reviewed)

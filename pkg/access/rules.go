@@ -22,7 +22,7 @@ func (r Rules) Decide(a Access) Decision {
 	names := false
 	for i := range r.Items {
 		rule := &r.Items[i]
-		if !covers(rule, a) {
+		if !ruleCovers(rule, a) {
 			continue
 		}
 		if len(rule.ResourceNames) == 0 || slices.Contains(rule.ResourceNames, a.Name) && a.Name != "" {
@@ -36,10 +36,10 @@ func (r Rules) Decide(a Access) Decision {
 	return Denied
 }
 
-// covers says whether a rule is about an access, names aside.
-func covers(rule *authorizationv1.ResourceRule, a Access) bool {
+// ruleCovers says whether a rule is about an access, names aside.
+func ruleCovers(rule *authorizationv1.ResourceRule, a Access) bool {
 	return oneOf(rule.Verbs, a.Verb) && oneOf(rule.APIGroups, a.Group) &&
-		slices.ContainsFunc(rule.Resources, func(pattern string) bool { return matches(pattern, a) })
+		slices.ContainsFunc(rule.Resources, func(pattern string) bool { return patternMatches(pattern, a) })
 }
 
 // oneOf says whether list has the value, or the "*" that stands for all.
@@ -47,9 +47,9 @@ func oneOf(list []string, value string) bool {
 	return slices.Contains(list, "*") || slices.Contains(list, value)
 }
 
-// matches compares a rule's resource: "*" is everything with all subresources,
+// patternMatches compares a rule's resource: "*" is everything with all subresources,
 // "pods" the objects only, "pods/log" and "*/scale" subresources.
-func matches(pattern string, a Access) bool {
+func patternMatches(pattern string, a Access) bool {
 	if a.Subresource == "" {
 		return pattern == "*" || pattern == a.Resource
 	}

@@ -25,17 +25,17 @@ func (r *Reviewer) Start(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	for {
-		r.tell()
-		wait := r.send(ctx, &running)
-		if !r.sleep(ctx, wait) {
+		r.notifyAll()
+		wait := r.sendDue(ctx, &running)
+		if !r.waitForDue(ctx, wait) {
 			return nil
 		}
 	}
 }
 
-// sleep waits until there is something to do, and says whether there may be. A
+// waitForDue waits until there is something to do, and says whether there may be. A
 // negative wait has no end.
-func (r *Reviewer) sleep(ctx context.Context, wait time.Duration) bool {
+func (r *Reviewer) waitForDue(ctx context.Context, wait time.Duration) bool {
 	var over <-chan time.Time
 	if wait >= 0 {
 		timer := r.clock.NewTimer(wait)
@@ -50,8 +50,8 @@ func (r *Reviewer) sleep(ctx context.Context, wait time.Duration) bool {
 	return ctx.Err() == nil
 }
 
-// tell tells the subscribers of all places that have something new.
-func (r *Reviewer) tell() {
+// notifyAll tells the subscribers of all keys that have something new.
+func (r *Reviewer) notifyAll() {
 	for {
 		r.mu.Lock()
 		if len(r.owed) == 0 {
@@ -65,7 +65,7 @@ func (r *Reviewer) tell() {
 		for sub := range p.subs {
 			subs = append(subs, sub)
 		}
-		p.owed, p.untold, p.notify = false, false, p.notify && !p.resting()
+		p.owed, p.untold, p.notify = false, false, p.notify && !p.isResting()
 		r.mu.Unlock()
 		for _, sub := range subs {
 			sub.Changed(p.Key)
@@ -73,9 +73,9 @@ func (r *Reviewer) tell() {
 	}
 }
 
-// send sends all that may be sent now, and returns how long until there may be more;
+// sendDue sends all that may be sent now, and returns how long until there may be more;
 // negative: not before something happens.
-func (r *Reviewer) send(ctx context.Context, running *sync.WaitGroup) time.Duration {
+func (r *Reviewer) sendDue(ctx context.Context, running *sync.WaitGroup) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for {
@@ -83,51 +83,51 @@ func (r *Reviewer) send(ctx context.Context, running *sync.WaitGroup) time.Durat
 		if r.running >= together {
 			return -1
 		}
-		due, any := r.schedule.next(r.ceiling.smooth())
+		due, any := r.schedule.nextDue(r.ceiling.smoothAt())
 		if !any {
 			return -1
 		}
-		if due = later(due, r.ceiling.free()); due.After(now) {
+		if due = laterOf(due, r.ceiling.freeAt()); due.After(now) {
 			return due.Sub(now)
 		}
-		p := r.schedule.take(now, r.ceiling.smooth())
-		r.ceiling.take(now, p.class)
+		p := r.schedule.takeDue(now, r.ceiling.smoothAt())
+		r.ceiling.takeTurn(now, p.class)
 		r.running++
-		req := p.take(now)
-		running.Go(func() { r.review(ctx, p, req) })
+		req := p.takeRequest(now)
+		running.Go(func() { r.reviewPlace(ctx, p, req) })
 	}
 }
 
-// review sends a request and takes the answer in.
-func (r *Reviewer) review(ctx context.Context, p *place, req request) {
-	a := r.ask(ctx, p.Key, req)
+// reviewPlace sends a request and takes the answer in.
+func (r *Reviewer) reviewPlace(ctx context.Context, p *reviewState, req reviewRequest) {
+	a := r.sendReview(ctx, p.Key, req)
 	if ctx.Err() != nil {
 		return // the end, not an answer
 	}
-	r.log(p.Key, req, a)
+	r.logAnswer(p.Key, req, a)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.running--
 	if p.gone {
-		r.look()
+		r.wakeUp()
 		return
 	}
-	p.settle(r.clock.Now(), req, a)
-	r.plan(p)
+	p.settleAnswer(r.clock.Now(), req, a)
+	r.scheduleReview(p)
 }
 
-// ask sends a request.
-func (r *Reviewer) ask(ctx context.Context, at Key, req request) answer {
+// sendReview sends a request.
+func (r *Reviewer) sendReview(ctx context.Context, at Key, req reviewRequest) reviewAnswer {
 	reviews, err := r.options.Reviews(at.Identity)
 	if err != nil {
-		return answer{err: fmt.Errorf("making the client of %q: %w", at.Identity, err)}
+		return reviewAnswer{err: fmt.Errorf("making the client of %q: %w", at.Identity, err)}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	timer := r.clock.AfterFunc(answerTime, func() { cancel(errTimeout) })
 	defer timer.Stop()
 	r.probes.Add(1)
-	var a answer
+	var a reviewAnswer
 	if req.fact == nil {
 		a.rules, a.err = reviews.Rules(ctx, cmp.Or(at.Namespace, nowhere))
 	} else {
@@ -140,10 +140,10 @@ func (r *Reviewer) ask(ctx context.Context, at Key, req request) answer {
 // complaints is the least time between two messages that reviews fail.
 const complaints = time.Minute
 
-// log is for people: that reviews fail, now and then, and on V(1) each review.
-func (r *Reviewer) log(at Key, req request, a answer) {
+// logAnswer is for people: that reviews fail, now and then, and on V(1) each review.
+func (r *Reviewer) logAnswer(at Key, req reviewRequest, a reviewAnswer) {
 	logger := r.options.Logger.WithValues("identity", at.Identity, "namespace", at.Namespace)
-	if a.err != nil && !a.refusal && r.complain() {
+	if a.err != nil && !a.refusal && r.mayLogError() {
 		logger.Info("access reviews fail", "error", a.err.Error())
 	}
 	if req.fact != nil {
@@ -152,8 +152,8 @@ func (r *Reviewer) log(at Key, req request, a answer) {
 	logger.V(1).Info("reviewed", "routine", req.routine, "allowed", a.verdict.Allowed, "incomplete", a.rules.Incomplete, "error", a.err)
 }
 
-// complain says whether it is time for a message that reviews fail.
-func (r *Reviewer) complain() bool {
+// mayLogError says whether it is time for a message that reviews fail.
+func (r *Reviewer) mayLogError() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.clock.Now()

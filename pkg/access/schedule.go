@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// class is how urgent a request is; a lower one goes first.
-type class int
+// reviewClass is how urgent a request is; a lower one goes first.
+type reviewClass int
 
-// The classes. urgent: first reviews, refusals, hints at one namespace. sweep: hints
+// The classes. urgent: first reviews, refusals, hints at one namespace. sweep: invalidations
 // at all namespaces. routine: probes while denied.
 const (
-	urgent class = iota
+	urgent reviewClass = iota
 	sweep
 	routine
 	classes
@@ -22,72 +22,72 @@ const (
 // waits, before it gets a turn; and how many of a group may overtake those of its tenants.
 const patience = 7
 
-// schedule is the places whose next request waits: by class, and in it by payer and time.
+// schedule is the keys whose next request waits: by class, and in it by payer and time.
 // The zero value is empty. Not safe for concurrent use.
 type schedule struct {
-	groups    [classes]map[string]*group // none is empty
+	groups    [classes]map[string]*classGroup // none is empty
 	overtaken [classes]int
 	turns     uint64 // how many there were
 }
 
-// group is the payers of one group, in one class.
-type group struct {
+// classGroup is the payers of one group, in one class.
+type classGroup struct {
 	name    string
-	lines   map[Payer]*line // none is empty
-	tenants map[string]*tenant
+	lines   map[Payer]*payerLine // none is empty
+	tenants map[string]*tenantLines
 	last    uint64 // its last turn; 0: none since it was empty
 	ahead   int    // how often the group's own line went before others
 }
 
-// tenant is the payers of one tenant, in one group.
-type tenant struct {
+// tenantLines is the payers of one tenant, in one group.
+type tenantLines struct {
 	lines int    // how many there are; never 0
 	last  uint64 // its last turn; 0: none since it had no line
 }
 
-// line is the places of one payer.
-type line struct {
-	places queue
+// payerLine is the keys of one payer.
+type payerLine struct {
+	places dueQueue
 	last   uint64
 }
 
-// put enters a place that is not in the schedule, for the payer whose line is shortest.
-func (s *schedule) put(p *place, c class, due time.Time) {
-	p.class, p.due, p.payer = c, due, s.cheapest(p, c)
+// putDue enters a key that is not in the schedule, for the payer whose line is shortest.
+func (s *schedule) putDue(p *reviewState, c reviewClass, due time.Time) {
+	p.class, p.due, p.payer = c, due, s.cheapestPayer(p, c)
 	if s.groups[c] == nil {
-		s.groups[c] = map[string]*group{}
+		s.groups[c] = map[string]*classGroup{}
 	}
 	of := s.groups[c][p.payer.Group]
 	if of == nil {
-		of = &group{name: p.payer.Group, lines: map[Payer]*line{}, tenants: map[string]*tenant{}}
+		of = &classGroup{name: p.payer.Group, lines: map[Payer]*payerLine{}, tenants: map[string]*tenantLines{}}
 		s.groups[c][p.payer.Group] = of
 	}
-	heap.Push(&of.line(p.payer).places, p)
+	heap.Push(&of.lineOf(p.payer).places, p)
 }
 
-// line returns the line of a payer, a new one if there is none.
-func (g *group) line(payer Payer) *line {
+// lineOf returns the line of a payer, a new one if there is none.
+func (g *classGroup) lineOf(payer Payer) *payerLine {
 	if found := g.lines[payer]; found != nil {
 		return found
 	}
 	if g.tenants[payer.Tenant] == nil {
-		g.tenants[payer.Tenant] = &tenant{}
+		g.tenants[payer.Tenant] = &tenantLines{}
 	}
 	g.tenants[payer.Tenant].lines++
-	g.lines[payer] = &line{}
+	g.lines[payer] = &payerLine{}
 	return g.lines[payer]
 }
 
-// drop removes the line of a payer.
-func (g *group) drop(payer Payer) {
+// dropLine removes the line of a payer.
+func (g *classGroup) dropLine(payer Payer) {
 	delete(g.lines, payer)
 	if g.tenants[payer.Tenant].lines--; g.tenants[payer.Tenant].lines == 0 {
 		delete(g.tenants, payer.Tenant)
 	}
 }
 
-// cheapest is the payer of a place whose line is shortest.
-func (s *schedule) cheapest(p *place, c class) (best Payer) {
+// cheapestPayer is the payer of a key whose line is shortest.
+func (s *schedule) cheapestPayer(p *reviewState, c reviewClass) (best Payer) {
 	shortest := -1
 	for _, kept := range p.subs {
 		length := 0
@@ -105,8 +105,8 @@ func isBefore(a, b Payer) bool {
 	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Name, b.Name)) < 0
 }
 
-// remove takes a place out; one that is not in stays out.
-func (s *schedule) remove(p *place) {
+// removePlace takes a key out; one that is not in stays out.
+func (s *schedule) removePlace(p *reviewState) {
 	if p.slot < 0 {
 		return
 	}
@@ -114,22 +114,22 @@ func (s *schedule) remove(p *place) {
 	in := of.lines[p.payer]
 	heap.Remove(&in.places, p.slot)
 	if len(in.places) == 0 {
-		of.drop(p.payer)
+		of.dropLine(p.payer)
 	}
 	if len(of.lines) == 0 {
 		delete(s.groups[p.class], p.payer.Group)
 	}
 }
 
-// take removes and returns the place whose turn it is, nil if none is due. smooth is
+// takeDue removes and returns the key whose turn it is, nil if none is due. smooth is
 // when a routine probe may be sent at the earliest. Within a class payers take turns; of
-// one payer the place that waits longest is first.
-func (s *schedule) take(now, smooth time.Time) *place {
-	var due [classes]*line
-	var of [classes]*group
+// one payer the key that waits longest is first.
+func (s *schedule) takeDue(now, smooth time.Time) *reviewState {
+	var due [classes]*payerLine
+	var of [classes]*classGroup
 	turn := classes
 	for c := routine; c >= urgent; c-- {
-		if of[c], due[c] = s.due(c, now, smooth); due[c] != nil && (turn == classes || s.overtaken[turn] < patience) {
+		if of[c], due[c] = s.dueLine(c, now, smooth); due[c] != nil && (turn == classes || s.overtaken[turn] < patience) {
 			turn = c
 		}
 	}
@@ -144,27 +144,27 @@ func (s *schedule) take(now, smooth time.Time) *place {
 	s.overtaken[turn] = 0
 	s.turns++
 	p := due[turn].places[0]
-	of[turn].taken(p.payer, s.turns)
-	s.remove(p)
+	of[turn].countTurn(p.payer, s.turns)
+	s.removePlace(p)
 	return p
 }
 
-// due returns the line of a class whose turn it is, with its group; nil if none has
+// dueLine returns the line of a class whose turn it is, with its group; nil if none has
 // something to send.
-func (s *schedule) due(c class, now, smooth time.Time) (of *group, next *line) {
+func (s *schedule) dueLine(c reviewClass, now, smooth time.Time) (of *classGroup, next *payerLine) {
 	if c == routine && now.Before(smooth) {
 		return nil, nil
 	}
 	for _, g := range s.groups[c] {
-		if l := g.due(now); l != nil && (of == nil || goesBefore(g.last, l, of.last, next)) {
+		if l := g.dueLine(now); l != nil && (of == nil || goesBefore(g.last, l, of.last, next)) {
 			of, next = g, l
 		}
 	}
 	return of, next
 }
 
-// due returns the line of the group whose turn it is; nil if none has something to send.
-func (g *group) due(now time.Time) (next *line) {
+// dueLine returns the line of the group whose turn it is; nil if none has something to send.
+func (g *classGroup) dueLine(now time.Time) (next *payerLine) {
 	var last uint64 // the last turn of the tenant of next
 	for payer, l := range g.lines {
 		if !l.isDue(now) {
@@ -181,9 +181,9 @@ func (g *group) due(now time.Time) (next *line) {
 	return next
 }
 
-// goesBefore orders by the last turn, and if there was none by how long the first place
+// goesBefore orders by the last turn, and if there was none by how long the first key
 // of a line waits.
-func goesBefore(last uint64, l *line, otherLast uint64, other *line) bool {
+func goesBefore(last uint64, l *payerLine, otherLast uint64, other *payerLine) bool {
 	if last != otherLast {
 		return last < otherLast
 	}
@@ -194,8 +194,8 @@ func goesBefore(last uint64, l *line, otherLast uint64, other *line) bool {
 	return a.Namespace < b.Namespace || a.Namespace == b.Namespace && a.Identity < b.Identity
 }
 
-// taken notes that the line of a payer has its turn.
-func (g *group) taken(payer Payer, turn uint64) {
+// countTurn notes that the line of a payer has its turn.
+func (g *classGroup) countTurn(payer Payer, turn uint64) {
 	g.last, g.tenants[payer.Tenant].last, g.lines[payer].last = turn, turn, turn
 	if payer.Tenant == "" && payer.Name == "" {
 		g.ahead++
@@ -204,16 +204,16 @@ func (g *group) taken(payer Payer, turn uint64) {
 	}
 }
 
-func (l *line) isDue(now time.Time) bool { return !now.Before(l.places[0].due) }
+func (l *payerLine) isDue(now time.Time) bool { return !now.Before(l.places[0].due) }
 
-// next returns when something is due; false: nothing waits.
-func (s *schedule) next(smooth time.Time) (at time.Time, any bool) {
+// nextDue returns when something is due; false: nothing waits.
+func (s *schedule) nextDue(smooth time.Time) (at time.Time, any bool) {
 	for c, groups := range s.groups {
 		for _, g := range groups {
 			for _, l := range g.lines {
 				due := l.places[0].due
-				if class(c) == routine {
-					due = later(due, smooth)
+				if reviewClass(c) == routine {
+					due = laterOf(due, smooth)
 				}
 				if !any || due.Before(at) {
 					at, any = due, true
@@ -224,23 +224,23 @@ func (s *schedule) next(smooth time.Time) (at time.Time, any bool) {
 	return at, any
 }
 
-// queue is a heap of places by the time they are due.
-type queue []*place
+// dueQueue is a heap of keys by the time they are due.
+type dueQueue []*reviewState
 
-func (q queue) Len() int           { return len(q) }
-func (q queue) Less(i, j int) bool { return q[i].due.Before(q[j].due) }
-func (q queue) Swap(i, j int) {
+func (q dueQueue) Len() int           { return len(q) }
+func (q dueQueue) Less(i, j int) bool { return q[i].due.Before(q[j].due) }
+func (q dueQueue) Swap(i, j int) {
 	q[i], q[j] = q[j], q[i]
 	q[i].slot, q[j].slot = i, j
 }
 
-func (q *queue) Push(x any) {
-	p := x.(*place)
+func (q *dueQueue) Push(x any) {
+	p := x.(*reviewState)
 	p.slot = len(*q)
 	*q = append(*q, p)
 }
 
-func (q *queue) Pop() any {
+func (q *dueQueue) Pop() any {
 	old := *q
 	p := old[len(old)-1]
 	old[len(old)-1] = nil

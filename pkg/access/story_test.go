@@ -113,21 +113,21 @@ func (w *world) eventually(what string, within time.Duration, ok func() bool) ti
 	return time.Since(start)
 }
 
-// hinted gives the hint that rights have changed in a namespace, waits until the reviewer
+// hinted gives the invalidation that rights have changed in a namespace, waits until the reviewer
 // has found that out, and returns how long that took: a second at most, if the API server
-// knew of the change before the second probe after the hint. It decides by a cache; where
+// knew of the change before the second probe after the invalidation. It decides by a cache; where
 // that is later the last probe finds it, so much later.
 func (w *world) hinted(what, namespace string, of authorizationv1.ResourceAttributes, allowed bool, ok func() bool) time.Duration {
 	w.Helper()
 	of.Namespace = namespace
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: "asker", ResourceAttributes: &of}}
-	knows, within, start := false, time.Second+stages()[2]-stages()[1], time.Now()
+	knows, within, start := false, time.Second+retryStages()[2]-retryStages()[1], time.Now()
 	w.reviewer.Invalidate(namespace)
 	took := w.eventually(what, within, func() bool {
 		if !knows && !ok() {
 			answer, err := w.admin.AuthorizationV1().SubjectAccessReviews().Create(w.Context(), review, metav1.CreateOptions{})
 			w.must(err)
-			if knows = answer.Status.Allowed == allowed; knows && time.Since(start) < stages()[1] {
+			if knows = answer.Status.Allowed == allowed; knows && time.Since(start) < retryStages()[1] {
 				within = time.Second
 			}
 		}
@@ -212,7 +212,7 @@ func TestRealRules(t *testing.T) {
 		for _, a := range combinations() {
 			verdict, err := w.reviews.Access(t.Context(), namespace, a)
 			w.must(err)
-			want, got := decided(verdict.Allowed), listed.Decide(a)
+			want, got := decisionOf(verdict.Allowed), listed.Decide(a)
 			if got == Unknown && a.Name == "" && want == Denied {
 				continue // it depends on the name: see there
 			}

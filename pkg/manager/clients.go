@@ -41,17 +41,17 @@ func newClients(config *rest.Config) *clients {
 	return &clients{config: config, byIdentity: map[string]*identity{}}
 }
 
-// as returns the clients of an identity: empty for Ambit's own account, else the
+// identityFor returns the clients of an identity: empty for Ambit's own account, else the
 // user name of a ServiceAccount to impersonate. The API server then adds the
 // groups that every ServiceAccount has.
-func (c *clients) as(user string) (*identity, error) {
+func (c *clients) identityFor(user string) (*identity, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	own, err := c.knownLocked("", func() (*identity, error) { return connect(c.config) })
+	own, err := c.knownLocked("", func() (*identity, error) { return connectAs(c.config) })
 	if err != nil || user == "" {
 		return own, err
 	}
-	return c.knownLocked(user, func() (*identity, error) { return own.impersonate(user) })
+	return c.knownLocked(user, func() (*identity, error) { return own.impersonateUser(user) })
 }
 
 // knownLocked returns the clients of an identity, and makes them if there are none.
@@ -69,10 +69,10 @@ func (c *clients) knownLocked(user string, make func() (*identity, error)) (*ide
 	return known, nil
 }
 
-// drop forgets the clients of identities that were neither asked for nor seen in use since
+// dropUnused forgets the clients of identities that were neither asked for nor seen in use since
 // a time; inUse are those in use now. Ambit's own stay. Who holds some all the same may go on
 // with them: nothing of theirs is closed.
-func (c *clients) drop(inUse map[string]bool, since time.Time) {
+func (c *clients) dropUnused(inUse map[string]bool, since time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
@@ -84,8 +84,8 @@ func (c *clients) drop(inUse map[string]bool, since time.Time) {
 	})
 }
 
-// connect makes the clients of Ambit's own account.
-func connect(config *rest.Config) (*identity, error) {
+// connectAs makes the clients of Ambit's own account.
+func connectAs(config *rest.Config) (*identity, error) {
 	config = rest.CopyConfig(config)
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -94,21 +94,21 @@ func connect(config *rest.Config) (*identity, error) {
 	return newIdentity(config, client)
 }
 
-// impersonate makes the clients of a user, over the same connections. A transport of its
+// impersonateUser makes the clients of a user, over the same connections. A transport of its
 // own would have others where the configuration has a proxy or a dialer.
-func (i *identity) impersonate(user string) (*identity, error) {
+func (i *identity) impersonateUser(user string) (*identity, error) {
 	if other := i.config.Impersonate.UserName; other != "" {
 		return nil, fmt.Errorf("cannot act as %q while impersonating %q: use the credentials of that user", user, other)
 	}
 	config := rest.CopyConfig(i.config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: user}
-	return newIdentity(config, i.over(func(t http.RoundTripper) http.RoundTripper {
+	return newIdentity(config, i.clientOver(func(t http.RoundTripper) http.RoundTripper {
 		return transport.NewImpersonatingRoundTripper(transport.ImpersonationConfig{UserName: user}, t)
 	}))
 }
 
-// over returns the identity's HTTP client with something before its transport.
-func (i *identity) over(wrap func(http.RoundTripper) http.RoundTripper) *http.Client {
+// clientOver returns the identity's HTTP client with something before its transport.
+func (i *identity) clientOver(wrap func(http.RoundTripper) http.RoundTripper) *http.Client {
 	client := *i.http
 	if client.Transport == nil {
 		client.Transport = http.DefaultTransport
@@ -132,27 +132,27 @@ func newIdentity(config *rest.Config, client *http.Client) (*identity, error) {
 	return i, nil
 }
 
-// streams are what package watch needs of an identity.
-func (c *clients) streams(user string) (dynamic.Interface, metadata.Interface, error) {
-	i, err := c.as(user)
+// streamClients are what package watch needs of an identity.
+func (c *clients) streamClients(user string) (dynamic.Interface, metadata.Interface, error) {
+	i, err := c.identityFor(user)
 	if err != nil {
 		return nil, nil, err
 	}
 	return i.objects, i.metadata, nil
 }
 
-// writer is what package engine needs of an identity.
-func (c *clients) writer(user string) (dynamic.Interface, error) {
-	i, err := c.as(user)
+// writerFor is what package engine needs of an identity.
+func (c *clients) writerFor(user string) (dynamic.Interface, error) {
+	i, err := c.identityFor(user)
 	if err != nil {
 		return nil, err
 	}
 	return i.objects, nil
 }
 
-// reviews are what package access needs of an identity.
-func (c *clients) reviews(user string) (access.Reviews, error) {
-	i, err := c.as(user)
+// reviewsFor are what package access needs of an identity.
+func (c *clients) reviewsFor(user string) (access.Reviews, error) {
+	i, err := c.identityFor(user)
 	if err != nil {
 		return nil, err
 	}

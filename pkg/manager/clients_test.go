@@ -18,10 +18,10 @@ import (
 // server would look at the credentials' right to do so, not at the impersonated user's.
 func TestClientsAsSomebodyElse(t *testing.T) {
 	c := newClients(&rest.Config{Host: "http://127.0.0.1:1", Impersonate: rest.ImpersonationConfig{UserName: "somebody"}})
-	if _, err := c.as(""); err != nil {
+	if _, err := c.identityFor(""); err != nil {
 		t.Errorf("as oneself: %v", err)
 	}
-	if _, err := c.writer("system:serviceaccount:a:b"); err == nil || !strings.Contains(err.Error(), `while impersonating "somebody"`) {
+	if _, err := c.writerFor("system:serviceaccount:a:b"); err == nil || !strings.Contains(err.Error(), `while impersonating "somebody"`) {
 		t.Errorf("as a ServiceAccount: %v", err)
 	}
 }
@@ -38,7 +38,7 @@ func TestClientsShareConnections(t *testing.T) {
 	}
 	c := newClients(config)
 	for _, user := range []string{"", "system:serviceaccount:a:b", "system:serviceaccount:a:c", ""} {
-		i, err := c.as(user)
+		i, err := c.identityFor(user)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func TestClientsDropped(t *testing.T) {
 		c := newClients(&rest.Config{Host: "http://127.0.0.1:1"})
 		known := func() int { return len(c.byIdentity) }
 		get := func(user string) *identity {
-			i, err := c.as(user)
+			i, err := c.identityFor(user)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,17 +74,17 @@ func TestClientsDropped(t *testing.T) {
 		get("idle")
 		time.Sleep(time.Minute)
 		get("asked")
-		c.drop(map[string]bool{"busy": true}, time.Now().Add(-time.Minute))
+		c.dropUnused(map[string]bool{"busy": true}, time.Now().Add(-time.Minute))
 		if known() != 4 {
 			t.Fatalf("%d are left after a minute", known())
 		}
 		time.Sleep(time.Second)
-		c.drop(nil, time.Now().Add(-time.Minute))
+		c.dropUnused(nil, time.Now().Add(-time.Minute))
 		if known() != 3 || get("busy") != busy {
 			t.Fatalf("%d are left after a minute and a second", known())
 		}
 		time.Sleep(time.Hour)
-		c.drop(nil, time.Now().Add(-time.Minute))
+		c.dropUnused(nil, time.Now().Add(-time.Minute))
 		if known() != 1 || get("") != own {
 			t.Errorf("%d are left after an hour", known())
 		}

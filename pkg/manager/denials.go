@@ -11,9 +11,9 @@ const moreNamespaces = "(more)"
 // denial is a set of labels of ambit_denied.
 type denial struct{ policy, verb, resource, namespace string }
 
-// denials counts denied accesses by labels: 1 each, but for the namespaces that
+// countDenials counts denied accesses by labels: 1 each, but for the namespaces that
 // are counted together.
-func denials(list []controller.Denial) map[denial]int {
+func countDenials(list []controller.Denial) map[denial]int {
 	type place struct{ policy, namespace string }
 	named, spaces := map[place]bool{}, map[string]int{}
 	counts := map[denial]int{}

@@ -18,7 +18,7 @@ func TestDenials(t *testing.T) {
 			Verb: "patch", Group: "apps", Resource: "deployments", Namespace: namespace, Name: name,
 		}}
 	}
-	few := denials([]controller.Denial{of("p", "a", "x"), of("p", "a", "y"), of("q", "", "")})
+	few := countDenials([]controller.Denial{of("p", "a", "x"), of("p", "a", "y"), of("q", "", "")})
 	want := map[denial]int{
 		{"p", "patch", "deployments.apps", "a"}: 1,
 		{"q", "patch", "deployments.apps", ""}:  1,
@@ -30,7 +30,7 @@ func TestDenials(t *testing.T) {
 	for i := range deniedNamespaces + 7 {
 		many = append(many, of("p", fmt.Sprintf("ns-%d", i), ""))
 	}
-	counts := denials(append(many, of("q", "a", "")))
+	counts := countDenials(append(many, of("q", "a", "")))
 	if len(counts) != deniedNamespaces+2 || counts[denial{"p", "patch", "deployments.apps", moreNamespaces}] != 7 {
 		t.Errorf("%d metrics, %d of them together, want %d and 7", len(counts), counts[denial{"p", "patch", "deployments.apps", moreNamespaces}], deniedNamespaces+2)
 	}

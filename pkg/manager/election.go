@@ -61,9 +61,9 @@ func (p *process) newLock(lost context.CancelCauseFunc) (*lease, error) {
 	return &lease{Interface: lock, lost: lost, now: readClocks()}, nil
 }
 
-// lead waits until this process leads, where that is not for controller-runtime to say.
+// becomeLeader waits until this process leads, where that is not for controller-runtime to say.
 // The result watches over it: it returns an error when leadership is lost.
-func (p *process) lead(ctx context.Context) (hold func(context.Context) error, err error) {
+func (p *process) becomeLeader(ctx context.Context) (hold func(context.Context) error, err error) {
 	if p.options.Election.Mode != ElectionLife {
 		return func(context.Context) error { return nil }, nil
 	}

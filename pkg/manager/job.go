@@ -7,10 +7,10 @@ import (
 	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// job is a part that ends the whole when it ends. controller-runtime starts it, and may
+// leaderJob is a part that ends the whole when it ends. controller-runtime starts it, and may
 // return before it has ended, when leadership is lost; wait does not. Its error is kept
 // here, since controller-runtime drops one that comes while it stops.
-type job struct {
+type leaderJob struct {
 	run  func(context.Context) error
 	stop context.CancelFunc // ends the whole
 	// early: it runs whether or not this replica leads.
@@ -21,12 +21,12 @@ type job struct {
 }
 
 var (
-	_ ctrlmanager.Runnable               = (*job)(nil)
-	_ ctrlmanager.LeaderElectionRunnable = (*job)(nil)
+	_ ctrlmanager.Runnable               = (*leaderJob)(nil)
+	_ ctrlmanager.LeaderElectionRunnable = (*leaderJob)(nil)
 )
 
 // Start implements manager.Runnable.
-func (j *job) Start(ctx context.Context) error {
+func (j *leaderJob) Start(ctx context.Context) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if ctx.Err() != nil {
@@ -39,11 +39,11 @@ func (j *job) Start(ctx context.Context) error {
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
-func (j *job) NeedLeaderElection() bool { return !j.early }
+func (j *leaderJob) NeedLeaderElection() bool { return !j.early }
 
 // wait returns what came of the job, when it has ended. It must not start any more: the
 // context that it is given has ended.
-func (j *job) wait() error {
+func (j *leaderJob) wait() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.err

@@ -27,9 +27,9 @@ var errLeaseOver = errors.New("the Lease was not renewed in time: nothing is wri
 type lease struct {
 	resourcelock.Interface
 	lost    context.CancelCauseFunc // called with errLeaseLost
-	now     func() instant
+	now     func() clockReading
 	held    bool
-	renewed atomic.Pointer[instant] // when the last renewal was sent that came through; nil: none was
+	renewed atomic.Pointer[clockReading] // when the last renewal was sent that came through; nil: none was
 }
 
 var _ resourcelock.Interface = (*lease)(nil)
@@ -45,16 +45,16 @@ func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []
 
 // Create implements resourcelock.Interface.
 func (l *lease) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.renew(record, func() error { return l.Interface.Create(ctx, record) })
+	return l.renewWithin(record, func() error { return l.Interface.Create(ctx, record) })
 }
 
 // Update implements resourcelock.Interface.
 func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.renew(record, func() error { return l.Interface.Update(ctx, record) })
+	return l.renewWithin(record, func() error { return l.Interface.Update(ctx, record) })
 }
 
-// renew sends a record. One without a holder gives the Lease back.
-func (l *lease) renew(record resourcelock.LeaderElectionRecord, send func() error) error {
+// renewWithin sends a record. One without a holder gives the Lease back.
+func (l *lease) renewWithin(record resourcelock.LeaderElectionRecord, send func() error) error {
 	sent := l.now()
 	if err := send(); err != nil {
 		return err
@@ -85,29 +85,29 @@ func (g guarded) RoundTrip(request *http.Request) (*http.Response, error) {
 
 // isOver returns errLeaseOver if another may hold the Lease by now.
 func (l *lease) isOver() error {
-	if at := l.renewed.Load(); at != nil && at.age(l.now()) >= leaseDuration {
+	if at := l.renewed.Load(); at != nil && at.ageAt(l.now()) >= leaseDuration {
 		return errLeaseOver
 	}
 	return nil
 }
 
-// instant is what the clocks say at a moment.
-type instant struct {
+// clockReading is what the clocks say at a moment.
+type clockReading struct {
 	wall      time.Time
 	monotonic time.Duration // since a moment that is the same for all instants
 }
 
 // readClocks returns a function that reads both clocks.
-func readClocks() func() instant {
+func readClocks() func() clockReading {
 	start := time.Now()
-	return func() instant {
+	return func() clockReading {
 		now := time.Now()
-		return instant{wall: now.Round(0), monotonic: now.Sub(start)}
+		return clockReading{wall: now.Round(0), monotonic: now.Sub(start)}
 	}
 }
 
-// age returns how much time has passed until now: the larger of what both clocks say. The
+// ageAt returns how much time has passed until now: the larger of what both clocks say. The
 // monotonic clock may stand still while the machine does, and the wall clock may be set back.
-func (i instant) age(now instant) time.Duration {
+func (i clockReading) ageAt(now clockReading) time.Duration {
 	return max(now.wall.Sub(i.wall), now.monotonic-i.monotonic)
 }

@@ -41,9 +41,9 @@ func (m *memoryLock) Update(_ context.Context, record resourcelock.LeaderElectio
 }
 
 // both reads the same from both clocks.
-func both(now *time.Time) func() instant {
+func both(now *time.Time) func() clockReading {
 	start := *now
-	return func() instant { return instant{wall: *now, monotonic: now.Sub(start)} }
+	return func() clockReading { return clockReading{wall: *now, monotonic: now.Sub(start)} }
 }
 
 // TestLeaseLost: all is cut off as soon as another is seen to hold the Lease that this
@@ -137,7 +137,7 @@ func TestLeaseOverClocks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			passed := clocks{}
-			now := func() instant { return instant{wall: start.Add(passed.wall), monotonic: passed.monotonic} }
+			now := func() clockReading { return clockReading{wall: start.Add(passed.wall), monotonic: passed.monotonic} }
 			l := &lease{Interface: &memoryLock{}, now: now}
 			if err := l.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "me"}); err != nil {
 				t.Fatal(err)
@@ -160,7 +160,7 @@ func TestLeaseOverPolicies(t *testing.T) {
 	}))
 	defer server.Close()
 	now := time.Now()
-	own, err := connect(&rest.Config{Host: server.URL})
+	own, err := connectAs(&rest.Config{Host: server.URL})
 	if err != nil {
 		t.Fatal(err)
 	}

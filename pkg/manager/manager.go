@@ -26,7 +26,7 @@ import (
 // has ended: nil after a clean stop, an error if it could not start or has lost its
 // leadership.
 func Run(ctx context.Context, o Options) error {
-	if err := o.check(); err != nil {
+	if err := o.validateOptions(); err != nil {
 		return err
 	}
 	p, err := newProcess(o)
@@ -40,17 +40,17 @@ func Run(ctx context.Context, o Options) error {
 		}
 		defer o.Metrics.Unregister(p.collector)
 	}
-	return p.run(ctx)
+	return p.runProcess(ctx)
 }
 
-// run starts controller-runtime's manager, and waits until it and all jobs have ended.
-func (p *process) run(ctx context.Context) error {
+// runProcess starts controller-runtime's manager, and waits until it and all jobs have ended.
+func (p *process) runProcess(ctx context.Context) error {
 	base, cut := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cut(nil)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	greeting := &job{run: p.greet, stop: stop, early: true}
-	work := &job{run: p.work, stop: stop}
+	greeting := &leaderJob{run: p.learnIdentity, stop: stop, early: true}
+	work := &leaderJob{run: p.runParts, stop: stop}
 	m, err := p.newManager(base, cut)
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func (p *process) run(ctx context.Context) error {
 	}
 	p.recorder = m.GetEventRecorder("ambit")
 	err = m.Start(ctx)
-	p.readiness.stopped()
+	p.readiness.setStopped()
 	cut(nil) // if leadership was lost, the jobs may not have been told yet
 	err = errors.Join(greeting.wait(), work.wait(), err)
 	if lost := context.Cause(base); errors.Is(lost, errLeaseLost) {

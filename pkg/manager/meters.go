@@ -53,7 +53,7 @@ func newMeters() *meters {
 
 // ObserveReconcile implements controller.Meter.
 func (m *meters) ObserveReconcile(p controller.ReconcileSample) {
-	defer m.know(p.Policy)()
+	defer m.countPolicy(p.Policy)()
 	m.passes.WithLabelValues(p.Policy, p.Result).Inc()
 	m.took.WithLabelValues(p.Policy).Observe(p.Took.Seconds())
 	m.steps.WithLabelValues(p.Policy).Add(float64(p.Steps))
@@ -61,13 +61,13 @@ func (m *meters) ObserveReconcile(p controller.ReconcileSample) {
 
 // ObserveWrite implements controller.Meter.
 func (m *meters) ObserveWrite(w controller.WriteSample) {
-	defer m.know(w.Policy)()
+	defer m.countPolicy(w.Policy)()
 	m.writes.WithLabelValues(w.Policy, w.Resource.String(), w.Outcome).Inc()
 }
 
 // ObserveLatency implements controller.Meter.
 func (m *meters) ObserveLatency(w controller.LatencySample) {
-	defer m.know(w.Policy)()
+	defer m.countPolicy(w.Policy)()
 	if w.For == controller.ForRights {
 		m.restore.WithLabelValues(w.Policy).Observe(w.Took.Seconds())
 		return
@@ -75,17 +75,17 @@ func (m *meters) ObserveLatency(w controller.LatencySample) {
 	m.eventToWrite.WithLabelValues(w.Policy).Observe(w.Took.Seconds())
 }
 
-// know notes that something is counted of a policy. The result is to be called when it
+// countPolicy notes that something is counted of a policy. The result is to be called when it
 // was: retain would overlook it in between.
-func (m *meters) know(policy string) (counted func()) {
+func (m *meters) countPolicy(policy string) (counted func()) {
 	m.mu.Lock()
 	m.known[policy] = true
 	return m.mu.Unlock
 }
 
-// retain drops what was counted of policies that are not there any more. Of a policy
+// retainPolicies drops what was counted of policies that are not there any more. Of a policy
 // that is counted again it begins at 0, as at a restart.
-func (m *meters) retain(there map[string]bool) {
+func (m *meters) retainPolicies(there map[string]bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for policy := range m.known {
@@ -100,20 +100,20 @@ func (m *meters) retain(there map[string]bool) {
 	}
 }
 
-func (m *meters) all() []prometheus.Collector {
+func (m *meters) allCollectors() []prometheus.Collector {
 	return []prometheus.Collector{m.passes, m.writes, m.steps, m.took, m.eventToWrite, m.restore}
 }
 
 // Describe implements prometheus.Collector.
 func (m *meters) Describe(out chan<- *prometheus.Desc) {
-	for _, c := range m.all() {
+	for _, c := range m.allCollectors() {
 		c.Describe(out)
 	}
 }
 
 // Collect implements prometheus.Collector.
 func (m *meters) Collect(out chan<- prometheus.Metric) {
-	for _, c := range m.all() {
+	for _, c := range m.allCollectors() {
 		c.Collect(out)
 	}
 }

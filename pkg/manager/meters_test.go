@@ -30,11 +30,11 @@ func TestMetersForget(t *testing.T) {
 		return series
 	}
 	all := count()
-	m.retain(map[string]bool{"a": true})
+	m.retainPolicies(map[string]bool{"a": true})
 	if left := count(); left != all/2 || all == 0 {
 		t.Errorf("%d series are left of %d, want half", left, all)
 	}
-	m.retain(nil)
+	m.retainPolicies(nil)
 	if left := count(); left != 0 {
 		t.Errorf("%d series are left", left)
 	}
@@ -52,7 +52,7 @@ func TestMetersGone(t *testing.T) {
 			case <-over:
 				return
 			default:
-				m.retain(nil)
+				m.retainPolicies(nil)
 			}
 		}
 	})
@@ -66,7 +66,7 @@ func TestMetersGone(t *testing.T) {
 	passing.Wait()
 	close(over)
 	asking.Wait()
-	m.retain(nil)
+	m.retainPolicies(nil)
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(m)
 	for _, family := range gathered(t, registry) {

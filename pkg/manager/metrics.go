@@ -31,13 +31,13 @@ type descriptions struct {
 var _ prometheus.Collector = (*collector)(nil)
 
 func newCollector(m *meters, r *readiness, o Options) *collector {
-	return &collector{meters: m, readiness: r, kinds: o.Sources.kinds(), programs: o.Programs, desc: describe()}
+	return &collector{meters: m, readiness: r, kinds: o.Sources.sourceKinds(), programs: o.Programs, desc: newDescriptions()}
 }
 
-// observe has metrics made of these parts; nil: there are none.
-func (c *collector) observe(made *parts) { c.parts.Store(made) }
+// setParts has metrics made of these parts; nil: there are none.
+func (c *collector) setParts(made *parts) { c.parts.Store(made) }
 
-func describe() descriptions {
+func newDescriptions() descriptions {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc(name, help, labels, nil)
 	}
@@ -61,13 +61,13 @@ func describe() descriptions {
 	}
 }
 
-func (d descriptions) list() []*prometheus.Desc {
+func (d descriptions) allDescriptions() []*prometheus.Desc {
 	return []*prometheus.Desc{d.denied, d.halted, d.owners, d.watches, d.objects, d.bytes, d.probes, d.reopens, d.policies, d.info, d.leader}
 }
 
 // Describe implements prometheus.Collector.
 func (c *collector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range c.desc.list() {
+	for _, d := range c.desc.allDescriptions() {
 		out <- d
 	}
 	c.meters.Describe(out)
@@ -76,7 +76,7 @@ func (c *collector) Describe(out chan<- *prometheus.Desc) {
 // gauges is where metrics go.
 type gauges chan<- prometheus.Metric
 
-func (g gauges) set(d *prometheus.Desc, value int, labels ...string) {
+func (g gauges) setGauge(d *prometheus.Desc, value int, labels ...string) {
 	g <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value), labels...)
 }
 
@@ -86,10 +86,10 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	if c.readiness.isLeading() {
 		leader = 1
 	}
-	gauges(out).set(c.desc.leader, leader)
+	gauges(out).setGauge(c.desc.leader, leader)
 	if made := c.parts.Load(); made != nil {
-		c.collectEngine(out, made.engine)
-		c.meters.retain(made.policies())
+		c.collectController(out, made.controller)
+		c.meters.retainPolicies(made.policiesInUse())
 		c.collectStreams(out, made.streams)
 		c.collectPolicies(out, made)
 		out <- prometheus.MustNewConstMetric(c.desc.probes, prometheus.CounterValue, float64(made.reviewer.Probes()))
@@ -98,17 +98,17 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	c.meters.Collect(out)
 }
 
-func (c *collector) collectEngine(out gauges, e *controller.Controller) {
-	for d, n := range denials(e.Denied()) {
-		out.set(c.desc.denied, n, d.policy, d.verb, d.resource, d.namespace)
+func (c *collector) collectController(out gauges, e *controller.Controller) {
+	for d, n := range countDenials(e.Denied()) {
+		out.setGauge(c.desc.denied, n, d.policy, d.verb, d.resource, d.namespace)
 	}
 	for _, h := range e.PolicyErrors() {
-		out.set(c.desc.halted, 1, h.Policy, h.Reason)
+		out.setGauge(c.desc.halted, 1, h.Policy, h.Reason)
 	}
 	for _, o := range e.Owners() {
-		out.set(c.desc.owners, o.Ready, o.Policy, "ready")
-		out.set(c.desc.owners, o.Progressing, o.Policy, "progressing")
-		out.set(c.desc.owners, o.Stalled, o.Policy, "stalled")
+		out.setGauge(c.desc.owners, o.Ready, o.Policy, "ready")
+		out.setGauge(c.desc.owners, o.Progressing, o.Policy, "progressing")
+		out.setGauge(c.desc.owners, o.Stalled, o.Policy, "stalled")
 	}
 }
 
@@ -122,22 +122,22 @@ func (c *collector) collectStreams(out gauges, streams *informer.Set) {
 		bytes[resource] += s.Bytes
 	}
 	for g, n := range watches {
-		out.set(c.desc.watches, n, g.resource, g.state)
+		out.setGauge(c.desc.watches, n, g.resource, g.state)
 	}
 	for resource, n := range objects {
-		out.set(c.desc.objects, n, resource)
-		out.set(c.desc.bytes, bytes[resource], resource)
+		out.setGauge(c.desc.objects, n, resource)
+		out.setGauge(c.desc.bytes, bytes[resource], resource)
 	}
 }
 
 // collectPolicies says which policies there are, and which are run.
 func (c *collector) collectPolicies(out gauges, made *parts) {
-	for _, program := range made.engine.Programs() {
+	for _, program := range made.controller.Programs() {
 		id := strings.TrimPrefix(program.Namespace+"/"+program.Name, "/")
-		out.set(c.desc.info, 1, id, program.Owner.GVK.GroupKind().String(), program.Identity())
+		out.setGauge(c.desc.info, 1, id, program.Owner.GVK.GroupKind().String(), program.Identity())
 	}
-	for group, n := range c.documents(made) {
-		out.set(c.desc.policies, n, string(group.kind), string(group.state))
+	for group, n := range c.countDocuments(made) {
+		out.setGauge(c.desc.policies, n, string(group.kind), string(group.state))
 	}
 }
 
@@ -147,8 +147,8 @@ type documents struct {
 	state policysource.State
 }
 
-// documents counts the policies that there are.
-func (c *collector) documents(made *parts) map[documents]int {
+// countDocuments counts the policies that there are.
+func (c *collector) countDocuments(made *parts) map[documents]int {
 	counts := map[documents]int{}
 	for _, kind := range c.kinds {
 		for _, state := range []policysource.State{policysource.Valid, policysource.Invalid, policysource.Superseded, policysource.Stopped} {

@@ -98,8 +98,8 @@ const (
 	ElectionLife = "life"
 )
 
-// check returns the first mistake in the options.
-func (o Options) check() error {
+// validateOptions returns the first mistake in the options.
+func (o Options) validateOptions() error {
 	switch mode := o.Election.Mode; {
 	case o.Sources != nil && len(o.Programs)+len(o.Retire) > 0:
 		return errors.New("policies come from sources, or are given; not both")
@@ -114,8 +114,8 @@ func (o Options) check() error {
 	return checkImpersonation(o)
 }
 
-// logger is never without a sink: controller-runtime would take its own instead.
-func (o Options) logger() logr.Logger {
+// loggerOrDiscard is never without a sink: controller-runtime would take its own instead.
+func (o Options) loggerOrDiscard() logr.Logger {
 	if o.Logger.GetSink() == nil {
 		return logr.New(ctrllog.NullLogSink{})
 	}

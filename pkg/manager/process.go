@@ -41,69 +41,69 @@ type process struct {
 	collector *collector
 	recorder  policysource.Recorder
 	lease     *lease // nil where there is no Lease
-	pace      pace
+	pace      cleanupPace
 	greeted   chan struct{} // closed when user is known
 	user      string        // who we are
 }
 
 func newProcess(o Options) (*process, error) {
 	clients := newClients(o.Config)
-	own, err := clients.as("")
+	own, err := clients.identityFor("")
 	if err != nil {
 		return nil, err
 	}
 	p := &process{
-		options: o, log: o.logger(), clients: clients, own: own, greeted: make(chan struct{}),
-		readiness: newReadiness(o.Election), meters: newMeters(), pace: pace{tidy: tidyTime, idle: idleTime},
+		options: o, log: o.loggerOrDiscard(), clients: clients, own: own, greeted: make(chan struct{}),
+		readiness: newReadiness(o.Election), meters: newMeters(), pace: cleanupPace{tidy: tidyTime, idle: idleTime},
 	}
 	p.collector = newCollector(p.meters, p.readiness, o)
 	return p, nil
 }
 
-// greet asks the API server who we are.
-func (p *process) greet(ctx context.Context) error {
+// learnIdentity asks the API server who we are.
+func (p *process) learnIdentity(ctx context.Context) error {
 	user, err := whoAmI(ctx, p.own)
 	if err != nil {
 		return err
 	}
 	p.user = user
-	p.readiness.reached()
+	p.readiness.setConnected()
 	close(p.greeted)
 	return nil
 }
 
 // parts are what works while this process leads.
 type parts struct {
-	streams  *informer.Set
-	reviewer *access.Reviewer
-	engine   *controller.Controller
-	source   *policysource.Source // nil: there is none
+	streams    *informer.Set
+	reviewer   *access.Reviewer
+	controller *controller.Controller
+	source     *policysource.Source // nil: there is none
 }
 
-// work is done while this process leads.
-func (p *process) work(ctx context.Context) error {
+// runParts is done while this process leads.
+func (p *process) runParts(ctx context.Context) error {
 	select {
 	case <-p.greeted:
 	case <-ctx.Done():
 		return nil
 	}
-	hold, err := p.lead(ctx)
+	hold, err := p.becomeLeader(ctx)
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
-	made, err := p.assemble()
+	made, err := p.assembleParts()
 	if err != nil {
 		return err
 	}
-	p.collector.observe(made)
-	defer p.collector.observe(nil)
-	p.readiness.leads(made)
+	p.collector.setParts(made)
+	defer p.collector.setParts(nil)
+	p.readiness.setLeading(made)
 	p.sayRunning()
-	used := []func(context.Context) error{made.streams.Start, made.reviewer.Start, hold, p.tidying(made)}
+	used := []func(context.Context) error{made.streams.Start, made.reviewer.Start, hold, p.collectUnused(made)}
 	if p.options.While != nil {
-		ctx, used = beside(ctx, used, func(ctx context.Context) { p.options.While(ctx, made.engine) })
+		ctx, used = runBeside(ctx, used, func(ctx context.Context) { p.options.While(ctx, made.controller) })
 	}
-	return made.run(ctx, used...)
+	return made.runAll(ctx, used...)
 }
 
 // sayRunning logs that this process works. How many policies there are is not known yet
@@ -116,23 +116,23 @@ func (p *process) sayRunning() {
 	log.Info("running")
 }
 
-// assemble makes the parts. It starts nothing.
-func (p *process) assemble() (*parts, error) {
+// assembleParts makes the parts. It starts nothing.
+func (p *process) assembleParts() (*parts, error) {
 	o := p.options
 	made := &parts{
 		streams: informer.New(informer.Options{
-			Clients: p.clients.streams, Retry: informer.Exponential(retryMin, retryMax), Logger: p.log.WithName("watch"),
+			Clients: p.clients.streamClients, Retry: informer.Exponential(retryMin, retryMax), Logger: p.log.WithName("watch"),
 			OnWatchError: o.OnWatchError,
 		}),
-		reviewer: access.New(access.Options{Reviews: p.clients.reviews, Logger: p.log.WithName("access")}),
+		reviewer: access.New(access.Options{Reviews: p.clients.reviewsFor, Logger: p.log.WithName("access")}),
 	}
-	kinds, err := newServed(p.own.config, p.discovery())
+	kinds, err := newServedKinds(p.own.config, p.discoveryClient())
 	if err != nil {
 		return nil, fmt.Errorf("preparing discovery: %w", err)
 	}
-	running, retired := divide(o.Programs)
-	made.engine, err = controller.New(controller.Options{
-		Programs: running, Retire: slices.Concat(o.Retire, retired), Informers: made.streams, Access: made.reviewer, Clients: p.writer, Served: kinds.find, Identity: p.user,
+	running, retired := divideRetired(o.Programs)
+	made.controller, err = controller.New(controller.Options{
+		Programs: running, Retire: slices.Concat(o.Retire, retired), Informers: made.streams, Access: made.reviewer, Clients: p.writerFor, Served: kinds.findKinds, Identity: p.user,
 		Namespaces: o.Namespaces, Concurrency: o.Concurrency, Metrics: p.meters, Tracer: o.Tracer, Recorder: p.recorder, Logger: p.log.WithName("engine"),
 	})
 	if err != nil {
@@ -142,9 +142,9 @@ func (p *process) assemble() (*parts, error) {
 	return made, err
 }
 
-// divide returns the programs that are to be run, and those that say that they are to be
+// divideRetired returns the programs that are to be run, and those that say that they are to be
 // cleaned up after.
-func divide(programs []*policy.Program) (running, retired []*policy.Program) {
+func divideRetired(programs []*policy.Program) (running, retired []*policy.Program) {
 	for _, program := range programs {
 		if program.Retire {
 			retired = append(retired, program)
@@ -155,14 +155,14 @@ func divide(programs []*policy.Program) (running, retired []*policy.Program) {
 	return running, retired
 }
 
-// writer is what the engine writes with as an identity. It asks for it before each write.
-func (p *process) writer(user string) (dynamic.Interface, error) {
+// writerFor is what the engine writes with as an identity. It asks for it before each write.
+func (p *process) writerFor(user string) (dynamic.Interface, error) {
 	if p.lease != nil {
 		if err := p.lease.isOver(); err != nil {
 			return nil, err
 		}
 	}
-	return p.clients.writer(user)
+	return p.clients.writerFor(user)
 }
 
 // policyWriter is what the sources write with on policies.
@@ -170,19 +170,19 @@ func (p *process) policyWriter() (dynamic.Interface, error) {
 	if p.lease == nil {
 		return p.own.objects, nil
 	}
-	return dynamic.NewForConfigAndClient(p.own.config, p.own.over(func(t http.RoundTripper) http.RoundTripper { return guarded{t, p.lease} }))
+	return dynamic.NewForConfigAndClient(p.own.config, p.own.clientOver(func(t http.RoundTripper) http.RoundTripper { return guarded{t, p.lease} }))
 }
 
-// discovery is the client of discovery requests.
-func (p *process) discovery() *http.Client {
+// discoveryClient is the client of discovery requests.
+func (p *process) discoveryClient() *http.Client {
 	client := *p.own.http
 	client.Timeout = discoveryTimeout
 	return &client
 }
 
-// beside adds a part that ends the whole when it ends, by ending the context, and
+// runBeside adds a part that ends the whole when it ends, by ending the context, and
 // that ends when the context or the other parts do.
-func beside(ctx context.Context, used []func(context.Context) error, part func(context.Context)) (context.Context, []func(context.Context) error) {
+func runBeside(ctx context.Context, used []func(context.Context) error, part func(context.Context)) (context.Context, []func(context.Context) error) {
 	ctx, stop := context.WithCancel(ctx)
 	return ctx, append(used, func(used context.Context) error {
 		defer stop()
@@ -192,9 +192,9 @@ func beside(ctx context.Context, used []func(context.Context) error, part func(c
 	})
 }
 
-// run runs the engine with the sources of its policies, and what they use, and stops the
+// runAll runs the engine with the sources of its policies, and what they use, and stops the
 // engine and the sources first. When a part fails the rest stops.
-func (made *parts) run(ctx context.Context, used ...func(context.Context) error) error {
+func (made *parts) runAll(ctx context.Context, used ...func(context.Context) error) error {
 	ctx, fail := context.WithCancel(ctx)
 	defer fail()
 	usedCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -208,14 +208,14 @@ func (made *parts) run(ctx context.Context, used ...func(context.Context) error)
 			}
 		})
 	}
-	err := made.serve(ctx)
+	err := made.serveSources(ctx)
 	stop()
 	background.Wait()
 	return errors.Join(append(errs, err)...)
 }
 
-// serve runs the engine, and beside it the sources of its policies.
-func (made *parts) serve(ctx context.Context) error {
+// serveSources runs the engine, and beside it the sources of its policies.
+func (made *parts) serveSources(ctx context.Context) error {
 	ctx, fail := context.WithCancel(ctx)
 	defer fail()
 	var reading sync.WaitGroup
@@ -226,7 +226,7 @@ func (made *parts) serve(ctx context.Context) error {
 			unread = made.source.Start(ctx)
 		})
 	}
-	err := made.engine.Start(ctx)
+	err := made.controller.Start(ctx)
 	fail()
 	reading.Wait()
 	if err != nil {

@@ -16,16 +16,16 @@ type readiness struct {
 	elected bool // leadership has to be won
 
 	mu    sync.Mutex // guards what is below; held over no call
-	phase phase
+	phase processPhase
 	parts *parts // set with leading
 }
 
-// phase is how far a process has come.
-type phase int
+// processPhase is how far a process has come.
+type processPhase int
 
 const (
 	// starting: the API server has not answered yet.
-	starting phase = iota
+	starting processPhase = iota
 	// waiting for leadership.
 	waiting
 	// leading: the engine runs.
@@ -40,16 +40,16 @@ func newReadiness(e Election) *readiness {
 	return &readiness{elected: e.Mode != "" && e.Mode != ElectionOff}
 }
 
-// reached notes that the API server has answered.
-func (r *readiness) reached() { r.advance(waiting, nil) }
+// setConnected notes that the API server has answered.
+func (r *readiness) setConnected() { r.advanceTo(waiting, nil) }
 
-// leads notes that the engine is about to run.
-func (r *readiness) leads(made *parts) { r.advance(leading, made) }
+// setLeading notes that the engine is about to run.
+func (r *readiness) setLeading(made *parts) { r.advanceTo(leading, made) }
 
-// stopped notes that nothing is done any more.
-func (r *readiness) stopped() { r.advance(stopping, nil) }
+// setStopped notes that nothing is done any more.
+func (r *readiness) setStopped() { r.advanceTo(stopping, nil) }
 
-func (r *readiness) advance(to phase, made *parts) {
+func (r *readiness) advanceTo(to processPhase, made *parts) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if to > r.phase {
@@ -59,11 +59,11 @@ func (r *readiness) advance(to phase, made *parts) {
 
 // isLeading says whether this replica works.
 func (r *readiness) isLeading() bool {
-	phase, _ := r.now()
+	phase, _ := r.currentPhase()
 	return phase == leading
 }
 
-func (r *readiness) now() (phase, *parts) {
+func (r *readiness) currentPhase() (processPhase, *parts) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.phase, r.parts
@@ -72,18 +72,18 @@ func (r *readiness) now() (phase, *parts) {
 // ServeHTTP implements http.Handler. It answers everybody, so its text has no names: no
 // policy, no namespace, no path.
 func (r *readiness) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	report := r.report()
-	respond(w, report.ready, report.summary)
+	report := r.reportNow()
+	writeResponse(w, report.ready, report.summary)
 }
 
 // serveNames answers who is authenticated and authorized: what the probe says, and which
 // policies it is about.
 func (r *readiness) serveNames(w http.ResponseWriter, _ *http.Request) {
-	report := r.report()
-	respond(w, report.ready, append(report.summary, report.names...))
+	report := r.reportNow()
+	writeResponse(w, report.ready, append(report.summary, report.names...))
 }
 
-func respond(w http.ResponseWriter, ready bool, lines []string) {
+func writeResponse(w http.ResponseWriter, ready bool, lines []string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if !ready {
@@ -101,8 +101,8 @@ type report struct {
 	names []string
 }
 
-func (r *readiness) report() report {
-	switch phase, made := r.now(); {
+func (r *readiness) reportNow() report {
+	switch phase, made := r.currentPhase(); {
 	case phase == starting:
 		return report{summary: []string{"starting: the API server has not answered yet"}}
 	case phase == waiting && r.elected:
@@ -112,21 +112,21 @@ func (r *readiness) report() report {
 	case phase == stopping:
 		return report{summary: []string{"stopping"}}
 	default:
-		return made.report()
+		return made.reportParts()
 	}
 }
 
 // mostShort is how many policies are named that do not do all of their work.
 const mostShort = 50
 
-// report says whether the policies were read, and how many of them do not do all of their
+// reportParts says whether the policies were read, and how many of them do not do all of their
 // work.
-func (made *parts) report() report {
-	r := report{ready: true, summary: []string{fmt.Sprintf("ready: policies: %d", len(made.engine.Owners()))}}
+func (made *parts) reportParts() report {
+	r := report{ready: true, summary: []string{fmt.Sprintf("ready: policies: %d", len(made.controller.Owners()))}}
 	if made.source == nil {
-		halted := haltedLines(made.engine.PolicyErrors())
-		r.count(len(halted), "cannot do all of its work", "cannot do all of their work")
-		r.names = bounded(halted)
+		halted := haltedLines(made.controller.PolicyErrors())
+		r.countPolicies(len(halted), "cannot do all of its work", "cannot do all of their work")
+		r.names = boundedLines(halted)
 		return r
 	}
 	read, text := made.source.Ready()
@@ -148,13 +148,13 @@ func (r *report) addShortfalls(short []policysource.NotReady) {
 			unready++
 		}
 	}
-	r.count(unready, "is not ready", "are not ready")
-	r.count(len(short)-unready, "cannot do all of its work", "cannot do all of their work")
-	r.names = append(r.names, bounded(shortLines(short))...)
+	r.countPolicies(unready, "is not ready", "are not ready")
+	r.countPolicies(len(short)-unready, "cannot do all of its work", "cannot do all of their work")
+	r.names = append(r.names, boundedLines(shortLines(short))...)
 }
 
-// count adds a line on a number of policies to the summary, unless there are none.
-func (r *report) count(policies int, one, several string) {
+// countPolicies adds a line on a number of policies to the summary, unless there are none.
+func (r *report) countPolicies(policies int, one, several string) {
 	switch {
 	case policies == 1:
 		r.summary = append(r.summary, "1 policy "+one)
@@ -195,8 +195,8 @@ func whichPolicy(s policysource.NotReady) string {
 	return name + " (" + s.Origin.String() + ")"
 }
 
-// bounded cuts a list to the lines that an answer has room for.
-func bounded(lines []string) []string {
+// boundedLines cuts a list to the lines that an answer has room for.
+func boundedLines(lines []string) []string {
 	if more := len(lines) - mostShort; more > 0 {
 		return append(lines[:mostShort:mostShort], fmt.Sprintf("and %d policies more", more))
 	}

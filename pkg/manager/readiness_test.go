@@ -114,7 +114,7 @@ func TestShortLines(t *testing.T) {
 	for len(list) < mostShort+3 {
 		list = append(list, list[1])
 	}
-	got := bounded(shortLines(list))
+	got := boundedLines(shortLines(list))
 	if want := "policy p (reconcilepolicy a/p) is not ready: Syncing"; got[0] != want {
 		t.Errorf("says %q, want %q", got[0], want)
 	}

@@ -18,41 +18,41 @@ import (
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 )
 
-// served finds the versions in which kinds are served now: as discovery.Options has it. A
+// servedKinds finds the versions in which kinds are served now: as discovery.Options has it. A
 // mapper does not do, since it never forgets a version that it has seen, and asks for each
 // kind that it does not know.
-type served struct {
+type servedKinds struct {
 	client *clientdiscovery.DiscoveryClient
 }
 
-func newServed(config *rest.Config, client *http.Client) (served, error) {
+func newServedKinds(config *rest.Config, client *http.Client) (servedKinds, error) {
 	made, err := clientdiscovery.NewDiscoveryClientForConfigAndClient(config, client)
-	return served{client: made}, err
+	return servedKinds{client: made}, err
 }
 
-// find asks for all that is served: two requests, for the documents of /api and /apis. An
+// findKinds asks for all that is served: two requests, for the documents of /api and /apis. An
 // API server before 1.27 is also asked for each version of those of the groups that it has.
-func (s served) find(ctx context.Context, kinds []schema.GroupKind) (map[schema.GroupKind]discovery.ServedKind, error) {
+func (s servedKinds) findKinds(ctx context.Context, kinds []schema.GroupKind) (map[schema.GroupKind]discovery.ServedKind, error) {
 	groups, resources, failed, err := s.client.GroupsAndMaybeResourcesWithContext(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("looking up what the API server serves: %w", err)
 	}
-	document := document{groups: map[string][]schema.GroupVersion{}, resources: resources, failed: failed}
+	document := discoveryDocument{groups: map[string][]schema.GroupVersion{}, resources: resources, failed: failed}
 	for _, group := range groups.Groups {
 		document.groups[group.Name] = versionsOf(group)
 	}
 	if resources == nil {
-		s.complete(ctx, &document, kinds)
+		s.addOldResources(ctx, &document, kinds)
 	}
 	found := make(map[schema.GroupKind]discovery.ServedKind, len(kinds))
 	for _, gk := range kinds {
-		found[gk] = document.find(gk)
+		found[gk] = document.findKind(gk)
 	}
 	return found, nil
 }
 
-// complete asks for the resources of the groups of kinds, each group once.
-func (s served) complete(ctx context.Context, d *document, kinds []schema.GroupKind) {
+// addOldResources asks for the resources of the groups of kinds, each group once.
+func (s servedKinds) addOldResources(ctx context.Context, d *discoveryDocument, kinds []schema.GroupKind) {
 	d.resources = map[schema.GroupVersion]*metav1.APIResourceList{}
 	for _, gk := range kinds {
 		for _, version := range d.groups[gk.Group] {
@@ -72,16 +72,16 @@ func (s served) complete(ctx context.Context, d *document, kinds []schema.GroupK
 	}
 }
 
-// document is what the API server says that it serves.
-type document struct {
+// discoveryDocument is what the API server says that it serves.
+type discoveryDocument struct {
 	groups    map[string][]schema.GroupVersion // by group, the preferred version first
 	resources map[schema.GroupVersion]*metav1.APIResourceList
 	failed    map[schema.GroupVersion]error // what nobody knows the resources of
 }
 
-// find says how a kind is served. A version of its group that could not be asked for may
+// findKind says how a kind is served. A version of its group that could not be asked for may
 // have it.
-func (d document) find(gk schema.GroupKind) (found discovery.ServedKind) {
+func (d discoveryDocument) findKind(gk schema.GroupKind) (found discovery.ServedKind) {
 	for _, version := range d.groups[gk.Group] {
 		if list := d.resources[version]; list != nil {
 			if m := mappingOf(list, version.WithKind(gk.Kind)); m != nil {

@@ -34,14 +34,14 @@ func (p *process) newManager(base context.Context, cut context.CancelCauseFunc) 
 	options := ctrlmanager.Options{
 		Metrics: metrics, HealthProbeBindAddress: "0", PprofBindAddress: orOff(o.PprofAddress),
 		MapperProvider: func(config *rest.Config, _ *http.Client) (meta.RESTMapper, error) {
-			return apiutil.NewDynamicRESTMapper(config, p.discovery())
+			return apiutil.NewDynamicRESTMapper(config, p.discoveryClient())
 		},
 		GracefulShutdownTimeout: &timeout,
 		Logger:                  p.log.WithName("manager").V(1),
 		BaseContext:             func() context.Context { return base },
 	}
 	if o.Election.Mode == ElectionLease {
-		if err := p.elect(&options, cut); err != nil {
+		if err := p.setElection(&options, cut); err != nil {
 			return nil, err
 		}
 	}
@@ -52,8 +52,8 @@ func (p *process) newManager(base context.Context, cut context.CancelCauseFunc) 
 	return m, p.serveProbes(m)
 }
 
-// elect has the manager hold a Lease while it works.
-func (p *process) elect(options *ctrlmanager.Options, cut context.CancelCauseFunc) error {
+// setElection has the manager hold a Lease while it works.
+func (p *process) setElection(options *ctrlmanager.Options, cut context.CancelCauseFunc) error {
 	lock, err := p.newLock(cut)
 	if err != nil {
 		return err

@@ -30,8 +30,8 @@ type Sources struct {
 	Schemas func(context.Context, []schema.GroupVersionKind) policy.Schemas
 }
 
-// kinds are the kinds of sources that are read. Programs that are given come from files.
-func (s *Sources) kinds() []policysource.Kind {
+// sourceKinds are the kinds of sources that are read. Programs that are given come from files.
+func (s *Sources) sourceKinds() []policysource.Kind {
 	if s == nil {
 		return []policysource.Kind{policysource.File}
 	}
@@ -58,7 +58,7 @@ func (p *process) newSource(made *parts) (*policysource.Source, error) {
 		Files: from.Files, In: from.In, RetireRemovedFiles: from.RetireRemovedFiles, CustomResources: from.CustomResources, ConfigMaps: from.ConfigMaps,
 		Namespace: from.Namespace, Namespaces: p.options.Namespaces,
 		Informers: made.streams, Access: made.reviewer, Client: client,
-		Schemas: from.Schemas, Controller: runner{made.engine}, Recorder: p.recorder, Logger: p.log.WithName("source"),
+		Schemas: from.Schemas, Controller: runner{made.controller}, Recorder: p.recorder, Logger: p.log.WithName("source"),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("preparing the sources of policies: %w", err)
@@ -79,13 +79,13 @@ func (r runner) Reports() []policysource.Report {
 		list[i] = policysource.Report{
 			Policy: report.Policy, Serving: report.Serving, Nowhere: report.Nowhere,
 			Ready: report.Owners.Ready, Progressing: report.Owners.Progressing, Stalled: report.Owners.Stalled,
-			Denied: accesses(report.Denied), PolicyError: haltOf(report.PolicyError),
+			Denied: accessOf(report.Denied), PolicyError: policyErrorOf(report.PolicyError),
 		}
 	}
 	return list
 }
 
-func accesses(denied []controller.Denial) []v1alpha1.DeniedAccess {
+func accessOf(denied []controller.Denial) []v1alpha1.DeniedAccess {
 	var list []v1alpha1.DeniedAccess
 	for _, d := range denied {
 		list = append(list, d.DeniedAccess)
@@ -93,7 +93,7 @@ func accesses(denied []controller.Denial) []v1alpha1.DeniedAccess {
 	return list
 }
 
-func haltOf(h *controller.PolicyError) *policysource.PolicyError {
+func policyErrorOf(h *controller.PolicyError) *policysource.PolicyError {
 	if h == nil {
 		return nil
 	}

@@ -12,11 +12,11 @@ const (
 	idleTime = 5 * time.Minute
 )
 
-// pace is how often process.tidying looks, and how long what is idle stays.
-type pace struct{ tidy, idle time.Duration }
+// cleanupPace is how often process.tidying looks, and how long what is idle stays.
+type cleanupPace struct{ tidy, idle time.Duration }
 
-// tidying drops, until its context ends, what policies have left behind that are gone.
-func (p *process) tidying(made *parts) func(context.Context) error {
+// collectUnused drops, until its context ends, what policies have left behind that are gone.
+func (p *process) collectUnused(made *parts) func(context.Context) error {
 	return func(ctx context.Context) error {
 		tick := time.NewTicker(p.pace.tidy)
 		defer tick.Stop()
@@ -25,18 +25,18 @@ func (p *process) tidying(made *parts) func(context.Context) error {
 			case <-ctx.Done():
 				return nil
 			case <-tick.C:
-				p.clients.drop(made.identities(), time.Now().Add(-p.pace.idle))
-				p.meters.retain(made.policies()) // perhaps nobody asks for metrics
+				p.clients.dropUnused(made.identitiesInUse(), time.Now().Add(-p.pace.idle))
+				p.meters.retainPolicies(made.policiesInUse()) // perhaps nobody asks for metrics
 			}
 		}
 	}
 }
 
-// identities are those that policies act as now, or that streams are open as: one that was
+// identitiesInUse are those that policies act as now, or that streams are open as: one that was
 // replaced goes on for a while. What reviews and writes are made as is asked for each time.
-func (made *parts) identities() map[string]bool {
+func (made *parts) identitiesInUse() map[string]bool {
 	found := map[string]bool{}
-	for _, program := range made.engine.Programs() {
+	for _, program := range made.controller.Programs() {
 		found[program.Identity()] = true
 	}
 	for _, stream := range made.streams.States() {
@@ -45,10 +45,10 @@ func (made *parts) identities() map[string]bool {
 	return found
 }
 
-// policies are those that the engine has, by id.
-func (made *parts) policies() map[string]bool {
+// policiesInUse are those that the engine has, by id.
+func (made *parts) policiesInUse() map[string]bool {
 	there := map[string]bool{}
-	for _, o := range made.engine.Owners() {
+	for _, o := range made.controller.Owners() {
 		there[o.Policy] = true
 	}
 	return there

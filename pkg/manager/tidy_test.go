@@ -49,10 +49,10 @@ func (w *world) process(o Options) (*process, *controller.Controller) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	p.pace = pace{tidy: 20 * time.Millisecond, idle: 300 * time.Millisecond}
+	p.pace = cleanupPace{tidy: 20 * time.Millisecond, idle: 300 * time.Millisecond}
 	ctx, stop := context.WithCancel(context.WithoutCancel(w.Context()))
 	ended := make(chan error, 1)
-	go func() { ended <- p.run(ctx) }()
+	go func() { ended <- p.runProcess(ctx) }()
 	w.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {

@@ -15,15 +15,15 @@ import (
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
-// adopt makes an object ours that is nobody's, by one write that holds only for the
+// adoptObject makes an object ours that is nobody's, by one write that holds only for the
 // object as it was read.
-func (a *Applier) adopt(ctx context.Context, w write, live *unstructured.Unstructured) Outcome {
-	if !w.claimant().MayAdopt(live) {
-		return Outcome{Problem: plan.NameConflict(live, w.claimant())}
+func (a *Applier) adoptObject(ctx context.Context, w actionWrite, live *unstructured.Unstructured) Outcome {
+	if !w.claimantOf().MayAdopt(live) {
+		return Outcome{Problem: plan.NameConflict(live, w.claimantOf())}
 	}
 	take := a.takeOver
 	if w.AsItIs {
-		take = a.tie
+		take = a.tieToOwner
 	}
 	adopted, err := take(ctx, w, live)
 	switch {
@@ -32,20 +32,20 @@ func (a *Applier) adopt(ctx context.Context, w write, live *unstructured.Unstruc
 	case isAnother(err):
 		return Outcome{Stale: true}
 	}
-	return a.refused(err, "patch", w)
+	return a.refusedOutcome(err, "patch", w)
 }
 
 // takeOver makes an object what the action wants.
-func (a *Applier) takeOver(ctx context.Context, w write, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (a *Applier) takeOver(ctx context.Context, w actionWrite, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	desired := w.Object.DeepCopy()
 	desired.SetUID(live.GetUID())
 	desired.SetResourceVersion(live.GetResourceVersion())
 	return w.serverSideApply(ctx, desired, metav1.PatchOptions{FieldManager: a.Manager, Force: new(true)})
 }
 
-// tie adds to an object what ties it to its owner, and changes nothing else. It is a merge
+// tieToOwner adds to an object what ties it to its owner, and changes nothing else. It is a merge
 // patch: a server-side apply would remove what the policy has applied for an owner before.
-func (a *Applier) tie(ctx context.Context, w write, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (a *Applier) tieToOwner(ctx context.Context, w actionWrite, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	metadata := map[string]any{
 		"uid": live.GetUID(), "resourceVersion": live.GetResourceVersion(),
 		"labels": ownKeys(w.Object.GetLabels()), "annotations": ownKeys(w.Object.GetAnnotations()),
@@ -55,7 +55,7 @@ func (a *Applier) tie(ctx context.Context, w write, live *unstructured.Unstructu
 	}
 	body, err := json.Marshal(map[string]any{"metadata": metadata})
 	if err != nil {
-		return nil, fmt.Errorf("encoding %s: %w", describe(w.Action), err)
+		return nil, fmt.Errorf("encoding %s: %w", describeAction(w.Action), err)
 	}
 	return w.objects.Patch(ctx, w.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: a.Manager})
 }

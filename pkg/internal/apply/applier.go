@@ -61,8 +61,8 @@ type Outcome struct {
 	Stale bool
 }
 
-// write is one action under way.
-type write struct {
+// actionWrite is one action under way.
+type actionWrite struct {
 	plan.Action
 	Target
 	objects dynamic.ResourceInterface
@@ -73,20 +73,20 @@ type write struct {
 // is on an object of a kind that has none.
 func (a *Applier) Do(ctx context.Context, action plan.Action, t Target) (Outcome, error) {
 	if action.UID == "" && action.Verb != plan.Create {
-		return Outcome{}, fmt.Errorf("carrying out %s on %s: the uid is missing", action.Verb, describe(action))
+		return Outcome{}, fmt.Errorf("carrying out %s on %s: the uid is missing", action.Verb, describeAction(action))
 	}
-	w := write{Action: action, Target: t, objects: a.Client.Resource(t.Resource).Namespace(action.Namespace)}
+	w := actionWrite{Action: action, Target: t, objects: a.Client.Resource(t.Resource).Namespace(action.Namespace)}
 	switch action.Verb {
 	case plan.Create:
-		return a.create(ctx, w), nil
+		return a.createObject(ctx, w), nil
 	case plan.Apply:
-		return a.apply(ctx, w), nil
+		return a.applyObject(ctx, w), nil
 	case plan.Merge:
-		return a.merge(ctx, w), nil
+		return a.mergeFields(ctx, w), nil
 	case plan.Release:
-		return a.release(ctx, w), nil
+		return a.releaseFields(ctx, w), nil
 	case plan.Delete:
-		return a.delete(ctx, w), nil
+		return a.deleteObject(ctx, w), nil
 	}
-	return Outcome{}, fmt.Errorf("carrying out an action on %s: unknown verb %q", describe(action), action.Verb)
+	return Outcome{}, fmt.Errorf("carrying out an action on %s: unknown verb %q", describeAction(action), action.Verb)
 }

@@ -15,20 +15,20 @@ import (
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
-// conflicts are the fields that other managers have, by manager.
-type conflicts map[string][]string
+// fieldConflicts are the fields that other managers have, by manager.
+type fieldConflicts map[string][]string
 
 // maxFields is how many fields of one manager a message names.
 const maxFields = 5
 
 // conflictsOf reads what the API server answers to an apply without force; empty
 // if the answer is about something else.
-func conflictsOf(err error) conflicts {
+func conflictsOf(err error) fieldConflicts {
 	var status apierrors.APIStatus
 	if !apierrors.IsConflict(err) || !errors.As(err, &status) || status.Status().Details == nil {
 		return nil
 	}
-	found := conflicts{}
+	found := fieldConflicts{}
 	for _, cause := range status.Status().Details.Causes {
 		if cause.Type == metav1.CauseTypeFieldManagerConflict {
 			manager := managerOf(cause.Message)
@@ -49,8 +49,8 @@ func managerOf(message string) string {
 	return quoted
 }
 
-// problem names who has what. Values are not shown: the object may be a Secret.
-func (c conflicts) problem(action plan.Action) *plan.Problem {
+// conflictProblem names who has what. Values are not shown: the object may be a Secret.
+func (c fieldConflicts) conflictProblem(action plan.Action) *plan.Problem {
 	texts := make([]string, 0, len(c))
 	for _, manager := range slices.Sorted(maps.Keys(c)) {
 		fields := slices.Sorted(slices.Values(c[manager]))
@@ -61,6 +61,6 @@ func (c conflicts) problem(action plan.Action) *plan.Problem {
 	}
 	return &plan.Problem{
 		Reason: v1alpha1.ReasonFieldConflict, Terminal: true,
-		Message: fmt.Sprintf("cannot merge into %s: manager %s", describe(action), strings.Join(texts, "; manager ")),
+		Message: fmt.Sprintf("cannot merge into %s: manager %s", describeAction(action), strings.Join(texts, "; manager ")),
 	}
 }

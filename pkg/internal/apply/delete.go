@@ -7,9 +7,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// delete removes the object of the action's uid; if the action has a
+// deleteObject removes the object of the action's uid; if the action has a
 // resourceVersion, only as it was then.
-func (a *Applier) delete(ctx context.Context, w write) Outcome {
+func (a *Applier) deleteObject(ctx context.Context, w actionWrite) Outcome {
 	only := &metav1.Preconditions{UID: &w.UID}
 	if w.ResourceVersion != "" {
 		only.ResourceVersion = &w.ResourceVersion
@@ -19,18 +19,18 @@ func (a *Applier) delete(ctx context.Context, w write) Outcome {
 	})
 	switch {
 	case err == nil:
-		return left(ctx, w)
+		return leaveBehind(ctx, w)
 	case isGone(err):
 		return Outcome{}
 	case apierrors.IsConflict(err):
 		return Outcome{Stale: true}
 	}
-	return a.refused(err, "delete", w)
+	return a.refusedOutcome(err, "delete", w)
 }
 
-// left says what an accepted deletion has left: an object with a finalizer, or one that
+// leaveBehind says what an accepted deletion has left: an object with a finalizer, or one that
 // ends by and by, is there until it is gone, and so is what it needs.
-func left(ctx context.Context, w write) Outcome {
+func leaveBehind(ctx context.Context, w actionWrite) Outcome {
 	live, err := w.objects.Get(ctx, w.Name, metav1.GetOptions{})
 	switch {
 	case err == nil && live.GetUID() == w.UID:

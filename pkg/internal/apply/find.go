@@ -14,7 +14,7 @@ import (
 // it is the owner's and nothing else ties it to an owner; nothing if it is gone or not
 // such a one; else Problem.
 func (a *Applier) Find(ctx context.Context, record inventory.Inventory, e inventory.Entry, t Target) Outcome {
-	w := write{
+	w := actionWrite{
 		Action: plan.Action{GVK: e.GVK, Namespace: e.Namespace, Name: e.Name},
 		Target: t, objects: a.Client.Resource(t.Resource).Namespace(e.Namespace),
 	}
@@ -23,7 +23,7 @@ func (a *Applier) Find(ctx context.Context, record inventory.Inventory, e invent
 	case isGone(err):
 		return Outcome{}
 	case err != nil:
-		return a.refused(err, "get", w)
+		return a.refusedOutcome(err, "get", w)
 	}
 	_, ours := record.Prove(e, live)
 	if !ours || w.isOfAnother(live) || otherPolicy(live, record.Policy) != "" || plan.IsOurs(live, t.OwnerUID) {

@@ -47,7 +47,7 @@ func (a *Applier) patchOwner(ctx context.Context, objects dynamic.ResourceInterf
 	changes["uid"], changes["resourceVersion"] = owner.GetUID(), owner.GetResourceVersion()
 	body, err := json.Marshal(map[string]any{"metadata": changes})
 	if err != nil {
-		return a.unmarked(err, owner)
+		return a.ownerOutcome(err, owner)
 	}
 	marked, err := objects.Patch(ctx, owner.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: a.Manager})
 	switch {
@@ -56,7 +56,7 @@ func (a *Applier) patchOwner(ctx context.Context, objects dynamic.ResourceInterf
 	case err != nil && isAnother(err):
 		return Outcome{Stale: true}
 	case err != nil:
-		return a.unmarked(err, owner)
+		return a.ownerOutcome(err, owner)
 	case marked.GetDeletionTimestamp() != nil && len(marked.GetFinalizers()) == 0:
 		return Outcome{Deleted: true}
 	}
@@ -96,13 +96,13 @@ func orNull(text string) any {
 	return text
 }
 
-// unmarked is refused for an owner. Its resource is in the API server's answer.
-func (a *Applier) unmarked(err error, owner *unstructured.Unstructured) Outcome {
-	w := write{Action: plan.Action{GVK: owner.GroupVersionKind(), Namespace: owner.GetNamespace(), Name: owner.GetName()}}
+// ownerOutcome is refused for an owner. Its resource is in the API server's answer.
+func (a *Applier) ownerOutcome(err error, owner *unstructured.Unstructured) Outcome {
+	w := actionWrite{Action: plan.Action{GVK: owner.GroupVersionKind(), Namespace: owner.GetNamespace(), Name: owner.GetName()}}
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Details != nil {
 		details := status.Status().Details
 		w.Resource = schema.GroupVersionResource{Group: details.Group, Version: w.GVK.Version, Resource: details.Kind}
 	}
-	return a.refused(err, "patch", w)
+	return a.refusedOutcome(err, "patch", w)
 }

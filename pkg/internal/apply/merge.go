@@ -8,14 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// merge sets fields in an object of somebody else, where nobody else has them.
-func (a *Applier) merge(ctx context.Context, w write) Outcome {
+// mergeFields sets fields in an object of somebody else, where nobody else has them.
+func (a *Applier) mergeFields(ctx context.Context, w actionWrite) Outcome {
 	return a.applyBeside(ctx, w, w.Object.DeepCopy())
 }
 
-// release takes back what merge has set: the manager applies nothing. Without an
+// releaseFields takes back what merge has set: the manager applies nothing. Without an
 // entry of the manager the API server finds nothing to change, and writes nothing.
-func (a *Applier) release(ctx context.Context, w write) Outcome {
+func (a *Applier) releaseFields(ctx context.Context, w actionWrite) Outcome {
 	nothing := &unstructured.Unstructured{}
 	nothing.SetGroupVersionKind(w.GVK)
 	nothing.SetNamespace(w.Namespace)
@@ -25,17 +25,17 @@ func (a *Applier) release(ctx context.Context, w write) Outcome {
 
 // applyBeside applies the fields of an object that is not ours, without force. The
 // uid sees to it that the object is the one that was seen, and is not made.
-func (a *Applier) applyBeside(ctx context.Context, w write, fields *unstructured.Unstructured) Outcome {
+func (a *Applier) applyBeside(ctx context.Context, w actionWrite, fields *unstructured.Unstructured) Outcome {
 	fields.SetUID(w.UID)
 	applied, err := w.serverSideApply(ctx, fields, metav1.PatchOptions{FieldManager: cmp.Or(w.Manager, a.Manager)})
 	if err == nil {
 		return Outcome{Object: applied}
 	}
 	if conflicts := conflictsOf(err); len(conflicts) > 0 {
-		return Outcome{Problem: conflicts.problem(w.Action)}
+		return Outcome{Problem: conflicts.conflictProblem(w.Action)}
 	}
 	if isAnother(err) {
 		return Outcome{Stale: true}
 	}
-	return a.refused(err, "patch", w)
+	return a.refusedOutcome(err, "patch", w)
 }

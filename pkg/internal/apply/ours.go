@@ -15,7 +15,7 @@ import (
 // isOurs says whether a live object carries the proof that the action asks for.
 // The claim and the mark of the policy prove nothing where somebody else controls the
 // object, or where they were not written by the policy's own manager.
-func (a *Applier) isOurs(live *unstructured.Unstructured, w write) bool {
+func (a *Applier) isOurs(live *unstructured.Unstructured, w actionWrite) bool {
 	controller := metav1.GetControllerOfNoCopy(live)
 	foreign := controller != nil && (controller.UID != w.OwnerUID || w.OwnerUID == "")
 	switch {
@@ -33,20 +33,20 @@ func (a *Applier) isOurs(live *unstructured.Unstructured, w write) bool {
 	return controller != nil
 }
 
-// policy is the name of the policy that an object is made for.
-func (w write) policy() string { return w.Object.GetLabels()[v1alpha1.LabelPolicy] }
+// policyName is the name of the policy that an object is made for.
+func (w actionWrite) policyName() string { return w.Object.GetLabels()[v1alpha1.LabelPolicy] }
 
-// claimant is who wants the name of the action's object.
-func (w write) claimant() plan.Claimant {
+// claimantOf is who wants the name of the action's object.
+func (w actionWrite) claimantOf() plan.Claimant {
 	if w.Ensured {
-		return plan.Claimant{Policy: w.policy(), Lives: w.Lives}
+		return plan.Claimant{Policy: w.policyName(), Lives: w.Lives}
 	}
-	return plan.Claimant{Policy: w.policy(), Owner: w.OwnerUID, Namespace: w.OwnerNamespace, Lives: w.Lives}
+	return plan.Claimant{Policy: w.policyName(), Owner: w.OwnerUID, Namespace: w.OwnerNamespace, Lives: w.Lives}
 }
 
 // isOfAnother says whether an object was made for another owner that lives, or may.
 // Whoever copies an owner copies its record, and with it the claims.
-func (w write) isOfAnother(live *unstructured.Unstructured) bool {
+func (w actionWrite) isOfAnother(live *unstructured.Unstructured) bool {
 	owner := types.UID(live.GetLabels()[v1alpha1.LabelOwnerUID])
 	return owner != "" && owner != w.OwnerUID && (w.Lives == nil || w.Lives(owner))
 }
@@ -60,7 +60,7 @@ func otherPolicy(live *unstructured.Unstructured, policy string) string {
 	return ""
 }
 
-// manages says whether a manager has fields in an object.
-func manages(live *unstructured.Unstructured, manager string) bool {
+// managesFields says whether a manager has fields in an object.
+func managesFields(live *unstructured.Unstructured, manager string) bool {
 	return slices.ContainsFunc(live.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Manager == manager })
 }

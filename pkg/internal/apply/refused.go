@@ -13,10 +13,10 @@ import (
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
-// refused turns an error of the API server into a problem that says what was
+// refusedOutcome turns an error of the API server into a problem that says what was
 // tried, on what, and whether waiting can mend it.
-func (a *Applier) refused(err error, verb string, w write) Outcome {
-	p := &plan.Problem{Reason: v1alpha1.ReasonUnavailable, Message: fmt.Sprintf("cannot %s %s: %s", verb, describe(w.Action), answer(err, w.Action))}
+func (a *Applier) refusedOutcome(err error, verb string, w actionWrite) Outcome {
+	p := &plan.Problem{Reason: v1alpha1.ReasonUnavailable, Message: fmt.Sprintf("cannot %s %s: %s", verb, describeAction(w.Action), answerText(err, w.Action))}
 	switch {
 	case apierrors.IsUnauthorized(err):
 		p.Reason, p.Terminal = v1alpha1.ReasonUnauthenticated, true
@@ -27,7 +27,7 @@ func (a *Applier) refused(err error, verb string, w write) Outcome {
 	case apierrors.IsForbidden(err) && isImpersonation(err):
 		p.Reason, p.Terminal = v1alpha1.ReasonImpersonationRefused, true
 	case apierrors.IsForbidden(err) && isMissingRight(err):
-		a.forbid(p, err, verb, w)
+		a.setForbidden(p, err, verb, w)
 	case isDeniedByAdmission(err):
 		p.Reason, p.Terminal = admissionReason(err), true
 	case isBadObject(err):
@@ -43,17 +43,17 @@ func isImpersonation(err error) bool {
 	return strings.Contains(err.Error(), "cannot impersonate resource") || strings.Contains(err.Error(), "cannot impersonate-on:")
 }
 
-func (a *Applier) forbid(p *plan.Problem, err error, verb string, w write) {
+func (a *Applier) setForbidden(p *plan.Problem, err error, verb string, w actionWrite) {
 	p.Reason, p.Terminal = v1alpha1.ReasonForbidden, true
-	p.Message = fmt.Sprintf("cannot %s %s%s as %s", verb, w.Resource.GroupResource(), within(w.Namespace), a.Identity)
+	p.Message = fmt.Sprintf("cannot %s %s%s as %s", verb, w.Resource.GroupResource(), inNamespace(w.Namespace), a.Identity)
 	p.Denied = []v1alpha1.DeniedAccess{{
 		Verb: verb, Group: w.Resource.Group, Resource: w.Resource.Resource,
 		Namespace: w.Namespace, Message: err.Error(),
 	}}
 }
 
-// answer is what the API server said. Of a bad Secret it may quote the content.
-func answer(err error, action plan.Action) string {
+// answerText is what the API server said. Of a bad Secret it may quote the content.
+func answerText(err error, action plan.Action) string {
 	if action.GVK.Kind == "Secret" && isBadObject(err) {
 		return "the API server refuses it as invalid; its answer may quote the Secret and is not shown"
 	}
@@ -124,15 +124,15 @@ func isBadObject(err error) bool {
 		apierrors.IsRequestEntityTooLargeError(err) || apierrors.ReasonForError(err) == metav1.StatusReasonNotAcceptable
 }
 
-func describe(action plan.Action) string {
+func describeAction(action plan.Action) string {
 	if action.Namespace == "" {
 		return fmt.Sprintf("%s %s", action.GVK.Kind, action.Name)
 	}
 	return fmt.Sprintf("%s %s/%s", action.GVK.Kind, action.Namespace, action.Name)
 }
 
-// within says in which namespace, if there is one.
-func within(namespace string) string {
+// inNamespace says in which namespace, if there is one.
+func inNamespace(namespace string) string {
 	if namespace == "" {
 		return ""
 	}

@@ -30,7 +30,7 @@ func TestForbidden(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			err := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "one", errors.New(c.text))
 			applier := Applier{Identity: "x"}
-			if got := applier.refused(err, "create", write{}).Problem.Reason; got != c.want {
+			if got := applier.refusedOutcome(err, "create", actionWrite{}).Problem.Reason; got != c.want {
 				t.Errorf("%s: reason %s, want %s", c.reason, got, c.want)
 			}
 		})

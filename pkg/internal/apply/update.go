@@ -14,9 +14,9 @@ import (
 	"k8s.io/client-go/util/csaupgrade"
 )
 
-func (a *Applier) apply(ctx context.Context, w write) Outcome {
+func (a *Applier) applyObject(ctx context.Context, w actionWrite) Outcome {
 	if w.Migrate {
-		if outcome, ok := a.migrate(ctx, w); !ok {
+		if outcome, ok := a.migrateManager(ctx, w); !ok {
 			return outcome
 		}
 	}
@@ -29,15 +29,15 @@ func (a *Applier) apply(ctx context.Context, w write) Outcome {
 	case isAnother(err):
 		return Outcome{Stale: true}
 	}
-	return a.refused(err, "patch", w)
+	return a.refusedOutcome(err, "patch", w)
 }
 
 // serverSideApply sends one apply of the object, which has to carry the uid of the
 // live one.
-func (w write) serverSideApply(ctx context.Context, object *unstructured.Unstructured, options metav1.PatchOptions) (*unstructured.Unstructured, error) {
+func (w actionWrite) serverSideApply(ctx context.Context, object *unstructured.Unstructured, options metav1.PatchOptions) (*unstructured.Unstructured, error) {
 	body, err := object.MarshalJSON()
 	if err != nil {
-		return nil, fmt.Errorf("encoding %s: %w", describe(w.Action), err)
+		return nil, fmt.Errorf("encoding %s: %w", describeAction(w.Action), err)
 	}
 	options.FieldValidation = metav1.FieldValidationStrict
 	return w.objects.Patch(ctx, w.Name, types.ApplyPatchType, body, options)
@@ -59,23 +59,23 @@ func isOtherUID(err error) bool {
 	return slices.ContainsFunc(status.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
 }
 
-// migrate turns our managedFields entry of operation Update into one of
+// migrateManager turns our managedFields entry of operation Update into one of
 // operation Apply. It reads the object, because the cache keeps only our own
 // entries. Its result is false when the apply must not go on.
-func (a *Applier) migrate(ctx context.Context, w write) (Outcome, bool) {
+func (a *Applier) migrateManager(ctx context.Context, w actionWrite) (Outcome, bool) {
 	live, err := w.objects.Get(ctx, w.Name, metav1.GetOptions{})
 	if isGone(err) {
 		return Outcome{Stale: true}, false
 	}
 	if err != nil {
-		return a.refused(err, "get", w), false
+		return a.refusedOutcome(err, "get", w), false
 	}
 	if live.GetUID() != w.UID || !w.isControlledAsWanted(live) {
 		return Outcome{Stale: true}, false
 	}
 	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, sets.New(a.Manager), a.Manager)
 	if err != nil {
-		return a.refused(err, "patch", w), false
+		return a.refusedOutcome(err, "patch", w), false
 	}
 	if len(patch) == 0 {
 		return Outcome{}, true
@@ -85,14 +85,14 @@ func (a *Applier) migrate(ctx context.Context, w write) (Outcome, bool) {
 		return Outcome{Stale: true}, false
 	}
 	if err != nil {
-		return a.refused(err, "patch", w), false
+		return a.refusedOutcome(err, "patch", w), false
 	}
 	return Outcome{}, true
 }
 
 // isControlledAsWanted says whether an object of the right uid is still ours: the
 // uid alone says that where no ownerReference ties the object to its owner.
-func (w write) isControlledAsWanted(live *unstructured.Unstructured) bool {
+func (w actionWrite) isControlledAsWanted(live *unstructured.Unstructured) bool {
 	controller := metav1.GetControllerOfNoCopy(live)
 	if controller == nil {
 		return metav1.GetControllerOfNoCopy(w.Object) == nil

@@ -25,13 +25,13 @@ func Writers(ctx context.Context, objects dynamic.ResourceInterface, object *uns
 	if len(found.Items) == 0 {
 		return nil, nil
 	}
-	return writers(found.Items[0].GetManagedFields(), subresource, ours), nil
+	return writersOf(found.Items[0].GetManagedFields(), subresource, ours), nil
 }
 
-func writers(entries []metav1.ManagedFieldsEntry, subresource, ours string) []string {
+func writersOf(entries []metav1.ManagedFieldsEntry, subresource, ours string) []string {
 	entries = slices.DeleteFunc(entries, func(e metav1.ManagedFieldsEntry) bool { return e.Subresource != subresource || e.Time == nil })
 	slices.SortStableFunc(entries, func(a, b metav1.ManagedFieldsEntry) int {
-		return cmp.Or(b.Time.Compare(a.Time.Time), order(a.Manager == ours, b.Manager == ours), cmp.Compare(a.Manager, b.Manager))
+		return cmp.Or(b.Time.Compare(a.Time.Time), trueFirst(a.Manager == ours, b.Manager == ours), cmp.Compare(a.Manager, b.Manager))
 	})
 	var managers []string
 	for _, e := range entries {
@@ -42,8 +42,8 @@ func writers(entries []metav1.ManagedFieldsEntry, subresource, ours string) []st
 	return managers
 }
 
-// order puts what is true after what is not.
-func order(a, b bool) int {
+// trueFirst puts what is true after what is not.
+func trueFirst(a, b bool) int {
 	switch {
 	case a == b:
 		return 0

@@ -31,7 +31,7 @@ func TestWriters(t *testing.T) {
 			if tc.of == "object" {
 				subresource = ""
 			}
-			if diff := cmp.Diff(tc.want, writers(tc.entries, subresource, "ours")); diff != "" {
+			if diff := cmp.Diff(tc.want, writersOf(tc.entries, subresource, "ours")); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})

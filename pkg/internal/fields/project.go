@@ -21,7 +21,7 @@ func (s *Set) projectMap(obj map[string]any) map[string]any {
 	result := make(map[string]any, min(len(obj), len(s.below)))
 	for element, sub := range s.below {
 		if value, ok := obj[element]; ok {
-			if kept, ok := sub.project(value); ok {
+			if kept, ok := sub.projectValue(value); ok {
 				result[element] = kept
 			}
 		}
@@ -32,16 +32,16 @@ func (s *Set) projectMap(obj map[string]any) map[string]any {
 func (s *Set) projectEach(obj map[string]any) map[string]any {
 	result := make(map[string]any, len(obj))
 	for element, value := range obj {
-		if kept, ok := s.Sub(element).project(value); ok {
+		if kept, ok := s.Sub(element).projectValue(value); ok {
 			result[element] = kept
 		}
 	}
 	return result
 }
 
-// project returns the covered part of a value. A scalar where the set looks
+// projectValue returns the covered part of a value. A scalar where the set looks
 // deeper is kept: readers get the same error from it as from the whole object.
-func (s *Set) project(value any) (any, bool) {
+func (s *Set) projectValue(value any) (any, bool) {
 	if s == nil {
 		return nil, false
 	}
@@ -61,7 +61,7 @@ func (s *Set) projectList(list []any) []any {
 	sub := s.below[Any]
 	result := make([]any, len(list))
 	for i, value := range list {
-		if kept, ok := sub.project(value); ok {
+		if kept, ok := sub.projectValue(value); ok {
 			result[i] = kept
 			continue
 		}

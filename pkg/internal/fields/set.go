@@ -36,14 +36,14 @@ func New(paths ...string) *Set {
 func All() *Set { return &Set{whole: true} }
 
 // Add adds one path, element by element, and returns s. No elements: everything.
-func (s *Set) Add(path ...string) *Set { return s.add(path, true) }
+func (s *Set) Add(path ...string) *Set { return s.addPath(path, true) }
 
 // AddPresence adds one path without what is below its end: whether there is
 // something, and what kind of thing. A scalar there is kept, a map loses its
 // keys, the elements of a list become empty maps. Returns s.
-func (s *Set) AddPresence(path ...string) *Set { return s.add(path, false) }
+func (s *Set) AddPresence(path ...string) *Set { return s.addPath(path, false) }
 
-func (s *Set) add(path []string, whole bool) *Set {
+func (s *Set) addPath(path []string, whole bool) *Set {
 	one := &Set{whole: whole}
 	for _, element := range slices.Backward(path) {
 		one = &Set{below: map[string]*Set{element: one}}
@@ -59,7 +59,7 @@ func (s *Set) Union(o *Set) *Set {
 	}
 	u := &Set{below: map[string]*Set{}}
 	for _, from := range []*Set{s, o} {
-		for element := range from.elements() {
+		for element := range from.eachElement() {
 			if u.below[element] == nil {
 				u.below[element] = s.Sub(element).Union(o.Sub(element))
 			}
@@ -71,8 +71,8 @@ func (s *Set) Union(o *Set) *Set {
 	return u
 }
 
-// elements are what the set names at its top.
-func (s *Set) elements() map[string]*Set {
+// eachElement are what the set names at its top.
+func (s *Set) eachElement() map[string]*Set {
 	if s == nil {
 		return nil
 	}
@@ -81,7 +81,7 @@ func (s *Set) elements() map[string]*Set {
 
 // Equal says whether both cover the same. Either may be nil.
 func (s *Set) Equal(o *Set) bool {
-	return s.IsAll() == o.IsAll() && maps.EqualFunc(s.elements(), o.elements(), (*Set).Equal)
+	return s.IsAll() == o.IsAll() && maps.EqualFunc(s.eachElement(), o.eachElement(), (*Set).Equal)
 }
 
 // Has says whether everything at and below a path is covered.
@@ -140,7 +140,7 @@ func (s *Set) MetadataOnly() bool {
 	if s.IsAll() {
 		return false
 	}
-	for element := range s.elements() {
+	for element := range s.eachElement() {
 		if element != "metadata" && element != "apiVersion" && element != "kind" {
 			return false
 		}
@@ -152,22 +152,22 @@ func (s *Set) MetadataOnly() bool {
 // same. The empty set is "{}", everything is "!".
 func (s *Set) String() string {
 	var b strings.Builder
-	s.write(&b)
+	s.writeTo(&b)
 	return b.String()
 }
 
-func (s *Set) write(b *strings.Builder) {
+func (s *Set) writeTo(b *strings.Builder) {
 	if s.IsAll() {
 		b.WriteByte('!')
 		return
 	}
 	b.WriteByte('{')
-	for i, element := range slices.Sorted(maps.Keys(s.elements())) {
+	for i, element := range slices.Sorted(maps.Keys(s.eachElement())) {
 		if i > 0 {
 			b.WriteByte(',')
 		}
 		b.WriteString(escape.Replace(element))
-		s.below[element].write(b)
+		s.below[element].writeTo(b)
 	}
 	b.WriteByte('}')
 }

@@ -10,20 +10,20 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// await returns when the ConfigMap has changed since it was read, when it is time to
+// awaitHolder returns when the ConfigMap has changed since it was read, when it is time to
 // look again, or when ctx ends. Without a version it returns at once.
-func (l *Lock) await(ctx context.Context) {
+func (l *Lock) awaitHolder(ctx context.Context) {
 	if l.version == "" {
 		return
 	}
-	if !l.blind && l.watch(ctx) {
+	if !l.blind && l.watchUntilGone(ctx) {
 		return
 	}
-	l.sleep(ctx, l.options.Poll)
+	l.sleepFor(ctx, l.options.Poll)
 }
 
-// watch waits for a change by a watch. It is false if that could not be opened.
-func (l *Lock) watch(ctx context.Context) bool {
+// watchUntilGone waits for a change by a watch. It is false if that could not be opened.
+func (l *Lock) watchUntilGone(ctx context.Context) bool {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	seconds := int64(l.options.Look/time.Second) + 1
@@ -51,7 +51,7 @@ func (l *Lock) watch(ctx context.Context) bool {
 	return true
 }
 
-func (l *Lock) sleep(ctx context.Context, d time.Duration) {
+func (l *Lock) sleepFor(ctx context.Context, d time.Duration) {
 	timer := l.options.Clock.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -84,7 +84,7 @@ func New(o Options) *Lock {
 // while is waited for.
 func (l *Lock) Acquire(ctx context.Context) error {
 	for {
-		err := l.try(ctx)
+		err := l.tryAcquire(ctx)
 		switch {
 		case l.held != "":
 			l.options.Logger.Info("became the leader, for as long as the Pod lives", "pod", l.options.Pod)
@@ -93,9 +93,9 @@ func (l *Lock) Acquire(ctx context.Context) error {
 			return fmt.Errorf("becoming the leader by ConfigMap %s/%s: %w", l.options.Namespace, l.options.Name, err)
 		case err != nil:
 			l.options.Logger.Info("cannot become the leader now", "reason", err.Error())
-			l.sleep(ctx, l.options.Poll)
+			l.sleepFor(ctx, l.options.Poll)
 		default:
-			l.await(ctx)
+			l.awaitHolder(ctx)
 		}
 		if ctx.Err() != nil {
 			return fmt.Errorf("waiting to become the leader: %w", context.Cause(ctx))
@@ -107,29 +107,29 @@ func (l *Lock) Acquire(ctx context.Context) error {
 // gone, or is somebody else's. An API server that does not answer says nothing.
 func (l *Lock) Hold(ctx context.Context) error {
 	for ctx.Err() == nil {
-		found, err := l.get(ctx)
+		found, err := l.getConfigMap(ctx)
 		switch {
 		case apierrors.IsNotFound(err) || err == nil && found.UID != l.held:
 			return fmt.Errorf("%w: ConfigMap %s/%s, which belongs to Pod %q, is gone", ErrLost, l.options.Namespace, l.options.Name, l.options.Pod)
 		case err == nil && podOf(found).UID != l.pod: // whose it is leads
 			return fmt.Errorf("%w: ConfigMap %s/%s was given to Pod %q", ErrLost, l.options.Namespace, l.options.Name, podOf(found).Name)
 		case err != nil:
-			l.sleep(ctx, l.options.Poll)
+			l.sleepFor(ctx, l.options.Poll)
 		default:
-			l.await(ctx)
+			l.awaitHolder(ctx)
 		}
 	}
 	return nil
 }
 
-// try makes one attempt. Without an error and without held, another leads.
-func (l *Lock) try(ctx context.Context) error {
-	if err := l.identify(ctx); err != nil {
+// tryAcquire makes one attempt. Without an error and without held, another leads.
+func (l *Lock) tryAcquire(ctx context.Context) error {
+	if err := l.identifyPod(ctx); err != nil {
 		return err
 	}
-	found, err := l.get(ctx)
+	found, err := l.getConfigMap(ctx)
 	if apierrors.IsNotFound(err) {
-		return l.create(ctx)
+		return l.createConfigMap(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("reading it: %w", err)
@@ -139,12 +139,12 @@ func (l *Lock) try(ctx context.Context) error {
 		l.held = found.UID
 		return nil
 	}
-	l.tell(owner.Name)
-	return l.release(ctx, found, owner)
+	l.logHolder(owner.Name)
+	return l.releaseFrom(ctx, found, owner)
 }
 
-// identify reads the own Pod, once.
-func (l *Lock) identify(ctx context.Context) error {
+// identifyPod reads the own Pod, once.
+func (l *Lock) identifyPod(ctx context.Context) error {
 	if l.pod != "" {
 		return nil
 	}
@@ -159,7 +159,7 @@ func (l *Lock) identify(ctx context.Context) error {
 	return nil
 }
 
-func (l *Lock) get(ctx context.Context) (*corev1.ConfigMap, error) {
+func (l *Lock) getConfigMap(ctx context.Context) (*corev1.ConfigMap, error) {
 	found, err := l.options.Client.ConfigMaps(l.options.Namespace).Get(ctx, l.options.Name, metav1.GetOptions{})
 	if err == nil {
 		l.version = found.ResourceVersion
@@ -167,8 +167,8 @@ func (l *Lock) get(ctx context.Context) (*corev1.ConfigMap, error) {
 	return found, err
 }
 
-// create makes the ConfigMap. That another was first is no error.
-func (l *Lock) create(ctx context.Context) error {
+// createConfigMap makes the ConfigMap. That another was first is no error.
+func (l *Lock) createConfigMap(ctx context.Context) error {
 	wanted := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Name:            l.options.Name,
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: l.options.Pod, UID: l.pod}},
@@ -185,8 +185,8 @@ func (l *Lock) create(ctx context.Context) error {
 	return nil
 }
 
-// tell logs whom this process waits for, once for each.
-func (l *Lock) tell(holder string) {
+// logHolder logs whom this process waits for, once for each.
+func (l *Lock) logHolder(holder string) {
 	if holder != l.holder {
 		l.options.Logger.Info("waiting to become the leader", "leader", holder)
 	}

@@ -19,10 +19,10 @@ func podOf(found *corev1.ConfigMap) metav1.OwnerReference {
 	return metav1.OwnerReference{}
 }
 
-// release deletes the ConfigMap of a Pod that has ended for good and is kept. What
+// releaseFrom deletes the ConfigMap of a Pod that has ended for good and is kept. What
 // belongs to a Pod that is gone is left to the garbage collector; what belongs to none,
 // to who made it.
-func (l *Lock) release(ctx context.Context, found *corev1.ConfigMap, owner metav1.OwnerReference) error {
+func (l *Lock) releaseFrom(ctx context.Context, found *corev1.ConfigMap, owner metav1.OwnerReference) error {
 	if owner.Name == "" {
 		return nil
 	}

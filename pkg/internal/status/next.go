@@ -32,14 +32,14 @@ func Next(owner *unstructured.Unstructured, program *policy.Program, p *plan.Pla
 	}
 	partial := p.Partial || owner.GetDeletionTimestamp() != nil
 	if program.Status != nil && !partial {
-		remove(next, program.Status.Paths())
+		removePaths(next, program.Status.Paths())
 	}
-	merge(next, asRead(p.Status))
+	mergeMaps(next, asRead(p.Status))
 	var ours map[string]bool
 	if !partial {
-		ours = owned(program)
+		ours = ownedTypes(program)
 	}
-	next["conditions"] = conditions(old, ours, p.Conditions, now)
+	next["conditions"] = mergeConditions(old, ours, p.Conditions, now)
 	if generation := owner.GetGeneration(); generation != 0 && keepsObservedGeneration(old) {
 		next["observedGeneration"] = generation
 	}
@@ -62,7 +62,7 @@ func HasCondition(owner *unstructured.Unstructured, kind string) bool {
 // Condition returns the condition of that type, as it is in the status; nil if there is
 // none.
 func Condition(status map[string]any, kind string) map[string]any {
-	for _, c := range list(status["conditions"]) {
+	for _, c := range listOf(status["conditions"]) {
 		if condition, ok := c.(map[string]any); ok && condition["type"] == kind {
 			return condition
 		}
@@ -80,7 +80,7 @@ func keepsObservedGeneration(old map[string]any) bool {
 	return Condition(old, v1alpha1.ConditionReady) == nil
 }
 
-func owned(program *policy.Program) map[string]bool {
+func ownedTypes(program *policy.Program) map[string]bool {
 	types := map[string]bool{}
 	for _, c := range program.Conditions {
 		types[c.Type] = true
@@ -88,13 +88,13 @@ func owned(program *policy.Program) map[string]bool {
 	return types
 }
 
-// conditions returns the old conditions in their places, ours as planned, and
+// mergeConditions returns the old conditions in their places, ours as planned, and
 // then those that are new. Places are kept, because two writers that each put
 // theirs last would never come to rest.
-func conditions(old map[string]any, ours map[string]bool, planned []metav1.Condition, now time.Time) []any {
+func mergeConditions(old map[string]any, ours map[string]bool, planned []metav1.Condition, now time.Time) []any {
 	result := make([]any, 0, len(planned))
 	placed := map[string]bool{}
-	for _, c := range list(old["conditions"]) {
+	for _, c := range listOf(old["conditions"]) {
 		before, ok := c.(map[string]any)
 		if !ok {
 			continue
@@ -104,22 +104,22 @@ func conditions(old map[string]any, ours map[string]bool, planned []metav1.Condi
 		switch {
 		case i >= 0 && !placed[kind]:
 			placed[kind] = true
-			result = append(result, condition(planned[i], before, now))
+			result = append(result, conditionMap(planned[i], before, now))
 		case i < 0 && !ours[kind] && !v1alpha1.IsReservedCondition(kind):
 			result = append(result, runtime.DeepCopyJSONValue(before))
 		}
 	}
 	for _, c := range planned {
 		if !placed[c.Type] {
-			result = append(result, condition(c, nil, now))
+			result = append(result, conditionMap(c, nil, now))
 		}
 	}
 	return result
 }
 
-// condition is a planned condition as it is written, after the one that was
+// conditionMap is a planned condition as it is written, after the one that was
 // there before; nil for none.
-func condition(c metav1.Condition, before map[string]any, now time.Time) map[string]any {
+func conditionMap(c metav1.Condition, before map[string]any, now time.Time) map[string]any {
 	since := now.UTC().Format(time.RFC3339)
 	if before["status"] == string(c.Status) {
 		if t, ok := before["lastTransitionTime"].(string); ok {
@@ -168,8 +168,8 @@ func valueAsRead(value any) any {
 	return value
 }
 
-// remove takes every field that paths cover out of m.
-func remove(m map[string]any, paths *fields.Set) {
+// removePaths takes every field that paths cover out of m.
+func removePaths(m map[string]any, paths *fields.Set) {
 	for key, value := range m {
 		if paths.Has(key) {
 			delete(m, key)
@@ -177,27 +177,27 @@ func remove(m map[string]any, paths *fields.Set) {
 		}
 		if below, ok := value.(map[string]any); ok {
 			if sub := paths.Sub(key); sub != nil {
-				remove(below, sub)
+				removePaths(below, sub)
 			}
 		}
 	}
 }
 
-// merge puts from, which it takes over, into m; maps are merged, everything else
+// mergeMaps puts from, which it takes over, into m; maps are merged, everything else
 // is replaced.
-func merge(m, from map[string]any) {
+func mergeMaps(m, from map[string]any) {
 	for key, value := range from {
 		below, isMap := value.(map[string]any)
 		into, hasMap := m[key].(map[string]any)
 		if isMap && hasMap {
-			merge(into, below)
+			mergeMaps(into, below)
 			continue
 		}
 		m[key] = value
 	}
 }
 
-func list(v any) []any {
+func listOf(v any) []any {
 	l, _ := v.([]any)
 	return l
 }
@@ -214,8 +214,8 @@ func Timeless(status map[string]any) map[string]any {
 	for key, value := range status {
 		result[key] = value
 	}
-	conditions := make([]any, 0, len(list(status["conditions"])))
-	for _, c := range list(status["conditions"]) {
+	conditions := make([]any, 0, len(listOf(status["conditions"])))
+	for _, c := range listOf(status["conditions"]) {
 		if condition, ok := runtime.DeepCopyJSONValue(c).(map[string]any); ok {
 			delete(condition, "lastTransitionTime")
 			conditions = append(conditions, condition)

@@ -19,8 +19,8 @@ func Part(program *policy.Program, status map[string]any) map[string]any {
 	if generation, ok := status["observedGeneration"]; ok {
 		part["observedGeneration"] = generation
 	}
-	ours, said := owned(program), map[string]any{}
-	for _, c := range list(Timeless(status)["conditions"]) {
+	ours, said := ownedTypes(program), map[string]any{}
+	for _, c := range listOf(Timeless(status)["conditions"]) {
 		condition, _ := c.(map[string]any)
 		if kind, _ := condition["type"].(string); ours[kind] || v1alpha1.IsReservedCondition(kind) {
 			said[kind] = condition
