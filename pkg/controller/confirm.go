@@ -2,38 +2,146 @@ package controller
 
 import (
 	"context"
+	"maps"
+	"time"
 
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
+	"github.com/ambit-dev/ambit/pkg/controller/fairqueue"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/internal/apply"
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
 
+const (
+	// confirmBatch is how many objects of a record are read by name for one owner in a row: what
+	// a policy's edit drops is mostly fewer, and so many take a worker a fraction of a second.
+	confirmBatch = 32
+	// confirmPause is the least time between two batches of one owner: 1000 entries take half a
+	// minute.
+	confirmPause = time.Second
+	// confirmCalm is how long nothing has to be read, or wanted to be, until an owner has another
+	// batch without waiting for its turn. It is longer than a contested mark ever waits.
+	confirmCalm = contestOver
+	// confirmMemory is for how long an object that was gone is not read again.
+	confirmMemory = 10 * time.Second
+	// confirmTries bounds the wait of an owner whose turn it is not, because others of its policy
+	// have batches read: to about 6 s.
+	confirmTries = 5
+)
+
+// recordReads is what is remembered of the objects of an owner's record that were read by their
+// names. Who writes the owner chooses these names. The zero value: none was.
+type recordReads struct {
+	last  time.Time // when one was read, or was to be
+	count int       // so many were read with less than confirmCalm between any two
+	next  time.Time // no other batch is read before
+	tries int       // to have one read, in a row
+	// gone are objects that were gone, with the time of reading; at most confirmBatch. They have a
+	// uid: an object without one may still come, and is read each time.
+	gone map[goneEntry]time.Time
+}
+
+// goneEntry is an entry, and the secret that its object was proven with.
+type goneEntry struct {
+	inventory.Entry
+	secret string
+}
+
+// startBatch returns how many objects may be read now. Beyond the first batch, the owners of a
+// policy take turns, for a part of the time; end is then called when they are read.
+func (r *recordReads) startBatch(turns *fairqueue.Throttle, now time.Time) (may int, end func(time.Time)) {
+	if now.Sub(r.last) >= confirmCalm {
+		r.count, r.tries = 0, 0
+	}
+	switch {
+	case r.count < confirmBatch:
+		return confirmBatch - r.count, func(time.Time) {}
+	case now.Before(r.next):
+		return 0, func(time.Time) {}
+	}
+	if wait := turns.Enter(now); wait > 0 {
+		r.last, r.next = now, now.Add(max(wait, backoff(min(r.tries, confirmTries))))
+		r.tries++
+		return 0, func(time.Time) {}
+	}
+	r.tries = 0
+	return confirmBatch, func(done time.Time) {
+		turns.Charge(done.Sub(now))
+		turns.Leave(done)
+	}
+}
+
+// note notes that an object was read, and whether it was gone.
+func (r *recordReads) note(e goneEntry, there bool, now time.Time) {
+	r.last, r.next = now, now.Add(confirmPause)
+	r.count++
+	maps.DeleteFunc(r.gone, func(_ goneEntry, at time.Time) bool { return now.Sub(at) >= confirmMemory })
+	if there || e.UID == "" || len(r.gone) >= confirmBatch {
+		return
+	}
+	if r.gone == nil {
+		r.gone = map[goneEntry]time.Time{}
+	}
+	r.gone[e] = now
+}
+
+// isGone reports whether the object was gone a short while ago: one of that uid does not come back.
+func (r *recordReads) isGone(e goneEntry, now time.Time) bool {
+	at, known := r.gone[e]
+	return known && now.Sub(at) < confirmMemory
+}
+
 // confirm reads the objects of the entries that a mark drops, each at most once in a
 // pass: streams do not show those that have lost their labels, nor one whose create was
-// accepted while its answer was lost. gone: there are none, and the mark may be written.
-// did: something was learnt that the next plan has to know.
-func (p *pass) confirm(ctx context.Context, mark plan.OwnerMetadata) (gone, did bool, err error) {
+// accepted while its answer was lost. It returns the mark that may be written; nil: none, now.
+// Where there are too many to be read in one pass, that keeps the others on record, and the owner
+// is looked at again. did: something was learnt that the next plan has to know.
+func (p *pass) confirm(ctx context.Context, mark plan.OwnerMetadata) (may *plan.OwnerMetadata, did bool, err error) {
 	record := mark.Drops(p.program, p.owner)
-	gone = true
+	reads := &p.state.reads
+	var stay []inventory.Entry
+	left, end := -1, func(time.Time) {}
+	defer func() { end(p.engine.now()) }()
+	found := false
 	for _, e := range record.Entries {
 		there, known := p.confirmed[e.ObjectKey()]
-		if known {
-			gone = gone && !there
-			continue
+		entry := goneEntry{e, record.TokenSecret}
+		if !known && !reads.isGone(entry, p.engine.now()) {
+			if left < 0 {
+				left, end = reads.startBatch(&p.confirms, p.engine.now())
+			}
+			if left == 0 {
+				stay = append(stay, e)
+				continue
+			}
+			left--
+			var ok bool
+			there, ok, err = p.seek(ctx, mark, record, e)
+			reads.note(entry, there || !ok, p.engine.now())
+			if err != nil || !ok {
+				return nil, true, err
+			}
+			did = did || there
 		}
-		there, ok, err := p.seek(ctx, mark, record, e)
-		if err != nil || !ok {
-			return false, true, err
-		}
-		gone, did = gone && !there, did || there
+		found = found || there
 	}
-	return gone, did, nil
+	switch {
+	case found:
+		return nil, did, nil
+	case len(stay) == 0:
+		return &mark, false, nil
+	}
+	p.waits = true
+	p.lookAgain(reads.next)
+	if kept, changes := mark.KeepRecorded(p.program, p.owner, stay); changes {
+		return &kept, false, nil
+	}
+	return nil, false, nil
 }
 
 // seek reads the object of one entry. ok is false if that could not be done now; a

@@ -210,8 +210,8 @@ func (p *pass) forgetGoneKinds(children map[plan.Location]plan.Input) {
 	maps.DeleteFunc(p.state.conflicts, func(key inventory.ObjectKey, _ *childConflict) bool { return gone[key.Kind] })
 }
 
-// conflictProblems are those of children that are fought over: they hold between two writes as
-// well.
+// conflictProblems are those of children, and of the owner's metadata, that are fought over: they
+// hold between two writes as well.
 func (p *pass) conflictProblems() []plan.Problem {
 	now := p.engine.now()
 	var list []plan.Problem
@@ -220,6 +220,9 @@ func (p *pass) conflictProblems() []plan.Problem {
 			list = append(list, c.problem())
 		}
 	}
+	if c := &p.state.marks; c.backoff.told && !c.backoff.isOver(now) {
+		list = append(list, c.problem())
+	}
 	slices.SortFunc(list, func(a, b plan.Problem) int { return strings.Compare(a.Message, b.Message) })
 	return list
 }
@@ -227,6 +230,7 @@ func (p *pass) conflictProblems() []plan.Problem {
 // endConflicts logs which conflicts are over, and has the owner looked at again when the others
 // may be.
 func (p *pass) endConflicts(ctx context.Context) {
+	p.endMarkContest(ctx)
 	now := p.engine.now()
 	maps.DeleteFunc(p.state.conflicts, func(_ inventory.ObjectKey, c *childConflict) bool {
 		switch {

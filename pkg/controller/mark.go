@@ -31,17 +31,26 @@ func (p *pass) mark(ctx context.Context, mark plan.OwnerMetadata) (did bool, err
 	if !ok {
 		return false, err
 	}
+	var outcome apply.Outcome
+	may := &mark
 	write := ownerWrite{text: markText(mark), kind: found, do: func(ctx context.Context, a *apply.Applier, objects dynamic.ResourceInterface) apply.Outcome {
-		return a.Mark(ctx, objects, p.owner, mark)
+		outcome = a.Mark(ctx, objects, p.owner, *may)
+		return outcome
 	}}
 	if p.holdsOwner(write) {
 		return true, nil
 	}
-	if gone, did, err := p.confirm(ctx, mark); err != nil || !gone {
+	if held, did, err := p.holdsMark(ctx, mark, found); held || err != nil {
+		return did, err
+	}
+	if may, did, err = p.confirm(ctx, mark); err != nil || may == nil {
 		delete(p.tried, id)
 		return did, err
 	}
-	return true, p.writeOwner(ctx, write)
+	before := markOf(p.owner)
+	err = p.writeOwner(ctx, write)
+	p.noteMark(before, mark, outcome)
+	return true, err
 }
 
 // needsRecord says whether what an action makes, or merges, is found again by the record of

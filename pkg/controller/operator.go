@@ -83,6 +83,9 @@ type operator struct {
 	// quarantine and costs keep the policy from harming others.
 	quarantine fairqueue.Quarantine
 	costs      fairqueue.CostHistory
+	// confirms are the turns of owners that have many objects of their records read. It has a
+	// lock of its own.
+	confirms fairqueue.Throttle
 	// former are the kinds that older versions made beside owners, and this one does not;
 	// of owners that were made after followed there are none. Not changed once the operator
 	// works.

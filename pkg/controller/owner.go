@@ -54,6 +54,9 @@ type ownerState struct {
 	conflicts map[inventory.ObjectKey]*childConflict
 	former    []schema.GroupVersionKind // see plan.Snapshot.Former
 	lost      time.Time                 // since when rights are missing for the owner; zero: none are. For metrics.
+	// reads are of objects of the record, and marks of the writes of it and the finalizer.
+	reads recordReads
+	marks markContest
 	// refused are writes that the API server refused, by the key of the problem.
 	refused map[string]refusal
 }
@@ -145,6 +148,7 @@ func (op *operator) state(name types.NamespacedName, owner *unstructured.Unstruc
 		state.former = op.formerOf(owner)
 	case before != uid: // another owner of that name
 		state.status, state.contest, state.feedback, state.conflicts, state.other = settledStatus{}, contest{}, statusFeedback{}, nil, otherPolicy{}
+		state.reads, state.marks = recordReads{}, markContest{}
 		state.former = op.formerOf(owner)
 	}
 	state.newest = owner.GetResourceVersion()

@@ -34,6 +34,7 @@ type pass struct {
 	confirmed map[inventory.ObjectKey]bool
 	verified  time.Time // when a write was sent whose answer was the owner as it is; zero: none was
 	stale     bool      // an answer showed that the cache is behind
+	waits     bool      // the owner's metadata is held back, and again says until when
 	again     time.Time // when to look at what was held back, or is not over; zero: there is nothing
 	// event is when the first event came that led to the pass, until a write has answered
 	// it; zero: there was none. last is the plan that the pass came to; nil: to none.
@@ -117,7 +118,7 @@ func (p *pass) converge(ctx context.Context, home *rights) (*plan.Plan, time.Dur
 			// not show its effect. Places that are to be observed have no stream yet that
 			// would wake the owner.
 			p.endConflicts(ctx)
-			p.stale = p.stale || more || len(planned.Actions) > 0 || planned.OwnerMetadata != nil || slices.ContainsFunc(p.met, met.isHidden)
+			p.stale = p.stale || more || len(planned.Actions) > 0 || planned.OwnerMetadata != nil && !p.waits || slices.ContainsFunc(p.met, met.isHidden)
 			return planned, 0, nil
 		}
 	}

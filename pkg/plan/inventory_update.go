@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -160,6 +161,28 @@ func (m OwnerMetadata) Drops(program *policy.Program, owner *unstructured.Unstru
 		dropped.Entries = append(dropped.Entries, e)
 	}
 	return dropped
+}
+
+// KeepRecorded returns the metadata to write in place of m while entries of Drops stay on record,
+// and whether the owner has to be written for that. What m adds is left out where an inventory has
+// no room for both. It is pure.
+func (m OwnerMetadata) KeepRecorded(program *policy.Program, owner *unstructured.Unstructured, stay []inventory.Entry) (OwnerMetadata, bool) {
+	stored := inventory.Read(program, owner)
+	next, err := inventory.Parse(m.Children)
+	if stored.Err != nil || err != nil {
+		return m, false
+	}
+	wanted := next.Entries
+	next.Policy, next.TokenSecret, next.Entries = program.Name, stored.TokenSecret, slices.Concat(wanted, stay)
+	if len(next.Entries) > inventory.MaxEntries || len(next.String()) > inventory.MaxBytes {
+		stays := map[inventory.ObjectKey]bool{}
+		for _, e := range next.Entries {
+			stays[e.ObjectKey()] = true
+		}
+		next.Entries = slices.DeleteFunc(slices.Clone(stored.Entries), func(e inventory.Entry) bool { return !stays[e.ObjectKey()] })
+	}
+	kept := OwnerMetadata{Finalizer: m.Finalizer || stored.HasFinalizer, Children: next.String()}
+	return kept, kept != OwnerMetadata{Finalizer: stored.HasFinalizer, Children: stored.Text}
 }
 
 // isReadFirst reports whether the object of an entry is read before the entry is dropped.
