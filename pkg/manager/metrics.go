@@ -9,7 +9,8 @@ import (
 	"github.com/ambit-dev/ambit/pkg/controller"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/policy"
-	"github.com/ambit-dev/ambit/pkg/policysource"
+	"github.com/ambit-dev/ambit/pkg/policysource/manifest"
+	"github.com/ambit-dev/ambit/pkg/policysource/registry"
 )
 
 // collector makes metrics of what the parts say of themselves, when it is asked, and
@@ -17,7 +18,7 @@ import (
 type collector struct {
 	meters    *meters
 	readiness *readiness
-	kinds     []policysource.Kind // where policies come from
+	kinds     []manifest.Kind // where policies come from
 	programs  []*policy.Program
 	parts     atomic.Pointer[parts] // nil while this process does not lead
 	desc      descriptions
@@ -143,15 +144,15 @@ func (c *collector) collectPolicies(out gauges, made *parts) {
 
 // documents is a number of policies, by where they come from and how they are.
 type documents struct {
-	kind  policysource.Kind
-	state policysource.State
+	kind  manifest.Kind
+	state registry.State
 }
 
 // countDocuments counts the policies that there are.
 func (c *collector) countDocuments(made *parts) map[documents]int {
 	counts := map[documents]int{}
 	for _, kind := range c.kinds {
-		for _, state := range []policysource.State{policysource.Valid, policysource.Invalid, policysource.Superseded, policysource.Stopped} {
+		for _, state := range []registry.State{registry.Valid, registry.Invalid, registry.Superseded, registry.Stopped} {
 			counts[documents{kind, state}] = 0
 		}
 	}
@@ -162,11 +163,11 @@ func (c *collector) countDocuments(made *parts) map[documents]int {
 		return counts
 	}
 	for _, program := range c.programs {
-		state := policysource.Valid
+		state := registry.Valid
 		if program.CleanupOnly != nil {
-			state = policysource.Invalid
+			state = registry.Invalid
 		}
-		counts[documents{policysource.File, state}]++
+		counts[documents{manifest.File, state}]++
 	}
 	return counts
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/pkg/policysource"
+	"github.com/ambit-dev/ambit/pkg/policysource/objectsource"
 )
 
 // discoveryTimeout bounds a discovery request, which knows no context: it is how
@@ -39,7 +40,7 @@ type process struct {
 	readiness *readiness
 	meters    *meters
 	collector *collector
-	recorder  policysource.Recorder
+	recorder  objectsource.Recorder
 	lease     *lease // nil where there is no Lease
 	pace      cleanupPace
 	greeted   chan struct{} // closed when user is known

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/controller"
 	"github.com/ambit-dev/ambit/pkg/policysource"
+	"github.com/ambit-dev/ambit/pkg/policysource/manifest"
 )
 
 // readiness answers /readyz, and /policies beside the metrics: 200 when this replica does
@@ -136,7 +137,7 @@ func (made *parts) reportParts() report {
 	if text != "" {
 		r.summary, r.names = append(r.summary, "not all policies can be read"), []string{text}
 	}
-	r.addShortfalls(made.source.Shortfalls())
+	r.addShortfalls(made.source.NotReadyPolicies())
 	return r
 }
 
@@ -189,7 +190,7 @@ func whichPolicy(s policysource.NotReady) string {
 	if s.Name == "" {
 		name = "a policy without a name"
 	}
-	if s.Origin.Kind == policysource.File {
+	if s.Origin.Kind == manifest.File {
 		return name + " in a file"
 	}
 	return name + " (" + s.Origin.String() + ")"

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/ambit-dev/ambit/pkg/policysource"
+	"github.com/ambit-dev/ambit/pkg/policysource/manifest"
 )
 
 // TestReadyWithoutAPIServer: an API server that takes connections and says nothing makes
@@ -93,9 +94,9 @@ func TestReportWithoutNames(t *testing.T) {
 	const secret = "payroll"
 	r := report{}
 	r.addShortfalls([]policysource.NotReady{
-		{Origin: policysource.Origin{Kind: policysource.CustomResource, Namespace: secret, Name: secret}, Name: secret, Reason: "KindMissing"},
-		{Origin: policysource.Origin{Kind: policysource.ConfigMap, Namespace: secret, Name: secret, Key: secret}, Name: secret, Reason: "Invalid"},
-		{Origin: policysource.Origin{Kind: policysource.File, File: secret + ".yaml"}, Name: secret, Ready: true, Reason: "Forbidden"},
+		{Origin: manifest.Origin{Kind: manifest.CustomResource, Namespace: secret, Name: secret}, Name: secret, Reason: "KindMissing"},
+		{Origin: manifest.Origin{Kind: manifest.ConfigMap, Namespace: secret, Name: secret, Key: secret}, Name: secret, Reason: "Invalid"},
+		{Origin: manifest.Origin{Kind: manifest.File, File: secret + ".yaml"}, Name: secret, Ready: true, Reason: "Forbidden"},
 	})
 	if want := []string{"2 policies are not ready", "1 policy cannot do all of its work"}; !slices.Equal(r.summary, want) {
 		t.Errorf("the summary is %q, want %q", r.summary, want)
@@ -108,8 +109,8 @@ func TestReportWithoutNames(t *testing.T) {
 // TestShortLines: each policy has a line, as many as there is room for.
 func TestShortLines(t *testing.T) {
 	list := []policysource.NotReady{
-		{Origin: policysource.Origin{Kind: policysource.CustomResource, Namespace: "a", Name: "p"}, Name: "p", Reason: "Syncing"},
-		{Origin: policysource.Origin{Kind: policysource.File, File: "dir/p.yaml"}, Name: "q", Ready: true, Reason: "Forbidden"},
+		{Origin: manifest.Origin{Kind: manifest.CustomResource, Namespace: "a", Name: "p"}, Name: "p", Reason: "Syncing"},
+		{Origin: manifest.Origin{Kind: manifest.File, File: "dir/p.yaml"}, Name: "q", Ready: true, Reason: "Forbidden"},
 	}
 	for len(list) < mostShort+3 {
 		list = append(list, list[1])

@@ -11,6 +11,8 @@ import (
 	"github.com/ambit-dev/ambit/pkg/controller"
 	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/pkg/policysource"
+	"github.com/ambit-dev/ambit/pkg/policysource/manifest"
+	"github.com/ambit-dev/ambit/pkg/policysource/policystatus"
 )
 
 // Sources say where policies come from that may change while Ambit runs.
@@ -31,12 +33,12 @@ type Sources struct {
 }
 
 // sourceKinds are the kinds of sources that are read. Programs that are given come from files.
-func (s *Sources) sourceKinds() []policysource.Kind {
+func (s *Sources) sourceKinds() []manifest.Kind {
 	if s == nil {
-		return []policysource.Kind{policysource.File}
+		return []manifest.Kind{manifest.File}
 	}
-	var kinds []policysource.Kind
-	for kind, read := range map[policysource.Kind]bool{policysource.File: len(s.Files) > 0, policysource.CustomResource: s.CustomResources, policysource.ConfigMap: s.ConfigMaps} {
+	var kinds []manifest.Kind
+	for kind, read := range map[manifest.Kind]bool{manifest.File: len(s.Files) > 0, manifest.CustomResource: s.CustomResources, manifest.ConfigMap: s.ConfigMaps} {
 		if read {
 			kinds = append(kinds, kind)
 		}
@@ -72,11 +74,11 @@ type runner struct{ *controller.Controller }
 var _ policysource.Controller = runner{}
 
 // Reports implements policysource.Controller.
-func (r runner) Reports() []policysource.Report {
+func (r runner) Reports() []policystatus.Report {
 	reports := r.Controller.Reports()
-	list := make([]policysource.Report, len(reports))
+	list := make([]policystatus.Report, len(reports))
 	for i, report := range reports {
-		list[i] = policysource.Report{
+		list[i] = policystatus.Report{
 			Policy: report.Policy, Serving: report.Serving, Nowhere: report.Nowhere,
 			Ready: report.Owners.Ready, Progressing: report.Owners.Progressing, Stalled: report.Owners.Stalled,
 			Denied: accessOf(report.Denied), PolicyError: policyErrorOf(report.PolicyError),
@@ -93,9 +95,9 @@ func accessOf(denied []controller.Denial) []v1alpha1.DeniedAccess {
 	return list
 }
 
-func policyErrorOf(h *controller.PolicyError) *policysource.PolicyError {
+func policyErrorOf(h *controller.PolicyError) *policystatus.PolicyError {
 	if h == nil {
 		return nil
 	}
-	return &policysource.PolicyError{Reason: h.Reason, Message: h.Message}
+	return &policystatus.PolicyError{Reason: h.Reason, Message: h.Message}
 }

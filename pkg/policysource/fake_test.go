@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policysource/policystatus"
+	"github.com/ambit-dev/ambit/pkg/policysource/registry"
 )
 
 // fakeEngine notes what it is told, and says what it is told to say.
@@ -18,13 +20,13 @@ type fakeEngine struct {
 	running map[string]string // hash by id
 	retire  []string
 	cleaned map[string]bool
-	left    int               // of each that is not cleaned
-	reports map[string]Report // beside those of what runs, which serve
-	refuses error             // what Set says; nil: it takes what can be together
+	left    int                            // of each that is not cleaned
+	reports map[string]policystatus.Report // beside those of what runs, which serve
+	refuses error                          // what Set says; nil: it takes what can be together
 }
 
 func newFakeEngine() *fakeEngine {
-	return &fakeEngine{left: 3, cleaned: map[string]bool{}, reports: map[string]Report{}}
+	return &fakeEngine{left: 3, cleaned: map[string]bool{}, reports: map[string]policystatus.Report{}}
 }
 
 func (f *fakeEngine) Set(programs, retire []*policy.Program) error {
@@ -37,13 +39,13 @@ func (f *fakeEngine) Set(programs, retire []*policy.Program) error {
 	f.running, f.retire = map[string]string{}, nil
 	text := "run"
 	for _, p := range programs {
-		f.running[idOf(p)] = p.Hash
-		text += " " + idOf(p)
+		f.running[registry.ProgramID(p)] = p.Hash
+		text += " " + registry.ProgramID(p)
 	}
 	text += " retire"
 	for _, p := range retire {
-		f.retire = append(f.retire, idOf(p))
-		text += " " + idOf(p)
+		f.retire = append(f.retire, registry.ProgramID(p))
+		text += " " + registry.ProgramID(p)
 	}
 	f.sets = append(f.sets, text)
 	return errors.Join(policy.CheckConflicts(programs), policy.CheckRemoval(programs, retire))
@@ -58,13 +60,13 @@ func (f *fakeEngine) RetiredOf(id string) (int, bool) {
 	return f.left, false
 }
 
-func (f *fakeEngine) Reports() []Report {
+func (f *fakeEngine) Reports() []policystatus.Report {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var list []Report
+	var list []policystatus.Report
 	for id := range f.running {
 		if _, own := f.reports[id]; !own {
-			list = append(list, Report{Policy: id, Serving: true})
+			list = append(list, policystatus.Report{Policy: id, Serving: true})
 		}
 	}
 	for _, r := range f.reports {
@@ -92,7 +94,7 @@ func (f *fakeEngine) clean(id string) {
 	f.cleaned[id] = true
 }
 
-func (f *fakeEngine) report(r Report) {
+func (f *fakeEngine) report(r policystatus.Report) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.reports[r.Policy] = r

@@ -11,24 +11,27 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/ambit-dev/ambit/pkg/policysource/registry"
+	"github.com/ambit-dev/ambit/test/policytext"
 )
 
-// shelfOfFiles is a folder, and an Ambit without a cluster that runs what is in it.
-type shelfOfFiles struct {
+// folderOfFiles is a folder, and an Ambit without a cluster that runs what is in it.
+type folderOfFiles struct {
 	*testing.T
 	dir    string
 	engine *fakeEngine
 	source *Source
 }
 
-func newShelfOfFiles(t *testing.T, arguments ...string) *shelfOfFiles {
+func newFolderOfFiles(t *testing.T, arguments ...string) *folderOfFiles {
 	t.Helper()
 	return runFiles(t, Options{}, arguments...)
 }
 
-func runFiles(t *testing.T, o Options, arguments ...string) *shelfOfFiles {
+func runFiles(t *testing.T, o Options, arguments ...string) *folderOfFiles {
 	t.Helper()
-	s := &shelfOfFiles{T: t, dir: t.TempDir(), engine: newFakeEngine()}
+	s := &folderOfFiles{T: t, dir: t.TempDir(), engine: newFakeEngine()}
 	for i := range arguments {
 		arguments[i] = filepath.Join(s.dir, arguments[i])
 	}
@@ -52,14 +55,14 @@ func runFiles(t *testing.T, o Options, arguments ...string) *shelfOfFiles {
 	return s
 }
 
-func (s *shelfOfFiles) write(name, text string) {
+func (s *folderOfFiles) write(name, text string) {
 	s.Helper()
 	if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600); err != nil {
 		s.Fatal(err)
 	}
 }
 
-func (s *shelfOfFiles) eventually(what string, check func() bool) {
+func (s *folderOfFiles) eventually(what string, check func() bool) {
 	s.Helper()
 	err := wait.PollUntilContextTimeout(s.Context(), 5*time.Millisecond, patience, true, func(context.Context) (bool, error) { return check(), nil })
 	if err != nil {
@@ -68,13 +71,13 @@ func (s *shelfOfFiles) eventually(what string, check func() bool) {
 }
 
 // runs waits until another version than before runs.
-func (s *shelfOfFiles) runs(id, before string) (hash string) {
+func (s *folderOfFiles) runs(id, before string) (hash string) {
 	s.Helper()
 	s.eventually(id+" runs another version", func() bool { hash = s.engine.hash(id); return hash != before })
 	return hash
 }
 
-func (s *shelfOfFiles) is(name string, state State) {
+func (s *folderOfFiles) is(name string, state registry.State) {
 	s.Helper()
 	s.eventually(fmt.Sprintf("%s is %s", name, state), func() bool {
 		for _, p := range s.source.Policies() {
@@ -90,16 +93,16 @@ func (s *shelfOfFiles) is(name string, state State) {
 func TestFiles(t *testing.T) {
 	s := runFiles(t, Options{RetireRemovedFiles: true})
 	s.eventually("it is ready without a policy", func() bool { ready, _ := s.source.Ready(); return ready })
-	s.write("a.yaml", documentText("cache v1"))
-	s.write(".hidden.yaml", documentText("hidden v1 owner=Hidden"))
+	s.write("a.yaml", policytext.Document("cache v1"))
+	s.write(".hidden.yaml", policytext.Document("hidden v1 owner=Hidden"))
 	s.write("notes.txt", "not a policy")
 	first := s.runs("cache", "")
-	s.write("a.yaml", documentText("cache v2 broken"))
-	s.is("cache", Invalid)
+	s.write("a.yaml", policytext.Document("cache v2 broken"))
+	s.is("cache", registry.Invalid)
 	if s.engine.hash("cache") != first {
 		t.Error("the last good version does not run any more")
 	}
-	s.write("new", documentText("cache v3")) // and is renamed, as editors do
+	s.write("new", policytext.Document("cache v3")) // and is renamed, as editors do
 	if err := os.Rename(filepath.Join(s.dir, "new"), filepath.Join(s.dir, "a.yaml")); err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +115,7 @@ func TestFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.eventually("it is retired", func() bool { return s.engine.retires("cache") })
-	if after := time.Since(gone); after < absence {
+	if after := time.Since(gone); after < registry.DeletionGrace {
 		t.Errorf("it is retired after %s already", after)
 	}
 	s.engine.clean("cache")
@@ -125,12 +128,12 @@ func TestFilesSwapped(t *testing.T) {
 	for name, argument := range map[string]string{"folder": "mount", "file": "mount/a.yaml"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newShelfOfFiles(t, argument)
+			s := newFolderOfFiles(t, argument)
 			mount := filepath.Join(s.dir, "mount")
 			must(t, os.Mkdir(mount, 0o700))
 			swap := func(version, words string) {
 				must(t, os.Mkdir(filepath.Join(mount, "..v"+version), 0o700))
-				s.write("mount/..v"+version+"/a.yaml", documentText(words))
+				s.write("mount/..v"+version+"/a.yaml", policytext.Document(words))
 				must(t, os.Symlink("..v"+version, filepath.Join(mount, "..data_tmp")))
 				must(t, os.Rename(filepath.Join(mount, "..data_tmp"), filepath.Join(mount, "..data")))
 			}
@@ -152,38 +155,38 @@ func TestFilesSwapped(t *testing.T) {
 // nor does one that is empty, as where a volume is not mounted.
 func TestFilesNotThere(t *testing.T) {
 	t.Parallel()
-	s := newShelfOfFiles(t, "policies")
+	s := newFolderOfFiles(t, "policies")
 	s.eventually("it says that there is no folder", func() bool {
 		ready, why := s.source.Ready()
 		return ready && strings.Contains(why, "no such file or directory")
 	})
 	must(t, os.Mkdir(filepath.Join(s.dir, "policies"), 0o700))
-	s.write("policies/a.yaml", documentText("cache v1"))
+	s.write("policies/a.yaml", policytext.Document("cache v1"))
 	first := s.runs("cache", "")
 	must(t, os.Rename(filepath.Join(s.dir, "policies"), filepath.Join(s.dir, "elsewhere")))
-	s.is("cache", Stopped)
+	s.is("cache", registry.Stopped)
 	must(t, os.Mkdir(filepath.Join(s.dir, "policies"), 0o700))
 	s.eventually("it reads the empty folder", func() bool { _, why := s.source.Ready(); return why == "" })
-	s.is("cache", Stopped)
+	s.is("cache", registry.Stopped)
 	s.runs("cache", first)
 	if s.engine.retires("cache") {
 		t.Error("what is not there was taken for deleted")
 	}
 	must(t, os.Rename(filepath.Join(s.dir, "elsewhere", "a.yaml"), filepath.Join(s.dir, "policies", "a.yaml")))
 	s.runs("cache", "")
-	s.write("policies/a.yaml", documentText("cache v1 retire"))
+	s.write("policies/a.yaml", policytext.Document("cache v1 retire"))
 	s.eventually("it is retired", func() bool { return s.engine.retires("cache") })
 	s.engine.clean("cache")
 	s.eventually("it says so", func() bool {
 		list := s.source.Policies()
-		return len(list) == 1 && list[0].State == Valid && !list[0].Retiring && len(s.source.Shortfalls()) == 0
+		return len(list) == 1 && list[0].State == registry.Valid && !list[0].Retiring && len(s.source.NotReadyPolicies()) == 0
 	})
 }
 
 // TestStdin: what is read from stdin stays.
 func TestStdin(t *testing.T) {
 	engine := newFakeEngine()
-	s, err := New(Options{Files: []string{"-"}, In: strings.NewReader(documentText("cache v1")), Controller: engine})
+	s, err := New(Options{Files: []string{"-"}, In: strings.NewReader(policytext.Document("cache v1")), Controller: engine})
 	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)

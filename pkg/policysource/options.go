@@ -6,15 +6,15 @@ import (
 	"io"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 
 	"github.com/ambit-dev/ambit/pkg/access"
-	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policysource/objectsource"
+	"github.com/ambit-dev/ambit/pkg/policysource/statuswriter"
 )
 
 // Options are the inputs of New.
@@ -48,53 +48,19 @@ type Options struct {
 	// Controller runs the policies. Required.
 	Controller Controller
 	// Recorder makes events of ConfigMaps and custom resources. Nil: there are none.
-	Recorder Recorder
+	Recorder objectsource.Recorder
 	// Logger is for people. The zero Logger writes nothing.
 	Logger logr.Logger
 	// Clock is the time of everything here. Nil means the real one.
 	Clock clock.Clock
 }
 
-// Controller is what runs policies: see the engine's own methods of these names.
+// Controller is what runs policies: see the controller's own methods of these names.
 type Controller interface {
 	// Set makes it run these policies, and clean up after those, instead of what it
 	// did before. The error says which cannot be together; nothing has changed then.
 	Set(programs, retire []*policy.Program) error
-	// RetiredOf says of a policy that is cleaned up after how many owners are left, as
-	// far as they are seen, and whether all is done.
-	RetiredOf(policy string) (left int, done bool)
-	// Reports says how each policy fares; it is called about once a second.
-	Reports() []Report
-}
-
-// Report says how a policy fares that the engine has.
-type Report struct {
-	// Policy is the policy's namespace, if it has one, and name, joined by a slash.
-	Policy string
-	// Serving: its owners are being looked after wherever it may watch them.
-	Serving bool
-	// Nowhere: there are namespaces that it looks at, and it may watch owners in none.
-	Nowhere bool
-	// Ready, Progressing and Stalled count its owners.
-	Ready, Progressing, Stalled int
-	// Denied is what it needs and may not do, sorted.
-	Denied []v1alpha1.DeniedAccess
-	// PolicyError is what keeps it from its work, as a whole or in part; nil: nothing does.
-	PolicyError *PolicyError
-}
-
-// owners is how many owners there are.
-func (r Report) owners() int { return r.Ready + r.Progressing + r.Stalled }
-
-// PolicyError is why a policy does not do its work.
-type PolicyError struct {
-	// Reason is one of v1alpha1.Reason*, Message says what would have to change.
-	Reason, Message string
-}
-
-// Recorder makes events, as client-go's events.EventRecorder does. It does not block.
-type Recorder interface {
-	Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any)
+	statuswriter.Reporter
 }
 
 func (o Options) check() error {

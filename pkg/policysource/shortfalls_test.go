@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/policysource/policystatus"
+	"github.com/ambit-dev/ambit/test/policytext"
 )
 
 // TestRealShortfalls: each policy that does not do all of its work is known with its reason,
@@ -16,18 +18,18 @@ import (
 func TestRealShortfalls(t *testing.T) {
 	w := newWorld(t)
 	w.grant(w.own, "read", rule("", "configmaps", "list", "watch", "patch"), rule("events.k8s.io", "events", "create"))
-	w.engine.report(Report{Policy: w.own + "/lacking", Serving: true, Denied: []v1alpha1.DeniedAccess{{Verb: "list", Resource: "pods"}}})
-	w.engine.report(Report{Policy: w.own + "/syncing"})
+	w.engine.report(policystatus.Report{Policy: w.own + "/lacking", Serving: true, Denied: []v1alpha1.DeniedAccess{{Verb: "list", Resource: "pods"}}})
+	w.engine.report(policystatus.Report{Policy: w.own + "/syncing"})
 	w.start(Options{ConfigMaps: true})
 	w.putMap(w.own, "policies", map[string]string{
-		"a.yaml": documentText("broken v1 broken owner=A"), "b.yaml": documentText("lacking v1 owner=B"), "c.yaml": documentText("syncing v1 owner=C"),
-		"d.yaml": documentText("taken v1 owner=C"), "e.yaml": documentText("well v1 owner=E"), "f.yaml": "{",
+		"a.yaml": policytext.Document("broken v1 broken owner=A"), "b.yaml": policytext.Document("lacking v1 owner=B"), "c.yaml": policytext.Document("syncing v1 owner=C"),
+		"d.yaml": policytext.Document("taken v1 owner=C"), "e.yaml": policytext.Document("well v1 owner=E"), "f.yaml": "{",
 	})
-	w.putMap(w.own, "none", map[string]string{"policy": documentText("lost v1 owner=F")})
+	w.putMap(w.own, "none", map[string]string{"policy": policytext.Document("lost v1 owner=F")})
 	want := []string{"a.yaml broken false Invalid", "b.yaml lacking true Forbidden", "c.yaml syncing false Syncing", "d.yaml taken false OwnersTaken", "f.yaml  false Invalid"}
 	w.eventually("all is known", func() error {
 		var got []string
-		for _, s := range w.source.Shortfalls() {
+		for _, s := range w.source.NotReadyPolicies() {
 			got = append(got, fmt.Sprintf("%s %s %t %s", s.Origin.Key, s.Name, s.Ready, s.Reason))
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -45,7 +47,7 @@ func TestRealShortfalls(t *testing.T) {
 		return nil
 	})
 	w.patch(configMaps(), w.own, "none", `{"data":{"more":"text"}}`)
-	w.putMap(w.own, "last", map[string]string{"a.yaml": documentText("last v1 owner=Last")})
+	w.putMap(w.own, "last", map[string]string{"a.yaml": policytext.Document("last v1 owner=Last")})
 	w.runs(w.own+"/last", "")
 	if n := w.logged("the label of policies is ignored"); n != 1 {
 		t.Errorf("it was said %d times that a ConfigMap holds no policy", n)

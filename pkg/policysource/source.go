@@ -3,8 +3,6 @@ package policysource
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"io"
 	"strings"
 	"sync"
 	"time"
@@ -13,52 +11,58 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policysource/filesource"
+	"github.com/ambit-dev/ambit/pkg/policysource/manifest"
+	"github.com/ambit-dev/ambit/pkg/policysource/objectsource"
+	"github.com/ambit-dev/ambit/pkg/policysource/policystatus"
+	"github.com/ambit-dev/ambit/pkg/policysource/registry"
+	"github.com/ambit-dev/ambit/pkg/policysource/statuswriter"
 )
 
 const (
-	// firstReading is how long the first decision waits for sources that have not been
-	// read.
-	firstReading = 10 * time.Second
-	// schemasTime is how long a decision waits for schemas, and schemasRest how long
-	// none are asked for after they did not come in that time.
-	schemasTime = 2 * time.Second
-	schemasRest = 30 * time.Second
-	// retireTime is how often the engine is asked how far it is with cleaning up.
-	retireTime = 250 * time.Millisecond
+	// firstReadTimeout is how long the first decision waits for sources that have not been read.
+	firstReadTimeout = 10 * time.Second
+	// cleanupPollInterval is how often the controller is asked how far it is with cleaning up.
+	cleanupPollInterval = 250 * time.Millisecond
 )
 
-// Source is all sources of policies. Create it with New; Start may be called once. It
-// is safe for concurrent use.
-type Source struct {
-	o         Options
-	files     *fileShelf
-	shelves   []*shelf
-	book      *book
-	secretary *secretary
-	workshop  *workshop     // nil before Start: what is new is compiled by each pass itself
-	wake      chan struct{} // holds one; of the goroutine of Start
+// manifestSource holds the manifests of files, or of one kind of objects.
+type manifestSource interface {
+	// AddTo adds what the source holds to a snapshot, and where it has read everything. It returns
+	// false if the source has not been read yet, and may be soon.
+	AddTo(*manifest.Snapshot) bool
+	// Problems returns what cannot be read.
+	Problems() []string
+}
 
-	// Of the goroutine of Start.
-	began    time.Time
-	opened   bool            // the first decision was made
-	compiled map[Origin]text // the texts that the book has, each with its reading
-	programs []*policy.Program
-	retire   []*policy.Program
-	refusal  refusal              // of the last decision
-	hopeless map[string]time.Time // by id, of those to be cleaned up after: since when nothing can be done
-	asking   sync.WaitGroup
-	asks     chan struct{} // holds one: guards patient
-	patient  time.Time     // schemas are not asked for before
+// Source is all sources of policies. Create it with New; Start may be called once. It is safe for
+// concurrent use.
+type Source struct {
+	o        Options
+	sources  []manifestSource
+	start    []func(context.Context) // what Start runs beside the goroutine of decisions
+	release  []func()                // called when Start ends
+	schemas  schemaReader
+	registry *registry.Registry
+	handover handover
+	writer   *statuswriter.Writer
+	wake     chan struct{} // holds one; of the goroutine of Start
+
+	// The fields below belong to the goroutine of Start.
+	compilers    *compilers // nil before Start: each decision compiles what is new itself
+	startedAt    time.Time
+	firstDecided bool                                  // the first decision was made
+	compiled     map[manifest.Origin]manifest.Manifest // the manifests that the registry has, each with its contents
+	blockedSince map[string]time.Time                  // by id: since when nobody can clean up after it
 
 	mu       sync.Mutex // guards what is below
-	last     decision
-	settled  bool
+	last     registry.Decision
+	isRead   bool // all sources have been read once
 	problems []string
 	refused  error // by Controller.Set
 }
 
-// New checks the options and makes the sources. It starts nothing, and reads nothing but
-// Options.In.
+// New checks the options and makes the sources. It starts nothing, and reads nothing but Options.In.
 func New(o Options) (*Source, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -66,241 +70,218 @@ func New(o Options) (*Source, error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	s := &Source{o: o, book: newBook(o.Namespace), wake: make(chan struct{}, 1), hopeless: map[string]time.Time{}, asks: make(chan struct{}, 1)}
-	s.book.retireFiles = o.RetireRemovedFiles
-	f, err := newFiles(o)
-	if err != nil {
-		return nil, err
+	s := &Source{
+		o: o, registry: registry.New(o.Namespace, o.RetireRemovedFiles), handover: handover{controller: o.Controller, logger: o.Logger},
+		schemas: schemaReader{read: o.Schemas, clock: o.Clock, logger: o.Logger, turn: make(chan struct{}, 1)},
+		wake:    make(chan struct{}, 1), blockedSince: map[string]time.Time{},
 	}
 	if len(o.Files) > 0 {
-		s.files = &fileShelf{files: f, wake: s.look, clock: o.Clock, logger: o.Logger}
+		files, err := filesource.New(filesource.Options{Arguments: o.Files, In: o.In, Logger: o.Logger, Clock: o.Clock, Wake: s.wakeUp})
+		if err != nil {
+			return nil, err
+		}
+		s.sources, s.start = append(s.sources, files), append(s.start, files.Start)
+	}
+	objects, written := objectsource.Options{
+		Namespace: o.Namespace, Namespaces: o.Namespaces, Informers: o.Informers, Access: o.Access, Client: o.Client,
+		Recorder: o.Recorder, Logger: o.Logger, Wake: s.wakeUp,
+	}, map[manifest.Kind]statuswriter.Objects{}
+	add := func(kind manifest.Kind, source *objectsource.Source) {
+		s.sources, s.release, written[kind] = append(s.sources, source), append(s.release, source.Release), source
 	}
 	if o.CustomResources {
-		s.shelves = append(s.shelves, newShelf(customResources(), o, s.look))
+		add(manifest.CustomResource, objectsource.ForCustomResources(objects))
 	}
 	if o.ConfigMaps {
-		s.shelves = append(s.shelves, newShelf(configMaps(), o, s.look))
+		add(manifest.ConfigMap, objectsource.ForConfigMaps(objects))
 	}
-	s.secretary = newSecretary(o, s.shelves)
+	s.writer = statuswriter.New(statuswriter.Options{Reporter: o.Controller, Objects: written, Logger: o.Logger, Clock: o.Clock})
+	s.start = append(s.start, s.writer.Start)
 	return s, nil
 }
 
-// newFiles reads Options.In if it is to be read.
-func newFiles(o Options) (files, error) {
-	f := files{isFresh: isJustWritten}
-	for _, argument := range o.Files {
-		if argument != "-" {
-			f.arguments = append(f.arguments, argument)
-			continue
-		}
-		if o.In == nil || f.stdin != nil {
-			return files{}, fmt.Errorf("making the sources of policies: %q can be given once, and there must be an input", argument)
-		}
-		data, err := io.ReadAll(io.LimitReader(o.In, mostFile))
-		if err != nil {
-			return files{}, fmt.Errorf("reading the policies on stdin: %w", err)
-		}
-		t := text{origin: Origin{Kind: File, File: "<stdin>"}, data: data, steady: true}
-		t.digest, t.size = digestOf(t)
-		f.stdin = &t
-	}
-	return f, nil
-}
-
-// look makes the goroutine of Start look. It never blocks.
-func (s *Source) look() {
+// wakeUp has another decision made. It never blocks.
+func (s *Source) wakeUp() {
 	select {
 	case s.wake <- struct{}{}:
-	default: // it will look anyway
+	default: // it is awake
 	}
 }
 
-// Start reads policies and has the engine run them, until ctx ends. It returns when all
-// that it started has ended.
+// Start reads policies and has the controller run them, until ctx ends. It returns when all that it
+// started has ended.
 func (s *Source) Start(ctx context.Context) error {
+	s.compilers = newCompilers(s.o.Clock, s.compileManifest, s.wakeUp)
+	s.startedAt = s.o.Clock.Now()
 	var running sync.WaitGroup
-	if s.files != nil {
-		running.Go(func() { s.files.run(ctx) })
+	for _, start := range append(s.start, s.compilers.start) {
+		running.Go(func() { start(ctx) })
 	}
-	running.Go(func() { s.secretary.run(ctx) })
-	s.workshop = newWorkshop(s.o.Clock, s.read, s.look)
-	running.Go(func() { s.workshop.run(ctx) })
-	s.began = s.o.Clock.Now()
 	for ctx.Err() == nil {
-		s.sleep(ctx, s.pass(ctx))
+		s.waitForNews(ctx, s.decideOnce(ctx))
 	}
 	running.Wait()
-	s.asking.Wait()
-	for _, shelf := range s.shelves {
-		shelf.release()
+	s.schemas.running.Wait()
+	for _, release := range s.release {
+		release()
 	}
 	return nil
 }
 
-// sleep waits until there is something to do; a wait of 0 has no end.
-func (s *Source) sleep(ctx context.Context, wait time.Duration) {
-	var over <-chan time.Time
-	if wait > 0 {
-		timer := s.o.Clock.NewTimer(wait)
-		defer timer.Stop()
-		over = timer.C()
-	}
-	select {
-	case <-ctx.Done():
-	case <-s.wake:
-	case <-over:
-	}
+// waitForNews waits until there is something to decide; a wait of 0 has no end.
+func (s *Source) waitForNews(ctx context.Context, wait time.Duration) {
+	waitFor(ctx, s.o.Clock, wait, s.wake)
 }
 
-// pass is one decision. It returns when to make the next one at the latest, 0 for when
-// something happens.
-func (s *Source) pass(ctx context.Context) time.Duration {
+// decideOnce reads the sources, decides, and gives the decision to the controller and to the writer. It
+// returns after which time to decide again without news, 0 for never.
+func (s *Source) decideOnce(ctx context.Context) time.Duration {
 	now := s.o.Clock.Now()
-	shown, settled := s.snapshot()
-	s.useReadings(ctx, &shown)
+	shown, isRead := s.readSources()
+	s.useContents(ctx, &shown)
 	if ctx.Err() != nil {
 		return 0
 	}
-	if !s.opened && (!settled || len(shown.awaited) > 0) { // which of two is run is decided when both are known
-		if left := firstReading - now.Sub(s.began); left > 0 {
+	if !s.firstDecided && (!isRead || len(shown.Awaited) > 0) { // which of two is run is decided when both are known
+		if left := firstReadTimeout - now.Sub(s.startedAt); left > 0 {
 			return left
 		}
 	}
-	s.opened = true
-	s.book.read(shown, now)
-	d := s.book.decide(now)
-	s.noteOwned(d)
-	s.apply(d, now)
-	d = s.retired(d, now)
-	s.publish(d, settled, s.refusal.err)
-	return s.next(d, now)
+	s.firstDecided = true
+	s.registry.Update(shown, now)
+	d := s.registry.Decide(now)
+	s.noteOwners(d)
+	s.handover.applyDecision(d, now)
+	d = s.checkCleanups(d, now)
+	s.publishDecision(d, isRead)
+	return s.nextDecision(d, now)
 }
 
-// snapshot is what all shelves hold, and whether each has been read or says why not.
-func (s *Source) snapshot() (snapshot, bool) {
-	out, settled := snapshot{}, true
+// readSources returns what all sources hold, and whether each has been read or says why not.
+func (s *Source) readSources() (manifest.Snapshot, bool) {
+	out, isRead := manifest.Snapshot{}, true
 	var problems []string
-	if s.files != nil {
-		settled = s.files.snapshot(&out)
-		problems = append(problems, s.files.problems()...)
-	}
-	for _, shelf := range s.shelves {
-		shelf.follow()
-		settled = shelf.snapshot(&out) && settled
-		if shelf.problem != "" {
-			problems = append(problems, shelf.problem)
-		}
-		if shelf.reach != "" {
-			problems = append(problems, shelf.reach)
-		}
+	for _, source := range s.sources {
+		isRead = source.AddTo(&out) && isRead
+		problems = append(problems, source.Problems()...)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.problems = problems
-	return out, settled
+	return out, isRead
 }
 
-// useReadings gives the texts of a snapshot their readings. Of one that is not compiled yet
-// the version before is left in its place; one that has none is awaited.
-func (s *Source) useReadings(ctx context.Context, shown *snapshot) {
-	if s.workshop != nil {
-		s.workshop.want(shown.texts)
+// useContents gives the manifests of a snapshot their contents. Of a manifest that is not compiled yet the
+// version before is left in its place. One that has none is awaited.
+func (s *Source) useContents(ctx context.Context, shown *manifest.Snapshot) {
+	if s.compilers != nil {
+		s.compilers.setManifests(shown.Manifests)
 	}
 	before := s.compiled
-	s.compiled = make(map[Origin]text, len(shown.texts))
-	shown.awaited = map[Origin]bool{}
-	var texts []text
-	for _, t := range shown.texts {
-		old, had := before[t.origin]
+	s.compiled = make(map[manifest.Origin]manifest.Manifest, len(shown.Manifests))
+	shown.Awaited = map[manifest.Origin]bool{}
+	var list []manifest.Manifest
+	for _, m := range shown.Manifests {
+		old, had := before[m.Origin]
 		switch {
-		case had && old.digest == t.digest:
-			t.reading = old.reading
-		case s.workshop == nil:
-			t.reading = s.read(ctx, t)
+		case had && old.Digest == m.Digest:
+			m.Contents = old.Contents
+		case s.compilers == nil:
+			m.Contents = s.compileManifest(ctx, m)
 		default:
-			t.reading = s.workshop.readingOf(t)
+			m.Contents = s.compilers.queue.ContentsOf(m)
 		}
-		if t.reading == nil && !had {
-			shown.awaited[t.origin] = true
+		if m.Contents == nil && !had {
+			shown.Awaited[m.Origin] = true
 			continue
 		}
-		if t.reading == nil {
-			t = t.as(old)
+		if m.Contents == nil {
+			m = m.WithContentsOf(old)
 		}
-		s.compiled[t.origin] = t
-		texts = append(texts, t)
+		s.compiled[m.Origin] = m
+		list = append(list, m)
 	}
-	shown.texts = texts
+	shown.Manifests = list
 }
 
-// read compiles a text, with the schemas that can be had soon.
-func (s *Source) read(ctx context.Context, t text) *reading {
-	return read(t, s.o.Namespace, func(kinds []schema.GroupVersionKind) policy.Schemas { return s.schemas(ctx, kinds) })
+// compileManifest compiles a manifest, with the schemas that can be had soon.
+func (s *Source) compileManifest(ctx context.Context, m manifest.Manifest) *manifest.Contents {
+	return manifest.Compile(m, s.o.Namespace, func(kinds []schema.GroupVersionKind) policy.Schemas { return s.schemas.readSoon(ctx, kinds) })
 }
 
-// schemas returns those of kinds that can be had soon; nil if there are none.
-func (s *Source) schemas(ctx context.Context, kinds []schema.GroupVersionKind) policy.Schemas {
-	if s.o.Schemas == nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, schemasTime)
-	defer cancel()
-	select {
-	case s.asks <- struct{}{}:
-		defer func() { <-s.asks }()
-	case <-ctx.Done():
-		return nil
-	}
-	if s.o.Clock.Now().Before(s.patient) {
-		return nil
-	}
-	answer := make(chan policy.Schemas, 1)
-	s.asking.Go(func() { answer <- s.o.Schemas(ctx, kinds) })
-	select {
-	case schemas := <-answer:
-		return schemas
-	case <-ctx.Done():
-		s.patient = s.o.Clock.Now().Add(schemasRest)
-		s.o.Logger.Info("fields of kinds are not checked", "reason", "the API server did not publish them in time")
-		return nil
-	}
-}
-
-// publish makes a decision known.
-func (s *Source) publish(d decision, settled bool, refused error) {
+// publishDecision makes a decision known.
+func (s *Source) publishDecision(d registry.Decision, isRead bool) {
 	s.mu.Lock()
-	s.last, s.settled, s.refused = d, settled || s.settled, refused
+	s.last, s.isRead, s.refused = d, isRead || s.isRead, s.handover.refusal.err
 	s.mu.Unlock()
-	s.secretary.tell(d)
+	s.writer.Update(d)
 }
 
-// next says how long a decision holds without news.
-func (s *Source) next(d decision, now time.Time) time.Duration {
+// nextDecision returns how long a decision holds without news, 0 for ever.
+func (s *Source) nextDecision(d registry.Decision, now time.Time) time.Duration {
 	var wait time.Duration
-	if !d.next.IsZero() {
-		wait = max(d.next.Sub(now), time.Millisecond)
+	if !d.Next.IsZero() {
+		wait = max(d.Next.Sub(now), time.Millisecond)
 	}
-	if len(d.retire) > 0 && (wait == 0 || wait > retireTime) {
-		wait = retireTime
+	if len(d.Retire) > 0 && (wait == 0 || wait > cleanupPollInterval) {
+		wait = cleanupPollInterval
 	}
-	if s.refusal.err != nil {
-		again := max(s.refusal.next.Sub(now), time.Millisecond)
+	if refusal := s.handover.refusal; refusal.err != nil {
+		again := max(refusal.next.Sub(now), time.Millisecond)
 		wait = min(cmp.Or(wait, again), again)
 	}
 	return wait
 }
 
-// Ready says whether each source has been read once, or says why it cannot be, and what
-// it has been given to the engine; the text is for people: what cannot be read, or what is
-// still waited for.
+// Ready reports whether each source has been read once, or says why it cannot be, and the controller has
+// taken the policies. The text is for people: what cannot be read, or what is still waited for.
 func (s *Source) Ready() (bool, string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case !s.settled:
+	case !s.isRead:
 		return false, strings.Join(append([]string{"the policies have not been read yet"}, s.problems...), "\n")
 	case s.refused != nil:
 		return false, "the engine refuses the policies: " + s.refused.Error()
 	}
 	return true, strings.Join(s.problems, "\n")
+}
+
+// Policies returns each policy that is known. Of two that want one name the one that has it comes first,
+// unless their namespaces decide. The list is shared: nobody changes it.
+func (s *Source) Policies() []registry.PolicyState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last.Policies
+}
+
+// NotReady is a policy that is not ready, or that lacks permissions for some of its work.
+type NotReady struct {
+	Origin manifest.Origin
+	// Name is empty where it is not legible.
+	Name string
+	// Ready: only a part of its work is not done.
+	Ready bool
+	// Reason is one of v1alpha1.Reason*.
+	Reason string
+}
+
+// NotReadyPolicies returns the policies that do not do all of their work now, in the order of Policies.
+func (s *Source) NotReadyPolicies() []NotReady {
+	policies := s.Policies()
+	if len(policies) == 0 {
+		return nil
+	}
+	var list []NotReady
+	for i, status := range s.writer.Statuses(policies) {
+		isReady, reason := status.Ready.Status == policystatus.True, status.Ready.Reason
+		if isReady && status.Permitted.Status != policystatus.False {
+			continue
+		}
+		if isReady {
+			reason = status.Permitted.Reason
+		}
+		list = append(list, NotReady{Origin: policies[i].Origin, Name: policies[i].Name, Ready: isReady, Reason: reason})
+	}
+	return list
 }

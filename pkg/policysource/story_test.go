@@ -9,8 +9,13 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/policysource/policystatus"
+	"github.com/ambit-dev/ambit/pkg/policysource/registry"
+	"github.com/ambit-dev/ambit/pkg/policysource/statuswriter"
+	"github.com/ambit-dev/ambit/test/policytext"
 )
 
 // TestRealResource: a custom resource from its creation to its end.
@@ -44,7 +49,7 @@ func TestRealResource(t *testing.T) {
 	}
 
 	denied := []v1alpha1.DeniedAccess{{Verb: "list", Resource: "apps", Namespace: "x", Message: "cannot list apps"}}
-	w.engine.report(Report{Policy: id, Serving: true, Ready: 2, Stalled: 1, Denied: denied})
+	w.engine.report(policystatus.Report{Policy: id, Serving: true, Ready: 2, Stalled: 1, Denied: denied})
 	w.putResource(w.own, "cache v4")
 	w.fares(w.own, "cache", "Permitted", "False", v1alpha1.ReasonForbidden)
 	w.fares(w.own, "cache", "Ready", "True", v1alpha1.ReasonServing)
@@ -59,7 +64,7 @@ func TestRealResource(t *testing.T) {
 		}
 		return nil
 	})
-	w.engine.report(Report{Policy: id, Serving: true})
+	w.engine.report(policystatus.Report{Policy: id, Serving: true})
 	w.fares(w.own, "cache", "Permitted", "True", v1alpha1.ReasonPermitted)
 	w.steady(customResources(), "cache")
 
@@ -71,9 +76,9 @@ func TestRealResource(t *testing.T) {
 		return nil
 	})
 	w.fares(w.own, "cache", "Ready", "False", v1alpha1.ReasonDeleting)
-	w.engine.report(Report{Policy: id, Denied: denied})
+	w.engine.report(policystatus.Report{Policy: id, Denied: denied})
 	w.fares(w.own, "cache", "Stalled", "True", v1alpha1.ReasonDeleting)
-	w.engine.report(Report{Policy: id})
+	w.engine.report(policystatus.Report{Policy: id})
 	w.fares(w.own, "cache", "Stalled", "", "")
 	w.engine.clean(id)
 	w.eventually("it is gone", func() error {
@@ -101,12 +106,12 @@ func TestRealResource(t *testing.T) {
 }
 
 // steady looks on for a while: nothing may be written.
-func (w *world) steady(kind kindOfObject, name string) {
+func (w *world) steady(kind schema.GroupVersionResource, name string) {
 	w.Helper()
 	before, err := w.get(kind, w.own, name)
 	w.must(err)
 	sets := w.engine.setCount()
-	time.Sleep(3 * tellTime) // nothing can be waited for: nothing is to happen
+	time.Sleep(3 * statuswriter.WriteInterval) // nothing can be waited for: nothing is to happen
 	after, err := w.get(kind, w.own, name)
 	w.must(err)
 	if before.GetResourceVersion() != after.GetResourceVersion() || w.engine.setCount() != sets {
@@ -122,7 +127,7 @@ func TestRealConfigMap(t *testing.T) {
 	mark := w.cluster.Audit().Mark()
 	w.start(Options{ConfigMaps: true})
 	w.putMap(w.own, "policies", map[string]string{
-		"a.yaml": documentText("cache v1"), "b.yml": documentText("other v1 owner=Other"), "notes.txt": "not a policy",
+		"a.yaml": policytext.Document("cache v1"), "b.yml": policytext.Document("other v1 owner=Other"), "notes.txt": "not a policy",
 	})
 	id := w.own + "/cache"
 	first := w.runs(id, "")
@@ -133,10 +138,10 @@ func TestRealConfigMap(t *testing.T) {
 		}
 		return nil
 	})
-	w.putMap(w.own, "policies", map[string]string{"a.yaml": documentText("cache v2 broken")})
+	w.putMap(w.own, "policies", map[string]string{"a.yaml": policytext.Document("cache v2 broken")})
 	w.eventually("the mistake is known", func() error {
 		for _, p := range w.source.Policies() {
-			if p.Name == "cache" && p.State == Invalid && strings.HasPrefix(p.Message, "configmap "+w.own+"/policies a.yaml:6:17: ") {
+			if p.Name == "cache" && p.State == registry.Invalid && strings.HasPrefix(p.Message, "configmap "+w.own+"/policies a.yaml:6:17: ") {
 				return nil
 			}
 		}
@@ -155,7 +160,7 @@ func TestRealConfigMap(t *testing.T) {
 
 	w.grant(w.own, "write", rule("", "configmaps", "patch"))
 	w.noted("policies", `"reason":"Invalid"`)
-	w.putMap(w.own, "policies", map[string]string{"a.yaml": documentText("cache v3")})
+	w.putMap(w.own, "policies", map[string]string{"a.yaml": policytext.Document("cache v3")})
 	w.runs(id, first)
 	w.noted("policies", `[{"key":"a.yaml","policy":"cache","ready":true,"reason":"Serving"}]`)
 	w.steady(configMaps(), "policies")
@@ -168,7 +173,7 @@ func TestRealConfigMap(t *testing.T) {
 		t.Errorf("custom resources were asked for: %v", asked)
 	}
 
-	w.putMap(w.own, "policies", map[string]string{"a.txt": documentText("cache v3")})
+	w.putMap(w.own, "policies", map[string]string{"a.txt": policytext.Document("cache v3")})
 	w.eventually("it is retired", func() error {
 		if !w.engine.retires(id) {
 			return errors.New("it is not")
@@ -191,7 +196,7 @@ func TestRealUnlabelled(t *testing.T) {
 	w := newWorld(t)
 	w.grant(w.own, "read", rule("", "configmaps", "list", "watch"))
 	w.start(Options{ConfigMaps: true})
-	w.putMap(w.own, "policies", map[string]string{"a.yaml": documentText("cache v1")})
+	w.putMap(w.own, "policies", map[string]string{"a.yaml": policytext.Document("cache v1")})
 	w.runs(w.own+"/cache", "")
 	w.patch(configMaps(), w.own, "policies", `{"metadata":{"labels":{"ambit.dev/policy-source":null}}}`)
 	w.eventually("it is retired", func() error {
@@ -274,27 +279,27 @@ func TestRealRestart(t *testing.T) {
 		rule("", "configmaps", "list", "watch", "patch"), rule("events.k8s.io", "events", "create"))
 	both := Options{CustomResources: true, ConfigMaps: true}
 	id := w.own + "/cache"
-	w.engine.report(Report{Policy: id, Serving: true, Ready: 9})
+	w.engine.report(policystatus.Report{Policy: id, Serving: true, Ready: 9})
 	w.start(both)
 	w.putResource(w.own, "cache v1")
-	w.putMap(w.own, "policies", map[string]string{"a.yaml": documentText("other v1 owner=Other")})
+	w.putMap(w.own, "policies", map[string]string{"a.yaml": policytext.Document("other v1 owner=Other")})
 	w.fares(w.own, "cache", "Ready", "True", v1alpha1.ReasonServing)
 	w.noted("policies", `"reason":"Serving"`)
 	w.stop()
 	mark, before := w.cluster.Audit().Mark(), len(w.events.all())
 
 	w.engine = newFakeEngine()
-	w.engine.report(Report{Policy: id})
-	w.engine.report(Report{Policy: w.own + "/other"})
+	w.engine.report(policystatus.Report{Policy: id})
+	w.engine.report(policystatus.Report{Policy: w.own + "/other"})
 	w.start(both)
 	w.runs(id, "")
 	w.runs(w.own+"/other", "")
 	for _, owners := range []int{1, 5, 9} {
-		time.Sleep(tellTime) // the engine takes its time
-		w.engine.report(Report{Policy: id, Serving: true, Ready: owners})
+		time.Sleep(statuswriter.WriteInterval) // the engine takes its time
+		w.engine.report(policystatus.Report{Policy: id, Serving: true, Ready: owners})
 	}
-	w.engine.report(Report{Policy: w.own + "/other", Serving: true})
-	time.Sleep(steadyTime + tellTime) // nothing can be waited for: nothing is to happen
+	w.engine.report(policystatus.Report{Policy: w.own + "/other", Serving: true})
+	time.Sleep(statuswriter.RestartDebounce + statuswriter.WriteInterval) // nothing can be waited for: nothing is to happen
 	for _, r := range append(w.requests(mark, v1alpha1.Resource), w.requests(mark, "configmaps")...) {
 		if r.IsWrite() {
 			t.Errorf("a write after a restart: %s %s", r.Verb, r.URI)
@@ -303,7 +308,7 @@ func TestRealRestart(t *testing.T) {
 	if events := w.events.all()[before:]; len(events) > 0 {
 		t.Errorf("events after a restart: %q", events)
 	}
-	w.engine.report(Report{Policy: id, Serving: true, Ready: 10})
+	w.engine.report(policystatus.Report{Policy: id, Serving: true, Ready: 10})
 	w.eventually("a new count is written", func() error {
 		object, err := w.get(customResources(), w.own, "cache")
 		if err == nil && object.Object["status"].(map[string]any)["owners"] != int64(10) {

@@ -13,6 +13,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
@@ -20,8 +21,10 @@ import (
 	"k8s.io/client-go/metadata"
 
 	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/test/cluster"
+	"github.com/ambit-dev/ambit/test/policytext"
 )
 
 // patience is how long a story waits for what must happen.
@@ -168,6 +171,14 @@ func (w *world) grant(namespace, name string, rules ...rbacv1.PolicyRule) (revok
 	}
 }
 
+func customResources() schema.GroupVersionResource {
+	return v1alpha1.GroupVersion.WithResource(v1alpha1.Resource)
+}
+
+func configMaps() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+}
+
 // putMap applies a ConfigMap with policies.
 func (w *world) putMap(namespace, name string, data map[string]string) {
 	w.Helper()
@@ -185,30 +196,29 @@ func (w *world) putMap(namespace, name string, data map[string]string) {
 func (w *world) putResource(namespace, words string) {
 	w.Helper()
 	name := strings.Fields(words)[0]
-	o := Origin{Namespace: namespace, Name: name}
-	w.apply(customResources(), namespace, name, objectOf(w.T, []byte(documentText(words)), o))
+	w.apply(customResources(), namespace, name, policytext.Object(w.T, []byte(policytext.Document(words)), namespace, name))
 }
 
-func (w *world) apply(kind kindOfObject, namespace, name string, object map[string]any) {
+func (w *world) apply(kind schema.GroupVersionResource, namespace, name string, object map[string]any) {
 	w.Helper()
-	_, err := w.objects.Resource(kind.resource).Namespace(namespace).Apply(w.Context(), name, &unstructured.Unstructured{Object: object},
+	_, err := w.objects.Resource(kind).Namespace(namespace).Apply(w.Context(), name, &unstructured.Unstructured{Object: object},
 		metav1.ApplyOptions{FieldManager: "story", Force: true})
 	w.must(err)
 }
 
-func (w *world) patch(kind kindOfObject, namespace, name, patch string) {
+func (w *world) patch(kind schema.GroupVersionResource, namespace, name, patch string) {
 	w.Helper()
-	_, err := w.objects.Resource(kind.resource).Namespace(namespace).Patch(w.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	_, err := w.objects.Resource(kind).Namespace(namespace).Patch(w.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	w.must(err)
 }
 
-func (w *world) remove(kind kindOfObject, namespace, name string) {
+func (w *world) remove(kind schema.GroupVersionResource, namespace, name string) {
 	w.Helper()
-	w.must(w.objects.Resource(kind.resource).Namespace(namespace).Delete(w.Context(), name, metav1.DeleteOptions{}))
+	w.must(w.objects.Resource(kind).Namespace(namespace).Delete(w.Context(), name, metav1.DeleteOptions{}))
 }
 
-func (w *world) get(kind kindOfObject, namespace, name string) (*unstructured.Unstructured, error) {
-	return w.objects.Resource(kind.resource).Namespace(namespace).Get(context.Background(), name, metav1.GetOptions{})
+func (w *world) get(kind schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured, error) {
+	return w.objects.Resource(kind).Namespace(namespace).Get(context.Background(), name, metav1.GetOptions{})
 }
 
 // runs waits until a version of a policy runs other than the one of a hash, and returns

@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/util/retry"
@@ -59,9 +58,8 @@ func (c *Cleanup) policyObjects(ctx context.Context, program *policy.Program) (f
 // not being deleted: in its namespace, or in any if it has none. The error wraps that of
 // the API server.
 func (c *Cleanup) ConfigMaps(ctx context.Context, program *policy.Program) (found []types.NamespacedName, err error) {
-	selector := labels.Set{v1alpha1.LabelPolicySource: v1alpha1.PolicySourceValue}.String() + "," + v1alpha1.LabelManagedBy + "!=" + v1alpha1.ManagedBy
 	err = c.whereHeld(program, func(namespace string) error {
-		list, err := c.CoreV1.ConfigMaps(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+		list, err := c.CoreV1.ConfigMaps(namespace).List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.PolicySourceSelector})
 		if err != nil {
 			return err
 		}

@@ -61,6 +61,10 @@ const (
 	PolicySourceValue = "true"
 )
 
+// PolicySourceSelector selects the ConfigMaps that policies are read from. What Ambit makes itself never
+// has LabelPolicySource; that it is no source of policies does not rest on that alone.
+const PolicySourceSelector = LabelPolicySource + "=" + PolicySourceValue + "," + LabelManagedBy + "!=" + ManagedBy
+
 // AnnotationStatus is on a ConfigMap that holds policies, where it may be written: how
 // they fare, as a JSON list. Only transitions are written.
 const AnnotationStatus = "ambit.dev/status"

@@ -1,0 +1,138 @@
+package policysource
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+
+	"github.com/go-logr/logr"
+
+	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policysource/compilequeue"
+	"github.com/ambit-dev/ambit/pkg/policysource/manifest"
+)
+
+// compilerCount is how many manifests are compiled at a time. They are of different namespaces, so
+// that no namespace need wait for another one.
+const compilerCount = 2
+
+// compilers compile manifests beside the goroutine of decisions, in the order of a queue. They are safe for
+// concurrent use.
+type compilers struct {
+	queue *compilequeue.Queue
+	clock clock.Clock
+	// compile may take long. It ends soon after its context.
+	compile func(context.Context, manifest.Manifest) *manifest.Contents
+	// ready is called when a manifest was compiled. It does not block.
+	ready func()
+	work  chan struct{} // holds one: there may be something to do
+}
+
+func newCompilers(c clock.Clock, compile func(context.Context, manifest.Manifest) *manifest.Contents, ready func()) *compilers {
+	return &compilers{queue: compilequeue.New(), clock: c, compile: compile, ready: ready, work: make(chan struct{}, 1)}
+}
+
+// start compiles until ctx ends, and returns when nothing is compiled any more.
+func (c *compilers) start(ctx context.Context) {
+	var running sync.WaitGroup
+	for range compilerCount {
+		running.Go(func() {
+			for ctx.Err() == nil {
+				c.compileNext(ctx)
+			}
+		})
+	}
+	running.Wait()
+}
+
+// compileNext compiles one manifest, or waits until there may be one.
+func (c *compilers) compileNext(ctx context.Context) {
+	from := c.clock.Now()
+	m, wait := c.queue.TakeNext(from)
+	if m != nil {
+		c.wakeOne() // there may be one for the other compiler
+		contents := c.compile(ctx, *m)
+		c.queue.Finish(*m, contents, from, c.clock.Now())
+		c.wakeOne()
+		c.ready()
+		return
+	}
+	waitFor(ctx, c.clock, wait, c.work)
+}
+
+func (c *compilers) wakeOne() {
+	select {
+	case c.work <- struct{}{}:
+	default: // somebody is awake
+	}
+}
+
+// setManifests has all of these manifests compiled that are not yet, and no others.
+func (c *compilers) setManifests(shown []manifest.Manifest) {
+	c.queue.SetManifests(shown, c.clock.Now())
+	c.wakeOne()
+}
+
+// waitFor waits until ctx ends, a time has passed, or there is news; a wait of 0 has no end.
+func waitFor(ctx context.Context, c clock.Clock, wait time.Duration, news <-chan struct{}) {
+	var over <-chan time.Time
+	if wait > 0 {
+		timer := c.NewTimer(wait)
+		defer timer.Stop()
+		over = timer.C()
+	}
+	select {
+	case <-ctx.Done():
+	case <-news:
+	case <-over:
+	}
+}
+
+const (
+	// schemasTimeout is how long a compiler waits for schemas, and schemasBackoff how long none
+	// are asked for after they did not come in that time.
+	schemasTimeout = 2 * time.Second
+	schemasBackoff = 30 * time.Second
+)
+
+// schemaReader asks for the schemas of kinds, one call at a time. It is safe for concurrent use.
+type schemaReader struct {
+	read   func(context.Context, []schema.GroupVersionKind) policy.Schemas // nil: there are none
+	clock  clock.Clock
+	logger logr.Logger
+
+	running   sync.WaitGroup
+	turn      chan struct{} // holds one: guards notBefore
+	notBefore time.Time
+}
+
+// readSoon returns the schemas of kinds that can be had soon; nil if there are none.
+func (r *schemaReader) readSoon(ctx context.Context, kinds []schema.GroupVersionKind) policy.Schemas {
+	if r.read == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, schemasTimeout)
+	defer cancel()
+	select {
+	case r.turn <- struct{}{}:
+		defer func() { <-r.turn }()
+	case <-ctx.Done():
+		return nil
+	}
+	if r.clock.Now().Before(r.notBefore) {
+		return nil
+	}
+	answer := make(chan policy.Schemas, 1)
+	r.running.Go(func() { answer <- r.read(ctx, kinds) })
+	select {
+	case schemas := <-answer:
+		return schemas
+	case <-ctx.Done():
+		r.notBefore = r.clock.Now().Add(schemasBackoff)
+		r.logger.Info("fields of kinds are not checked", "reason", "the API server did not publish them in time")
+		return nil
+	}
+}

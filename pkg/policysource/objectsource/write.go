@@ -1,0 +1,135 @@
+package objectsource
+
+import (
+	"context"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/policysource/manifest"
+)
+
+// fieldManager is who writes finalizers, statuses and annotations of policies.
+const fieldManager = "ambit"
+
+// Object returns the object of an origin as it was last seen; nil if it is not there. It is shared:
+// nobody changes it.
+func (s *Source) Object(o manifest.Origin) *unstructured.Unstructured {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.objects[o.WithoutKey()]
+}
+
+// Annotated returns the objects with the annotation of the statuses of policies.
+func (s *Source) Annotated() []manifest.Origin {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []manifest.Origin
+	for origin, object := range s.objects {
+		if _, has := object.GetAnnotations()[v1alpha1.AnnotationStatus]; has {
+			list = append(list, origin)
+		}
+	}
+	return list
+}
+
+// MayPatch reports whether an object, or its subresource if that is not "", may be patched, and whether
+// that is known yet. What was refused is not allowed before permissions are seen to change.
+func (s *Source) MayPatch(object *unstructured.Unstructured, subresource string) (allowed, known bool) {
+	namespace := object.GetNamespace()
+	known = s.informers.isReviewed(allNamespaces) && (s.o.Access.State(access.Key{Namespace: namespace}).Reviewed || !s.informers.isAllowed(allNamespaces, s.kind.readAccesses()...))
+	patch := s.kind.access("patch", subresource)
+	if !s.informers.isAllowed(allNamespaces, patch) && !s.informers.isAllowed(namespace, patch) {
+		return false, known
+	}
+	now := s.accessGeneration(namespace)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	since, refused := s.refusedAt[object.GetUID()]
+	return !refused || since != now, known
+}
+
+// canSetFinalizer reports whether the finalizer can be put on an object. What is not known yet is
+// taken to be permitted.
+func (s *Source) canSetFinalizer(object *unstructured.Unstructured) bool {
+	allowed, _ := s.MayPatch(object, "")
+	namespace := object.GetNamespace()
+	return allowed || !s.informers.isReviewed(allNamespaces) || s.informers.reviewed[namespace] && !s.informers.isReviewed(namespace)
+}
+
+// accessGeneration grows when what is known of permissions in a namespace changes.
+func (s *Source) accessGeneration(namespace string) uint64 {
+	return s.o.Access.State(access.Key{}).Generation + s.o.Access.State(access.Key{Namespace: namespace}).Generation
+}
+
+// Patch sends a merge patch of an object, or of its subresource if that is not "". The error is that of
+// the API server. The answer enters the informers' caches, and is what Object returns next.
+func (s *Source) Patch(ctx context.Context, object *unstructured.Unstructured, subresource string, patch []byte) error {
+	var below []string
+	if subresource != "" {
+		below = []string{subresource}
+	}
+	answer, err := s.o.Client.Resource(s.kind.resource).Namespace(object.GetNamespace()).
+		Patch(ctx, object.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager}, below...)
+	switch {
+	case err == nil:
+		s.observeWrite(object, answer)
+	case apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsMethodNotSupported(err):
+		s.noteRefused(object, s.kind.access("patch", subresource))
+		s.o.Wake()
+	}
+	return err
+}
+
+// noteRefused records that a write of an object was refused.
+func (s *Source) noteRefused(object *unstructured.Unstructured, a access.Access) {
+	now := s.accessGeneration(object.GetNamespace())
+	s.mu.Lock()
+	known := map[types.UID]bool{}
+	for _, object := range s.objects {
+		known[object.GetUID()] = true
+	}
+	s.refusedAt[object.GetUID()] = now
+	maps.DeleteFunc(s.refusedAt, func(uid types.UID, _ uint64) bool { return !known[uid] })
+	s.mu.Unlock()
+	for _, namespace := range []string{allNamespaces, object.GetNamespace()} {
+		s.o.Access.ReportDenied(access.Key{Namespace: namespace}, a)
+	}
+}
+
+// observeWrite puts the API server's answer to a write where objects are read, and where the next
+// write finds it. before is the object that was written.
+func (s *Source) observeWrite(before, after *unstructured.Unstructured) {
+	for _, namespace := range []string{allNamespaces, after.GetNamespace()} {
+		s.o.Informers.Observe(s.informers.informerKey(namespace), after)
+	}
+	origin := s.kind.originOf(after)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.objects[origin] != before: // it was read since
+	case after.GetDeletionTimestamp() != nil && len(after.GetFinalizers()) == 0:
+		delete(s.objects, origin) // that was the last finalizer
+	default:
+		s.objects[origin] = after
+	}
+}
+
+// RecordEvent makes an event of an object, if the last review permits that. It asks for no review.
+func (s *Source) RecordEvent(object *unstructured.Unstructured, eventType, reason, note string) {
+	create := access.Access{Verb: "create", Group: "events.k8s.io", Resource: "events"}
+	if s.o.Recorder == nil || !s.informers.isAllowed(allNamespaces, create) && !s.informers.isAllowed(object.GetNamespace(), create) {
+		return
+	}
+	regarding := &corev1.ObjectReference{
+		APIVersion: object.GetAPIVersion(), Kind: object.GetKind(),
+		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
+	}
+	s.o.Recorder.Eventf(regarding, nil, eventType, reason, "Reconcile", "%s", note)
+}

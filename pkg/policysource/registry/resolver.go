@@ -1,0 +1,185 @@
+package registry
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policysource/manifest"
+)
+
+// resolver makes one decision.
+type resolver struct {
+	now        time.Time
+	names      map[string]*entry // who has the name
+	accepted   []*policy.Program
+	acceptedBy []*entry // the entry of each program of accepted
+	retiring   []*entry // the entries that are cleaned up after
+}
+
+// admitEntry reports whether an entry may be accepted. If not, its resolution is final.
+func (c *resolver) admitEntry(e *entry) bool {
+	e.resolution = Resolution{State: Valid}
+	if err := e.currentError(); err != nil {
+		e.resolution = Resolution{State: Invalid, Reason: v1alpha1.ReasonInvalid, Message: manifest.BriefMessage(err)}
+	}
+	where, holder := e.lifecycleAt(c.now), c.names[e.key.Name]
+	isTaken := holder != nil && holder != e
+	switch {
+	case e.key.Name == "":
+		e.takeOut()
+	case where == present && holder != e:
+		e.resolution = Resolution{State: Superseded, Reason: v1alpha1.ReasonNameTaken, Message: nameTakenMessage(e, holder)}
+		e.takeOut()
+	case where == present && e.bestProgram() != nil:
+		return true
+	case where == present:
+		e.takeOut()
+	case e.isFinished || e.bestProgram() == nil, where != brieflyMissing && !e.everRan && !e.hasFinalizer && !e.retiredBySpec():
+		e.takeOut()
+		e.isFinished = where != brieflyMissing
+	case c.successorOf(e) != nil:
+		successor := c.successorOf(e)
+		successor.everRan = successor.everRan || e.everRan || e.hasFinalizer
+		if e.retiredBySpec() {
+			e.resolution = Resolution{State: Superseded, Reason: v1alpha1.ReasonNameTaken, Message: nameTakenMessage(e, successor)}
+		}
+		e.takeOut()
+		e.isFinished = where != brieflyMissing
+	case where == brieflyMissing && (!e.isRunning || isTaken):
+		e.takeOut()
+	case where == stopped && isTaken:
+		e.stopWorking()
+	default:
+		if holder == nil {
+			c.names[e.key.Name] = e // of several that have gone, the first
+		}
+		if where == leaving {
+			c.retiring = append(c.retiring, e)
+		}
+		return true
+	}
+	return false
+}
+
+// successorOf returns who takes over what an entry has made that has gone: the one that has its
+// name, or another one that is cleaned up after; nil for nobody.
+func (c *resolver) successorOf(gone *entry) *entry {
+	if holder := c.names[gone.key.Name]; holder != nil && holder != gone && holder.isSuccessorOf(gone) {
+		return holder
+	}
+	if i := slices.IndexFunc(c.retiring, func(e *entry) bool { return e.key.Name == gone.key.Name && e.isSuccessorOf(gone) }); i >= 0 {
+		return c.retiring[i]
+	}
+	return nil
+}
+
+// claimName gives an entry the name that it wants, unless another one of those before has it by
+// right.
+func (c *resolver) claimName(e *entry) {
+	if !e.keepsName(c.now) {
+		return
+	}
+	holder := c.names[e.key.Name]
+	succeeds := e.precedence.isTrusted && holder != nil && holder.lifecycleAt(c.now) != present // as a file that was renamed
+	if holder == nil || succeeds || e.precedence.hasBetterName(holder.precedence, e.key.Name) {
+		c.names[e.key.Name] = e
+	}
+}
+
+// keepsName reports whether an entry may have its name: it is there, or it was run for those who run Ambit
+// and is gone without a word. Nobody elsewhere takes over what it has made by having one of its name ready
+// for the moment in which a file is written.
+func (e *entry) keepsName(now time.Time) bool {
+	where := e.lifecycleAt(now)
+	if e.key.Name == "" || where == leaving {
+		return false
+	}
+	return where == present || e.precedence.isTrusted && e.bestProgram() != nil && (e.isRunning || e.everRan)
+}
+
+// isSuccessorOf reports whether an entry takes over what another one of its name has made, which has gone. It takes
+// that for its own, for children are found by the name. One in another namespace that has no owners in common with
+// the other takes over nothing. If nothing can be run of e, that cannot be decided; it counts as the same policy if
+// those write it who wrote the other one.
+func (e *entry) isSuccessorOf(gone *entry) bool {
+	p, q := e.bestProgram(), gone.bestProgram()
+	if p == nil {
+		return e.precedence.isTrusted && gone.precedence.isTrusted || e.key.Origin.Namespace == gone.key.Origin.Namespace
+	}
+	return policy.CheckRemoval([]*policy.Program{p}, []*policy.Program{q}) != nil
+}
+
+// takeOut takes an entry out of what is run.
+func (e *entry) takeOut() { e.isRunning, e.isRetiring = false, false }
+
+// stopWorking takes an entry out of what is run, and records why.
+func (e *entry) stopWorking() {
+	e.takeOut()
+	e.resolution = Resolution{State: Stopped, Reason: v1alpha1.ReasonTextMissing, Message: fmt.Sprintf("%s has no more text of policy %q, or is not there: "+
+		"its owners are not worked on, and what it made stays. Put the text back, with spec.retire: true if what it made is to be removed", e.key.Origin, e.key.Name)}
+}
+
+// acceptEntry runs or retires an entry, unless its owners are taken. Of one that does not
+// compile it is said that. What has gone is cleaned up after also where its owners are taken:
+// then beside those who have them, and nobody waits for it.
+func (c *resolver) acceptEntry(e *entry) {
+	p, where := e.bestProgram(), e.lifecycleAt(c.now)
+	if where == leaving && p.Suspend {
+		active := *p
+		active.Suspend = false
+		p = &active
+	}
+	taken := slices.IndexFunc(c.accepted, p.Overlaps)
+	switch {
+	case taken < 0:
+		c.accepted, c.acceptedBy = append(c.accepted, p), append(c.acceptedBy, e)
+	case where == leaving:
+	case where == stopped:
+		e.stopWorking()
+		return
+	default:
+		e.takeOut()
+		if where == present && e.resolution.State == Valid {
+			e.resolution = Resolution{State: Superseded, Reason: v1alpha1.ReasonOwnersTaken, Message: c.ownersTakenMessage(taken, p)}
+		}
+		return
+	}
+	if where == stopped { // it has its owners, and nothing is done for them
+		e.stopWorking()
+		return
+	}
+	e.resolution.Program = e.bestProgram()
+	e.isRetiring = where == leaving
+	e.isRunning = !e.isRetiring && !e.awaitsFinalizer()
+	e.everRan = e.everRan || e.isRunning || e.isRetiring
+}
+
+// awaitsFinalizer reports whether an entry that was accepted waits for its finalizer. What runs is
+// not stopped because somebody took it away, and what can only clean up needs none.
+func (e *entry) awaitsFinalizer() bool {
+	return e.key.Origin.Kind == manifest.CustomResource && e.resolution.Program != nil && e.resolution.Program.CleanupOnly == nil &&
+		!e.hasFinalizer && !e.cannotSetFinalizer && !e.isRunning && !e.isRetiring
+}
+
+func nameTakenMessage(e, holder *entry) string {
+	return fmt.Sprintf("the policy of %s has the name %q already: names are unique in Ambit, whatever the namespace; rename one of them", holder.key.Origin, e.key.Name)
+}
+
+// ownersTakenMessage returns which of those accepted has the owners that a program wants.
+func (c *resolver) ownersTakenMessage(taken int, p *policy.Program) string {
+	by := c.acceptedBy[taken]
+	switch {
+	case by.resolution.State == Stopped:
+		return fmt.Sprintf("policy %q may have the same owners, and is stopped, as %s has no more text of it or is not there: put it back, with spec.retire: true if what it made is to be removed, or start Ambit anew",
+			by.key.Name, by.key.Origin)
+	case by.isRetiring && !by.deleting && by.retiredBySpec():
+		return fmt.Sprintf("policy %q of %s is retired, may have the same owners, and has not cleaned up after them yet", by.key.Name, by.key.Origin)
+	case by.isRetiring:
+		return fmt.Sprintf("policy %q of %s was deleted, may have the same owners, and has not cleaned up after them yet", by.key.Name, by.key.Origin)
+	}
+	return fmt.Sprintf("policy %q of %s serves %s in the same namespaces, and is run: an owner has one status; give them different namespaces or owner selectors",
+		by.key.Name, by.key.Origin, p.Owner.GVK.GroupKind())
+}

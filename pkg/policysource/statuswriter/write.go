@@ -1,0 +1,188 @@
+package statuswriter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/internal/backoff"
+	"github.com/ambit-dev/ambit/pkg/policysource/manifest"
+	"github.com/ambit-dev/ambit/pkg/policysource/policystatus"
+	"github.com/ambit-dev/ambit/pkg/policysource/registry"
+)
+
+// writeAttempt is the last write of an object.
+type writeAttempt struct {
+	next     time.Time // the next write is not before
+	failures int       // in a row
+}
+
+// holdUntil returns until when a write waits for the last one. A write of a finalizer is urgent,
+// and waits for failures only.
+func (a writeAttempt) holdUntil(urgent bool) time.Time {
+	if urgent && a.failures == 0 {
+		return time.Time{}
+	}
+	return a.next
+}
+
+// patchRequest is one write.
+type patchRequest struct {
+	origin      manifest.Origin            // without a key
+	object      *unstructured.Unstructured // as it was read
+	subresource string                     // empty for the object itself
+	patch       []byte
+	urgent      bool // it need not wait for a second after the last one
+}
+
+// resource returns what is patched, for people.
+func (r patchRequest) resource() string {
+	switch {
+	case r.origin.Kind == manifest.ConfigMap:
+		return "configmaps"
+	case r.subresource != "":
+		return v1alpha1.Resource + "/" + r.subresource
+	}
+	return v1alpha1.Resource
+}
+
+// writeResource gives a custom resource the finalizer and the status that it should have.
+func (w *Writer) writeResource(ctx context.Context, p registry.PolicyState, status policystatus.Status) {
+	object := w.objectOf(p.Origin)
+	if object == nil || string(object.GetUID()) != p.UID {
+		return // the next decision knows
+	}
+	patch, err := policystatus.FinalizerPatch(object, p)
+	if w.logProblem(err) {
+		return
+	}
+	if patch != nil {
+		w.sendPatch(ctx, patchRequest{origin: p.Origin, object: object, patch: patch, urgent: true})
+		return // the status comes with the answer
+	}
+	if object.GetGeneration() != p.Generation {
+		return // what is known is about an older version
+	}
+	if patch, err = policystatus.StatusPatch(object, status, w.o.Clock.Now()); w.logProblem(err) {
+		return
+	}
+	if patch == nil {
+		w.debouncer.noteUpToDate(p.Origin)
+		return
+	}
+	reported, _ := policystatus.ConditionOn(object, v1alpha1.ConditionReady)["observedGeneration"].(int64)
+	if wait := w.debouncer.dueAfter(p.Origin, fmt.Sprint(status), policystatus.IsTransient(status.Ready.Reason), reported == p.Generation); wait > 0 {
+		w.wakeAt(w.o.Clock.Now().Add(wait))
+		return
+	}
+	w.sendPatch(ctx, patchRequest{origin: p.Origin, object: object, subresource: "status", patch: patch})
+}
+
+// writeAnnotations gives ConfigMaps the annotations that they should have. Those that have no
+// policy any more lose it.
+func (w *Writer) writeAnnotations(ctx context.Context, summaries map[manifest.Origin][]policystatus.Summary) {
+	objects := w.o.Objects[manifest.ConfigMap]
+	if objects == nil {
+		return
+	}
+	for _, origin := range objects.Annotated() {
+		if _, has := summaries[origin]; !has {
+			summaries[origin] = nil
+		}
+	}
+	for origin, list := range summaries {
+		object := objects.Object(origin)
+		if object == nil {
+			continue
+		}
+		patch, err := policystatus.AnnotationPatch(object, list)
+		if w.logProblem(err) {
+			continue
+		}
+		if patch == nil {
+			w.debouncer.noteUpToDate(origin)
+			continue
+		}
+		transient := slices.ContainsFunc(list, func(s policystatus.Summary) bool { return policystatus.IsTransient(s.Reason) })
+		_, reported := object.GetAnnotations()[v1alpha1.AnnotationStatus]
+		if wait := w.debouncer.dueAfter(origin, fmt.Sprint(list), transient, reported); wait > 0 {
+			w.wakeAt(w.o.Clock.Now().Add(wait))
+			continue
+		}
+		w.sendPatch(ctx, patchRequest{origin: origin, object: object, patch: patch})
+	}
+}
+
+// logProblem logs an error, and reports whether it is one.
+func (w *Writer) logProblem(err error) bool {
+	if err != nil {
+		w.o.Logger.Error(err, "writing how a policy fares")
+	}
+	return err != nil
+}
+
+// sendPatch sends a patch, unless it is to wait or is not permitted.
+func (w *Writer) sendPatch(ctx context.Context, r patchRequest) {
+	if w.apiUnavailable {
+		return
+	}
+	now, last := w.o.Clock.Now(), w.attempts[r.origin]
+	if until := last.holdUntil(r.urgent); now.Before(until) {
+		w.wakeAt(until)
+		return
+	}
+	objects := w.o.Objects[r.origin.Kind]
+	if allowed, known := objects.MayPatch(r.object, r.subresource); !allowed {
+		if known {
+			w.logForbidden(r)
+		}
+		return
+	}
+	delete(w.logged, r.resource())
+	sending, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	err := objects.Patch(sending, r.object, r.subresource, r.patch)
+	switch {
+	case err != nil:
+		last.failures++
+		last.next = now.Add(backoff.Exponential{First: WriteInterval, Last: maxBackoff}.After(last.failures))
+		w.attempts[r.origin] = last
+		w.noteFailure(ctx, r, err)
+	case r.urgent:
+		delete(w.attempts, r.origin)
+	default:
+		w.attempts[r.origin] = writeAttempt{next: now.Add(WriteInterval)}
+	}
+}
+
+// noteFailure logs why a write failed, and ends the pass if it was not answered.
+func (w *Writer) noteFailure(ctx context.Context, r patchRequest, err error) {
+	var answer apierrors.APIStatus
+	w.apiUnavailable = !errors.As(err, &answer)
+	resource, _, _ := strings.Cut(r.resource(), "/")
+	log := w.o.Logger.WithValues("namespace", r.object.GetNamespace(), "name", r.object.GetName(), "resource", resource)
+	switch {
+	case ctx.Err() != nil, apierrors.IsNotFound(err), apierrors.IsConflict(err): // what is seen next decides
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsMethodNotSupported(err):
+		log.Info("the API server refuses to have it written how a policy fares", "reason", string(apierrors.ReasonForError(err)))
+	default:
+		log.V(1).Info("it could not be written how a policy fares", "reason", err.Error())
+	}
+}
+
+// logForbidden logs once for each resource that it may not be patched.
+func (w *Writer) logForbidden(r patchRequest) {
+	if w.logged[r.resource()] {
+		return
+	}
+	w.logged[r.resource()] = true
+	w.o.Logger.Info("how policies fare is not written on all of them: the right to patch is missing",
+		"resource", r.resource(), "namespace", r.object.GetNamespace(), "name", r.object.GetName())
+}
