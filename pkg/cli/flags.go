@@ -56,6 +56,16 @@ func addOutputFlag(flags *pflag.FlagSet, value *string, allowed ...string) {
 		"Output format: "+strings.Join(allowed, ", "))
 }
 
+// Environment variables that a Pod's manifest sets: watchNamespaceVar is the one that
+// operators by convention take their namespaces from, the others say where the process
+// runs.
+const (
+	watchNamespaceVar = "WATCH_NAMESPACE"
+	podNamespaceVar   = "POD_NAMESPACE"
+	podNameVar        = "POD_NAME"
+	podUIDVar         = "POD_UID"
+)
+
 // accountNamespaceFile is where a Pod finds the namespace of its ServiceAccount.
 const accountNamespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 

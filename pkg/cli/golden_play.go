@@ -119,19 +119,25 @@ func (c testCase) simulate(ctx context.Context, policies policyCache) (simulate.
 
 // policyCache holds the policies of cases by where they come from, so that each is compiled
 // once.
-type policyCache map[string]func() (manifests.Policies, error)
+type policyCache map[string]cachedPolicies
+
+type cachedPolicies struct {
+	manifests.Policies
+	err error // why there are none
+}
 
 // load returns what the settings name: policies without mistakes, and the kinds.
 func (cache policyCache) load(from settings) (manifests.Policies, error) {
 	key := strings.Join(append([]string{from.Policy}, from.CRDs...), "\n")
-	if cache[key] == nil {
-		found, err := manifests.Load([]string{from.Policy}, from.CRDs, nil)
-		if err == nil && len(found.Findings) > 0 {
+	cached, isKnown := cache[key]
+	if !isKnown {
+		cached.Policies, cached.err = manifests.Load([]string{from.Policy}, from.CRDs, nil)
+		if cached.err == nil && len(cached.Findings) > 0 {
 			var text strings.Builder
-			printFindings(&text, found.Findings)
-			err = fmt.Errorf("%s in the policies\n%s", plural(len(found.Findings), "mistake"), text.String())
+			printFindings(&text, cached.Findings)
+			cached.err = fmt.Errorf("%s in the policies\n%s", plural(len(cached.Findings), "mistake"), text.String())
 		}
-		cache[key] = func() (manifests.Policies, error) { return found, err }
+		cache[key] = cached
 	}
-	return cache[key]()
+	return cached.Policies, cached.err
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -138,10 +137,7 @@ func (o *leftoversOptions) check() error {
 	if o.Namespace == metav1.NamespaceAll {
 		return nil
 	}
-	if problems := validation.IsDNS1123Label(o.Namespace); len(problems) > 0 {
-		return usageErrorf("--namespace: %q is not the name of a namespace: %s", o.Namespace, problems[0])
-	}
-	return nil
+	return checkNamespace("--namespace", o.Namespace)
 }
 
 // load returns the policies of -f, those with mistakes as far as they can be

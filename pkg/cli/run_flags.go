@@ -10,16 +10,6 @@ import (
 	"github.com/ambit-dev/ambit/pkg/manager"
 )
 
-// Environment variables that a Pod's manifest sets: watchNamespaceVar is the one that
-// operators by convention take their namespaces from, the others say where the process
-// runs.
-const (
-	watchNamespaceVar = "WATCH_NAMESPACE"
-	podNamespaceVar   = "POD_NAMESPACE"
-	podNameVar        = "POD_NAME"
-	podUIDVar         = "POD_UID"
-)
-
 // The values of --policies-from.
 const (
 	fromCRD       = "crd"
