@@ -146,17 +146,9 @@ func (o *cleanupOptions) check() (err error) {
 
 // load returns the policies, those with mistakes as far as they can be salvaged.
 func (o *cleanupOptions) load() ([]*policy.Program, error) {
-	l, err := load(o.Files, o.In)
+	programs, err := loadLegible(o.Files, o.IOStreams, "only what owners have on record is removed")
 	if err != nil {
 		return nil, err
-	}
-	printFindings(o.ErrOut, l.findings)
-	for _, broken := range l.broken {
-		fmt.Fprintf(o.ErrOut, "policy %q has mistakes: only what owners have on record is removed\n", broken.Name)
-	}
-	programs := append(l.programs, l.broken...)
-	if len(programs) == 0 {
-		return nil, l.mistakes()
 	}
 	programs = o.actors(programs)
 	if err := policy.CheckConflicts(programs); err != nil {

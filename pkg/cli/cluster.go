@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -8,10 +9,13 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/ambit-dev/ambit/pkg/internal/version"
 	"github.com/ambit-dev/ambit/pkg/permissions"
+	"github.com/ambit-dev/ambit/pkg/uninstall"
 )
 
 // requestTimeout bounds each request of a command that ends.
@@ -61,4 +65,41 @@ func dial(flags *genericclioptions.ConfigFlags) (*cluster, error) {
 // reviewed is the cluster as package permissions sees it.
 func (c *cluster) reviewed() permissions.Cluster {
 	return permissions.Cluster{Config: c.config, Typed: c.typed, Objects: c.objects, Mapper: c.mapper}
+}
+
+// defaultServer is what kubectl's flags fall back to where nothing names a
+// server. An operator that went on with it would only say that nobody answers.
+const defaultServer = "http://localhost:8080"
+
+// clusterConfig returns how the flags say to reach the API server.
+func clusterConfig(flags *genericclioptions.ConfigFlags) (*rest.Config, error) {
+	config, err := flags.ToRESTConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	if config.Host == defaultServer && *flags.APIServer == "" {
+		return nil, errors.New("there is no kubeconfig, and no cluster around this process: use --kubeconfig or --server")
+	}
+	config.UserAgent = "ambit/" + version.String()
+	return config, nil
+}
+
+// clusterFlags returns kubectl's flags for reaching a cluster, those that make
+// sense for a program that runs on: no timeout for its streams, no cache folder,
+// no default namespace.
+func clusterFlags() *genericclioptions.ConfigFlags {
+	flags := genericclioptions.NewConfigFlags(false)
+	flags.Namespace, flags.Timeout, flags.CacheDir, flags.DisableCompression = nil, nil, nil, nil
+	return flags
+}
+
+// scan prepares what looks for leftovers in namespaces; in all if there are none.
+func (c *cluster) scan(namespaces ...string) (uninstall.Scan, error) {
+	config := rest.CopyConfig(c.config)
+	config.WarningHandler = rest.NoWarnings{} // of kinds that are deprecated: it only looks at them
+	objects, err := metadata.NewForConfig(config)
+	if err != nil {
+		return uninstall.Scan{}, clusterError(fmt.Errorf("preparing the client for metadata: %w", err))
+	}
+	return uninstall.Scan{Objects: objects, Mapper: c.mapper, Discovery: c.typed.Discovery(), Namespaces: namespaces}, nil
 }

@@ -8,6 +8,6 @@
 // missing right. `validate`, `render`, `test` and `version` open no socket, nor does `rbac`
 // unless it is asked what is missing or told of a cluster.
 //
-// The package decides nothing about policies: what it knows of them is in
-// pkg/policy and pkg/plan.
+// The package decides nothing about policies: what it knows of them is in pkg/policy,
+// pkg/plan and pkg/simulate.
 package cli

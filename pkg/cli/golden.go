@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -88,11 +89,11 @@ func (o *testOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	policies := newPolicyShelf()
+	policies := policyCache{}
 	outcomes := make([]outcome, 0, len(cases))
 	for _, c := range cases {
 		outcomes = append(outcomes, o.play(ctx, c, policies))
-		o.show(outcomes[len(outcomes)-1])
+		o.printOutcome(outcomes[len(outcomes)-1])
 	}
 	if o.Output != "" {
 		if err := printData(o.Out, o.Output, map[string]any{"cases": outcomes}); err != nil {
@@ -100,6 +101,24 @@ func (o *testOptions) Run(ctx context.Context) error {
 		}
 	}
 	return o.conclude(outcomes)
+}
+
+// printOutcome writes one line of a case, and what is different below it.
+func (o *testOptions) printOutcome(each outcome) {
+	if each.Result == unreadable {
+		fmt.Fprintf(o.ErrOut, "error: %s: %s\n", each.Case, strings.ReplaceAll(strings.TrimSpace(each.Message), "\n", "\n  "))
+	}
+	if o.Output != "" {
+		return
+	}
+	switch each.Result {
+	case passed:
+		fmt.Fprintf(o.Out, "ok  %s\n", each.Case)
+	case updated:
+		fmt.Fprintf(o.Out, "updated  %s\n", each.Case)
+	default:
+		fmt.Fprintf(o.Out, "FAIL %s\n%s", each.Case, each.Diff)
+	}
 }
 
 // conclude writes the summary, and returns the error that the outcomes make.

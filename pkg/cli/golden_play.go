@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
+
+	"github.com/ambit-dev/ambit/pkg/internal/manifests"
+	"github.com/ambit-dev/ambit/pkg/simulate"
 )
 
 // verdict is what came of a case.
@@ -32,15 +36,21 @@ type outcome struct {
 	Message string `json:"message,omitempty"`
 }
 
+// expectation is a file of a case with what it should say.
+type expectation struct {
+	name string
+	data []byte
+}
+
 // play runs one case, and with --update writes what is expected of it.
-func (o *testOptions) play(ctx context.Context, c testCase, policies *policyShelf) outcome {
-	files, err := c.result(ctx, policies)
+func (o *testOptions) play(ctx context.Context, c testCase, policies policyCache) outcome {
+	files, err := c.expectations(ctx, policies)
 	if err != nil {
 		return outcome{Case: c.Name, Result: unreadable, Message: err.Error()}
 	}
 	var diffs strings.Builder
 	for _, f := range files {
-		difference, err := o.settle(filepath.Join(c.Dir, f.name), f.data)
+		difference, err := o.compareFile(filepath.Join(c.Dir, f.name), f.data)
 		if err != nil {
 			return outcome{Case: c.Name, Result: unreadable, Message: err.Error()}
 		}
@@ -55,9 +65,9 @@ func (o *testOptions) play(ctx context.Context, c testCase, policies *policyShel
 	return outcome{Case: c.Name, Result: failed, Diff: diffs.String()}
 }
 
-// settle returns the difference between what a file says, nothing if it is not
+// compareFile returns the difference between what a file says, nothing if it is not
 // there, and what it should say; with --update it is then written.
-func (o *testOptions) settle(path string, data []byte) (string, error) {
+func (o *testOptions) compareFile(path string, data []byte) (string, error) {
 	expected, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
@@ -75,34 +85,59 @@ func (o *testOptions) settle(path string, data []byte) (string, error) {
 	return string(difference), nil
 }
 
-// result returns the files that are expected of a case, as they are now.
-func (c testCase) result(ctx context.Context, policies *policyShelf) ([]file, error) {
-	r, err := c.render(ctx, policies)
+// expectations returns the files that are expected of a case, as they are now, by name.
+func (c testCase) expectations(ctx context.Context, policies policyCache) ([]expectation, error) {
+	result, err := c.simulate(ctx, policies)
 	if err != nil {
 		return nil, err
 	}
 	var status bytes.Buffer
-	if err := printData(&status, "yaml", r.status()); err != nil {
+	if err := printData(&status, "yaml", result.Status()); err != nil {
 		return nil, err
 	}
-	return []file{{name: casePlan, data: []byte(r.planText())}, {name: caseStatus, data: status.Bytes()}}, nil
+	return []expectation{{casePlan, []byte(result.PlanTextWithoutStatus())}, {caseStatus, status.Bytes()}}, nil
 }
 
-// render is the pass that the case describes.
-func (c testCase) render(ctx context.Context, policies *policyShelf) (rendering, error) {
+// simulate simulates the reconcile that the case describes.
+func (c testCase) simulate(ctx context.Context, policies policyCache) (simulate.Result, error) {
 	s, err := c.settings()
 	if err != nil {
-		return rendering{}, err
+		return simulate.Result{}, err
 	}
-	owner, ownerErr := readOwner(filepath.Join(c.Dir, caseOwner), "", nil)
-	observed, observedErr := readObserved(c.observed(), nil)
-	book, bookErr := policies.open(s)
-	if err := errors.Join(ownerErr, observedErr, bookErr); err != nil {
-		return rendering{}, err
+	owner, ownerErr := manifests.ReadObject(filepath.Join(c.Dir, caseOwner), "the owner", nil)
+	observed, observedErr := manifests.ReadObjects(c.observed(), nil)
+	found, policiesErr := policies.load(s)
+	if err := errors.Join(ownerErr, observedErr, policiesErr); err != nil {
+		return simulate.Result{}, err
 	}
-	program, err := choose(book.programs, owner)
+	program, err := programFor(owner, found.Programs)
 	if err != nil {
-		return rendering{}, err
+		return simulate.Result{}, err
 	}
-	return pass{program: program, kinds: book.kinds, owner: owner, observed: observed}.run(ctx), nil
+	return simulateReconcile(ctx, program, owner, observed, found.Kinds), nil
+}
+
+// policyCache holds the policies of cases by where they come from, so that each is compiled
+// once.
+type policyCache map[string]cachedPolicies
+
+type cachedPolicies struct {
+	manifests.Policies
+	err error // why there are none
+}
+
+// load returns what the settings name: policies without mistakes, and the kinds.
+func (cache policyCache) load(from settings) (manifests.Policies, error) {
+	key := strings.Join(append([]string{from.Policy}, from.CRDs...), "\n")
+	cached, isKnown := cache[key]
+	if !isKnown {
+		cached.Policies, cached.err = manifests.Load([]string{from.Policy}, from.CRDs, nil)
+		if cached.err == nil && len(cached.Findings) > 0 {
+			var text strings.Builder
+			printFindings(&text, cached.Findings)
+			cached.err = fmt.Errorf("%s in the policies\n%s", plural(len(cached.Findings), "mistake"), text.String())
+		}
+		cache[key] = cached
+	}
+	return cached.Policies, cached.err
 }

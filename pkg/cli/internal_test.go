@@ -72,32 +72,6 @@ func TestPlural(t *testing.T) {
 	}
 }
 
-func TestDecodeObjects(t *testing.T) {
-	cases := map[string]struct {
-		reason, data string
-		want         []string
-		fails        bool
-	}{
-		"Documents": {"Empty documents and comments are skipped.", "---\n# nothing\n---\n{apiVersion: v1, kind: Pod, metadata: {name: a}}\n---\n", []string{"a"}, false},
-		"List":      {"A list is taken apart, as kubectl prints one.", "{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: Pod, metadata: {name: a}}, {apiVersion: v1, kind: Pod, metadata: {name: b}}]}", []string{"a", "b"}, false},
-		"JSON":      {"JSON is YAML.", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}`, []string{"a"}, false},
-		"Kindless":  {"What has no kind is no object.", "size: 2", nil, true},
-		"Broken":    {"What is no YAML is refused.", "{", nil, true},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			objects, err := decodeObjects([]byte(tc.data))
-			var got []string
-			for _, object := range objects {
-				got = append(got, object.GetName())
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" || (err != nil) != tc.fails {
-				t.Errorf("%s decodeObjects: error %v, want one: %t; -want +got\n%s", tc.reason, err, tc.fails, diff)
-			}
-		})
-	}
-}
-
 func TestAccessTable(t *testing.T) {
 	cases := map[string]struct {
 		reason  string

@@ -8,14 +8,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/rest"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
-	"github.com/ambit-dev/ambit/pkg/uninstall"
 )
 
 // leftoversOptions are the flags of `ambit leftovers`.
@@ -133,17 +129,6 @@ func (o *leftoversOptions) Run(ctx context.Context) error {
 	return o.conclude(found)
 }
 
-// scan prepares what looks for leftovers in namespaces; in all if there are none.
-func (c *cluster) scan(namespaces ...string) (uninstall.Scan, error) {
-	config := rest.CopyConfig(c.config)
-	config.WarningHandler = rest.NoWarnings{} // of kinds that are deprecated: it only looks at them
-	objects, err := metadata.NewForConfig(config)
-	if err != nil {
-		return uninstall.Scan{}, clusterError(fmt.Errorf("preparing the client for metadata: %w", err))
-	}
-	return uninstall.Scan{Objects: objects, Mapper: c.mapper, Discovery: c.typed.Discovery(), Namespaces: namespaces}, nil
-}
-
 // check returns the first mistake in the flags.
 func (o *leftoversOptions) check() error {
 	if o.AllNamespaces {
@@ -152,10 +137,7 @@ func (o *leftoversOptions) check() error {
 	if o.Namespace == metav1.NamespaceAll {
 		return nil
 	}
-	if problems := validation.IsDNS1123Label(o.Namespace); len(problems) > 0 {
-		return usageErrorf("--namespace: %q is not the name of a namespace: %s", o.Namespace, problems[0])
-	}
-	return nil
+	return checkNamespace("--namespace", o.Namespace)
 }
 
 // load returns the policies of -f, those with mistakes as far as they can be
@@ -164,14 +146,5 @@ func (o *leftoversOptions) load() ([]*policy.Program, error) {
 	if len(o.Files) == 0 {
 		return nil, nil
 	}
-	l, err := load(o.Files, o.In)
-	if err != nil {
-		return nil, err
-	}
-	printFindings(o.ErrOut, l.findings)
-	programs := append(l.programs, l.broken...)
-	if len(programs) == 0 {
-		return nil, l.mistakes()
-	}
-	return programs, nil
+	return loadLegible(o.Files, o.IOStreams, "")
 }

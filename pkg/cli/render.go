@@ -4,16 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/internal/manifests"
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/simulate"
 )
 
 // renderOptions are the flags of `ambit render`.
@@ -50,7 +50,7 @@ can be short:
     metadata.ownerReferences counts as made by Ambit for this owner, and the owner
     as having the record of it (annotation ` + v1alpha1.AnnotationChildren + `), where one is needed;
   - an object that fields were merged into has them in metadata.managedFields;
-  - an owner without metadata.uid gets the uid ` + placeholderUID + `.
+  - an owner without metadata.uid gets the uid ` + simulate.PlaceholderUID + `.
 
 Which kinds have namespaces is known of Kubernetes' own; of others --crds says it,
 else they are taken to have them. Expressions are checked as by ` + "`ambit validate --crds`" + `.
@@ -73,7 +73,7 @@ ambit render -f policies/memcached.yaml --owner owner.yaml -o plan`),
 	addFilesFlag(flags, &o.Files)
 	flags.StringVar(&o.Owner, "owner", "", "File with the owner; - is stdin")
 	flags.StringArrayVar(&o.Observed, "observed", nil, "File or folder with what is in the cluster; may be given several times")
-	flags.StringArrayVar(&o.CRDs, "crds", nil, crdsUsage)
+	addCRDsFlag(flags, &o.CRDs)
 	flags.StringVarP(&o.Namespace, "namespace", "n", "", "Namespace of the owner, where its file does not say")
 	addOutputFlag(flags, &o.Output, "yaml", "json", "plan")
 	return cmd
@@ -81,71 +81,44 @@ ambit render -f policies/memcached.yaml --owner owner.yaml -o plan`),
 
 // Run prints the children and the owner's status.
 func (o *renderOptions) Run(ctx context.Context) error {
-	sources, err := readPolicies(o.Files, o.In)
+	policies, err := manifests.Load(o.Files, o.CRDs, o.In)
 	if err != nil {
 		return err
 	}
-	known, err := readDefinitions(o.CRDs, o.In)
-	if err != nil {
-		return err
-	}
-	programs, err := compile(sources, known.schemas).valid(o.ErrOut)
-	if err != nil {
+	if _, err := validPrograms(policies, o.ErrOut); err != nil {
 		return err
 	}
 	if o.Owner == "" {
 		return usageErrorf("no owner was given: use --owner FILE")
 	}
-	owner, err := readOwner(o.Owner, o.Namespace, o.In)
+	owner, err := manifests.ReadObject(o.Owner, "the owner", o.In)
 	if err != nil {
 		return err
 	}
-	program, err := choose(programs, owner)
+	if owner.GetNamespace() == "" {
+		owner.SetNamespace(o.Namespace)
+	}
+	program, err := programFor(owner, policies.Programs)
 	if err != nil {
 		return err
 	}
-	observed, err := readObserved(o.Observed, o.In)
+	observed, err := manifests.ReadObjects(o.Observed, o.In)
 	if err != nil {
 		return err
 	}
-	r := pass{program: program, owner: owner, observed: observed, kinds: known.kinds}.run(ctx)
-	if r.alone != "" {
-		fmt.Fprintf(o.ErrOut, "policy %q leaves this owner alone: %s\n", program.Name, r.alone)
+	result := simulateReconcile(ctx, program, owner, observed, policies.Kinds)
+	if result.LeftAlone != "" {
+		fmt.Fprintf(o.ErrOut, "policy %q leaves this owner alone: %s\n", program.Name, result.LeftAlone)
 		return nil
 	}
-	if err := o.print(r); err != nil {
+	if err := o.print(result); err != nil {
 		return err
 	}
-	return stalled(r.plan)
+	return stalledError(result.Plan)
 }
 
-// readOwner reads the one owner in a file, made complete.
-func readOwner(path, namespace string, stdin io.Reader) (*unstructured.Unstructured, error) {
-	f, err := readFile(path, stdin)
-	if err != nil {
-		return nil, err
-	}
-	objects, err := readObjects([]file{f})
-	if err != nil {
-		return nil, err
-	}
-	if len(objects) != 1 {
-		return nil, usageErrorf("%s holds %s, must be one: the owner", f.name, plural(len(objects), "object"))
-	}
-	return completeOwner(objects[0], namespace), nil
-}
-
-// readObserved reads what is in the cluster.
-func readObserved(names []string, stdin io.Reader) ([]*unstructured.Unstructured, error) {
-	files, err := readFiles(names, stdin)
-	if err != nil {
-		return nil, err
-	}
-	return readObjects(files)
-}
-
-// choose returns the one policy for the owner's kind.
-func choose(programs []*policy.Program, owner *unstructured.Unstructured) (*policy.Program, error) {
+// programFor returns the one policy for the owner's kind.
+func programFor(owner *unstructured.Unstructured, programs []*policy.Program) (*policy.Program, error) {
 	var found []*policy.Program
 	var names []string
 	for _, program := range programs {
@@ -161,11 +134,33 @@ func choose(programs []*policy.Program, owner *unstructured.Unstructured) (*poli
 		return found[0], nil
 	}
 	return nil, usageErrorf("more than one policy is for owners of kind %s in %s: %s: give one of them",
-		owner.GetKind(), owner.GetAPIVersion(), strings.Join(names, ", "))
+		owner.GetKind(), owner.GetAPIVersion(), joined(names))
 }
 
-// stalled returns the error of a plan that will not come to its end by waiting.
-func stalled(p *plan.Plan) error {
+// simulateReconcile simulates a reconcile of an owner from a file, which is in namespace
+// default if nothing says where, as for kubectl.
+func simulateReconcile(ctx context.Context, program *policy.Program, owner *unstructured.Unstructured, observed []*unstructured.Unstructured, kinds manifests.Kinds) simulate.Result {
+	if owner.GetNamespace() == "" && kinds.IsSurelyNamespaced(owner.GroupVersionKind()) {
+		owner.SetNamespace("default")
+	}
+	return simulate.Reconcile(ctx, simulate.Input{Program: program, Owner: owner, Observed: observed, IsNamespaced: kinds.IsNamespaced})
+}
+
+// print writes the result in the format that was asked for.
+func (o *renderOptions) print(result simulate.Result) error {
+	if o.Output == "plan" {
+		_, err := fmt.Fprint(o.Out, result.PlanText())
+		return err
+	}
+	var objects []any
+	for _, object := range append(result.Desired(), result.Owner()) {
+		objects = append(objects, object.Object)
+	}
+	return printObjects(o.Out, o.Output, objects)
+}
+
+// stalledError returns the error of a plan that will not come to its end by waiting.
+func stalledError(p *plan.Plan) error {
 	for _, c := range p.Conditions {
 		if c.Type == v1alpha1.ConditionStalled {
 			return &exitError{code: exitFindings, err: errors.New(c.Reason + ": " + c.Message)}

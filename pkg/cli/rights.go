@@ -13,9 +13,11 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/ambit-dev/ambit/pkg/internal/manifests"
 	"github.com/ambit-dev/ambit/pkg/permissions"
 	"github.com/ambit-dev/ambit/pkg/permissions/rbac"
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/simulate"
 )
 
 // defaultAccount is the ServiceAccount that Ambit runs as where nothing else is
@@ -97,7 +99,11 @@ func (o *rightsOptions) check() (subject rbac.Subject, err error) {
 // load compiles the policies, as they run in the cluster for an Ambit that runs as
 // subject.
 func (o *rightsOptions) load(subject rbac.Subject) ([]*policy.Program, error) {
-	programs, err := loadValid(o.Files, o.In, o.ErrOut)
+	found, err := manifests.Load(o.Files, nil, o.In)
+	if err != nil {
+		return nil, err
+	}
+	programs, err := validPrograms(found, o.ErrOut)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +147,7 @@ func userSubject(name string) (rbac.Subject, error) {
 // options are what is asked about the policies. crds are files and folders with
 // CustomResourceDefinitions, which may hold other objects too.
 func (o *rightsOptions) options(programs []*policy.Program, subject rbac.Subject, crds []string) (permissions.Options, error) {
-	defined, _, err := readKinds(crds, o.In)
+	defined, err := manifests.ReadKinds(crds, o.In)
 	if err != nil {
 		return permissions.Options{}, err
 	}
@@ -149,7 +155,7 @@ func (o *rightsOptions) options(programs []*policy.Program, subject rbac.Subject
 		Programs: programs, Kinds: &permissions.Kinds{Defined: defined, Reporter: o}, Own: subject,
 		Namespaces: o.Namespaces, Finalizers: o.Finalizers, WatchRBAC: o.WatchRBAC,
 		Serves: func(ctx context.Context, program *policy.Program, owner *unstructured.Unstructured) bool {
-			return unserved(ctx, program, owner) == ""
+			return simulate.WhyUnserved(ctx, program, owner) == ""
 		},
 		Reporter: o,
 	}, nil

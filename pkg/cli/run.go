@@ -19,6 +19,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/ambit-dev/ambit/pkg/internal/manifests"
 	"github.com/ambit-dev/ambit/pkg/internal/schemas"
 	"github.com/ambit-dev/ambit/pkg/internal/version"
 	"github.com/ambit-dev/ambit/pkg/manager"
@@ -142,15 +143,15 @@ func (o *runOptions) Run(ctx context.Context) error {
 		return err
 	}
 	asked := &schemas.Asked{}
-	untyped := compile(files, asked)
+	untyped := manifests.Compile(files, asked)
 	config, err := o.config()
-	if err != nil || untyped.isRefusedTogether() {
+	if err != nil || isRefusedTogether(untyped) {
 		return cmp.Or(o.choose(untyped), clusterError(err))
 	}
 	logger := o.Logging.logger(o.ErrOut)
 	useLogger(logger)
 	read := newSchemas(config, logger)
-	if err := o.choose(compile(files, read.atStart(ctx, asked.Kinds()))); err != nil {
+	if err := o.choose(manifests.Compile(files, read.atStart(ctx, asked.Kinds()))); err != nil {
 		return err
 	}
 	logger.Info("starting", "version", version.String(), "sources", o.sourceNames(), "namespaces", o.Namespaces, "server", config.Host)
@@ -174,11 +175,11 @@ func (o *runOptions) input() ([]byte, error) {
 
 // readFiles parses the files, which must have a policy. Where there are other sources
 // nothing is refused at the start: what is wrong with files is said as for the others.
-func (o *runOptions) readFiles(stdin []byte) ([]source, error) {
+func (o *runOptions) readFiles(stdin []byte) ([]manifests.Source, error) {
 	if len(o.PoliciesFrom) > 0 {
 		return nil, nil
 	}
-	return readPolicies(o.Files, bytes.NewReader(stdin))
+	return manifests.ReadPolicies(o.Files, bytes.NewReader(stdin))
 }
 
 // manage runs what the sources say, and sends traces of it if that is wanted.
@@ -207,12 +208,12 @@ func (o *runOptions) manage(ctx context.Context, config *rest.Config, sources ma
 }
 
 // choose returns why the policies are not to be run; nil if they are. Mistakes are printed.
-func (o *runOptions) choose(l loaded) error {
-	choose := l.valid
+func (o *runOptions) choose(found manifests.Policies) error {
+	choose := validPrograms
 	if o.AllowInvalid && len(o.PoliciesFrom) == 0 {
-		choose = l.runnable
+		choose = runnablePrograms
 	}
-	programs, err := choose(o.ErrOut)
+	programs, err := choose(found, o.ErrOut)
 	if err != nil {
 		return err
 	}
@@ -224,8 +225,8 @@ func (o *runOptions) choose(l loaded) error {
 
 // isRefusedTogether says whether there are no mistakes, and the policies are refused all
 // the same: then no schema changes that.
-func (l loaded) isRefusedTogether() bool {
-	return len(l.findings) == 0 && policy.CheckConflicts(l.programs) != nil
+func isRefusedTogether(found manifests.Policies) bool {
+	return len(found.Findings) == 0 && policy.CheckConflicts(found.Programs) != nil
 }
 
 // useLogger makes the logger that of the libraries too.
@@ -273,10 +274,4 @@ func (o *runOptions) metricsServer() manager.MetricsServer {
 	served := o.Metrics
 	served.Insecure = !o.MetricsSecure
 	return served
-}
-
-// alternatives is a list in words: `a, b or c`.
-func alternatives(list []string) string {
-	last := len(list) - 1
-	return fmt.Sprintf("%s or %s", joined(list[:last]), list[last])
 }

@@ -1,30 +1,13 @@
 package cli
 
 import (
-	"errors"
-	"fmt"
 	"os"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/rest"
 
-	"github.com/ambit-dev/ambit/pkg/internal/version"
 	"github.com/ambit-dev/ambit/pkg/manager"
-)
-
-// Environment variables that a Pod's manifest sets: watchNamespaceVar is the one that
-// operators by convention take their namespaces from, the others say where the process
-// runs.
-const (
-	watchNamespaceVar = "WATCH_NAMESPACE"
-	podNamespaceVar   = "POD_NAMESPACE"
-	podNameVar        = "POD_NAME"
-	podUIDVar         = "POD_UID"
 )
 
 // The values of --policies-from.
@@ -32,16 +15,6 @@ const (
 	fromCRD       = "crd"
 	fromConfigMap = "configmap"
 )
-
-// accountNamespaceFile is where a Pod finds the namespace of its ServiceAccount.
-const accountNamespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
-
-// defaultNamespace is Ambit's own where nothing says so.
-const defaultNamespace = "ambit-system"
-
-// defaultServer is what kubectl's flags fall back to where nothing names a
-// server. An operator that went on with it would only say that nobody answers.
-const defaultServer = "http://localhost:8080"
 
 func (o *runOptions) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
@@ -108,51 +81,6 @@ func (o *runOptions) check() error {
 	return o.checkElection()
 }
 
-// ownNamespace is Ambit's own namespace as its surroundings say.
-func ownNamespace(getenv func(string) string, readFile func(string) ([]byte, error)) string {
-	if namespace := getenv(podNamespaceVar); namespace != "" {
-		return namespace
-	}
-	if data, err := readFile(accountNamespaceFile); err == nil { // else this is no Pod
-		if namespace := strings.TrimSpace(string(data)); namespace != "" {
-			return namespace
-		}
-	}
-	return defaultNamespace
-}
-
-// checkNamespaces returns the values of --namespaces, sorted, each once; or the
-// usage error about the first that is not the name of a namespace.
-func checkNamespaces(values []string) ([]string, error) {
-	names := namesIn(strings.Join(values, ","))
-	for _, name := range names {
-		if err := checkNamespace("--namespaces", name); err != nil {
-			return nil, err
-		}
-	}
-	return names, nil
-}
-
-func checkNamespace(flag, name string) error {
-	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
-		return usageErrorf("%s: %q is not the name of a namespace: %s", flag, name, problems[0])
-	}
-	return nil
-}
-
-// namesIn splits a list at its commas; blanks are nothing, names come once,
-// sorted.
-func namesIn(list string) []string {
-	var names []string
-	for _, name := range strings.Split(list, ",") {
-		if name = strings.TrimSpace(name); name != "" {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
 // config returns how to reach the API server.
 func (o *runOptions) config() (*rest.Config, error) {
 	config, err := clusterConfig(o.Cluster)
@@ -164,26 +92,4 @@ func (o *runOptions) config() (*rest.Config, error) {
 		config.Burst = max(1, int(o.QPS))
 	}
 	return config, nil
-}
-
-// clusterConfig returns how the flags say to reach the API server.
-func clusterConfig(flags *genericclioptions.ConfigFlags) (*rest.Config, error) {
-	config, err := flags.ToRESTConfig()
-	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
-	}
-	if config.Host == defaultServer && *flags.APIServer == "" {
-		return nil, errors.New("there is no kubeconfig, and no cluster around this process: use --kubeconfig or --server")
-	}
-	config.UserAgent = "ambit/" + version.String()
-	return config, nil
-}
-
-// clusterFlags returns kubectl's flags for reaching a cluster, those that make
-// sense for a program that runs on: no timeout for its streams, no cache folder,
-// no default namespace.
-func clusterFlags() *genericclioptions.ConfigFlags {
-	flags := genericclioptions.NewConfigFlags(false)
-	flags.Namespace, flags.Timeout, flags.CacheDir, flags.DisableCompression = nil, nil, nil, nil
-	return flags
 }

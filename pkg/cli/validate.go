@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/ambit-dev/ambit/pkg/internal/manifests"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -55,38 +56,26 @@ kustomize build . | ambit validate -f -`),
 		RunE: func(*cobra.Command, []string) error { return o.Run() },
 	}
 	addFilesFlag(cmd.Flags(), &o.Files)
-	cmd.Flags().StringArrayVar(&o.CRDs, "crds", nil, crdsUsage)
+	addCRDsFlag(cmd.Flags(), &o.CRDs)
 	addOutputFlag(cmd.Flags(), &o.Output, "json", "yaml")
 	return cmd
 }
 
 // Run prints the mistakes.
 func (o *validateOptions) Run() error {
-	l, err := o.load()
+	found, err := manifests.Load(o.Files, o.CRDs, o.In)
 	if err != nil {
 		return err
 	}
-	if err := o.print(l.findings); err != nil {
+	if err := o.print(found.Findings); err != nil {
 		return err
 	}
-	if len(l.findings) > 0 {
-		fmt.Fprintf(o.ErrOut, "%s\n", plural(len(l.findings), "mistake"))
+	if len(found.Findings) > 0 {
+		fmt.Fprintf(o.ErrOut, "%s\n", plural(len(found.Findings), "mistake"))
 		return errFindings()
 	}
-	fmt.Fprintf(o.ErrOut, "%s, no mistakes\n", plural(len(l.programs), "policy"))
+	fmt.Fprintf(o.ErrOut, "%s, no mistakes\n", plural(len(found.Programs), "policy"))
 	return nil
-}
-
-func (o *validateOptions) load() (loaded, error) {
-	sources, err := readPolicies(o.Files, o.In)
-	if err != nil {
-		return loaded{}, err
-	}
-	known, err := readDefinitions(o.CRDs, o.In)
-	if err != nil {
-		return loaded{}, err
-	}
-	return compile(sources, known.schemas), nil
 }
 
 func (o *validateOptions) print(findings policy.Errors) error {

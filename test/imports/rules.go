@@ -23,7 +23,8 @@ func layers() []layer {
 	return []layer{
 		{packages: []string{"cmd/ambit"}},
 		{packages: []string{"pkg/cli"}},
-		{packages: []string{"pkg/uninstall"}},
+		{packages: []string{"pkg/uninstall", "pkg/internal/manifests"}},
+		{packages: []string{"pkg/simulate"}, pure: true},
 		{packages: []string{"pkg/manager"}},
 		{packages: []string{"pkg/policysource", "pkg/controller", "pkg/permissions"}},
 		{packages: []string{"pkg/policysource/filesource", "pkg/policysource/objectsource", "pkg/policysource/statuswriter"}},

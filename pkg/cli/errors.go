@@ -3,6 +3,9 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
 )
 
 // The exit codes.
@@ -48,8 +51,8 @@ func clusterError(err error) error {
 func errFindings() error { return &exitError{code: exitFindings} }
 
 // exitCode returns the exit code for the error of a command, and what is left to
-// be said about it, "" if nothing. An error that no command classified comes
-// from cobra: an unknown command or flag, a flag that is missing.
+// be said about it, "" if nothing. An error that no command classified is one of usage:
+// cobra's about flags, or of package manifests about what is named by them.
 func exitCode(err error) (code int, message string) {
 	if err == nil {
 		return exitOK, ""
@@ -62,4 +65,38 @@ func exitCode(err error) (code int, message string) {
 		return exit.code, ""
 	}
 	return exit.code, exit.err.Error()
+}
+
+// noArgs refuses arguments, and says so in words that name the first of them.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if cmd.HasSubCommands() {
+		return unknownCommand(cmd, args[0])
+	}
+	return usageErrorf("unexpected argument %q: files are given with -f", args[0])
+}
+
+// wrongFlag is the error of flags that cannot be read. Where the command itself is unknown,
+// so are its flags: that is what is wrong.
+func wrongFlag(cmd *cobra.Command, err error) error {
+	if args := cmd.Flags().Args(); cmd.HasSubCommands() && len(args) > 0 {
+		return unknownCommand(cmd, args[0])
+	}
+	return err
+}
+
+// unknownCommand says which commands there are, those first that may be meant.
+func unknownCommand(cmd *cobra.Command, name string) error {
+	var names []string
+	for _, command := range cmd.Commands() {
+		if command.IsAvailableCommand() {
+			names = append(names, command.Name())
+		}
+	}
+	if meant := cmd.SuggestionsFor(name); len(meant) > 0 {
+		return usageErrorf("unknown command %q, did you mean %s?", name, strings.Join(meant, " or "))
+	}
+	return usageErrorf("unknown command %q: there are %s", name, strings.Join(names, ", "))
 }

@@ -1,19 +1,17 @@
-package cli
+package simulate
 
 import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
-	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
-// scenePolicy has a child of each way to be tied to an owner.
-const scenePolicy = `apiVersion: ambit.dev/v1alpha1
+// ownershipPolicy has a child of each way to be tied to an owner.
+const ownershipPolicy = `apiVersion: ambit.dev/v1alpha1
 kind: ReconcilePolicy
 metadata: {name: ties}
 spec:
@@ -31,8 +29,8 @@ spec:
       template: {apiVersion: v1, kind: Namespace, metadata: {name: a, annotations: {x: y}}}
 `
 
-// sceneCase is an owner and an object, as files have them.
-type sceneCase struct {
+// ownershipCase is an owner and an object, as files have them.
+type ownershipCase struct {
 	reason          string
 	owner, observed string
 	// wantRecord are the entries of the owner's record, wantTie says of each object
@@ -41,8 +39,8 @@ type sceneCase struct {
 	wantTie    map[string]string
 }
 
-func sceneCases() map[string]sceneCase {
-	return map[string]sceneCase{
+func ownershipCases() map[string]ownershipCase {
+	return map[string]ownershipCase{
 		"SameNamespace": {
 			reason:   "An ownerReference is enough, and its namespace is the owner's if not said.",
 			owner:    `{apiVersion: example.com/v1, kind: Thing, metadata: {name: t, namespace: one}}`,
@@ -91,13 +89,13 @@ func sceneCases() map[string]sceneCase {
 	}
 }
 
-// TestScene: what the files of a pass leave out is completed as an API server and an
-// earlier pass would have left it.
-func TestScene(t *testing.T) {
-	for name, tc := range sceneCases() {
+// TestOwnership: what files leave out is completed as an API server and an earlier reconcile
+// would have left it.
+func TestOwnership(t *testing.T) {
+	for name, tc := range ownershipCases() {
 		t.Run(name, func(t *testing.T) {
-			s := newScene(pass{program: compiled(t, scenePolicy), owner: completeOwner(decode(t, tc.owner)[0], ""), observed: decode(t, tc.observed)})
-			stored, err := inventory.Parse(s.owner.GetAnnotations()[v1alpha1.AnnotationChildren])
+			c := newCluster(input(t, ownershipPolicy, tc.owner, tc.observed))
+			stored, err := inventory.Parse(c.owner.GetAnnotations()[v1alpha1.AnnotationChildren])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,48 +106,26 @@ func TestScene(t *testing.T) {
 			if diff := cmp.Diff(tc.wantRecord, record); diff != "" {
 				t.Errorf("%s\nrecord: -want +got:\n%s", tc.reason, diff)
 			}
-			if diff := cmp.Diff(tc.wantTie, howTied(s)); diff != "" {
+			if diff := cmp.Diff(tc.wantTie, howTied(c)); diff != "" {
 				t.Errorf("%s\nties: -want +got:\n%s", tc.reason, diff)
 			}
 		})
 	}
 }
 
-func howTied(s *scene) map[string]string {
+func howTied(c *cluster) map[string]string {
 	found := map[string]string{}
-	for _, objects := range s.byKind {
+	for _, objects := range c.byKind {
 		for _, o := range objects {
 			how := ""
 			switch {
 			case o.GetAnnotations()[v1alpha1.AnnotationClaim] != "":
 				how = "claim"
-			case plan.IsOurs(o, s.owner.GetUID()):
+			case plan.IsOurs(o, c.owner.GetUID()):
 				how = "ref"
 			}
 			found[o.GetKind()+" "+o.GetNamespace()+"/"+o.GetName()] = how
 		}
 	}
 	return found
-}
-
-func compiled(t *testing.T, text string) *policy.Program {
-	t.Helper()
-	documents, err := policy.Parse("policy.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := policy.Compile(documents[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return program
-}
-
-func decode(t *testing.T, text string) []*unstructured.Unstructured {
-	t.Helper()
-	objects, err := decodeObjects([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return objects
 }

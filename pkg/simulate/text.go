@@ -1,4 +1,4 @@
-package cli
+package simulate
 
 import (
 	"fmt"
@@ -12,30 +12,33 @@ import (
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
 
-// planText is what `ambit test` compares of the plan: all but the status, which
-// has a file of its own.
-func (r rendering) planText() string {
-	if r.alone != "" {
-		return "left alone: " + r.alone + "\n"
+// PlanText is what has to be done, as text, in the order in which it would be carried out:
+// what is made for the policy, what is written to the owner's metadata, then the plan for its
+// children.
+func (r Result) PlanText() string { return r.textOf(r.Plan) }
+
+// PlanTextWithoutStatus is PlanText without what Status has: what is expected in a golden test
+// beside the status.
+func (r Result) PlanTextWithoutStatus() string {
+	if r.LeftAlone != "" {
+		return "left alone: " + r.LeftAlone + "\n"
 	}
-	shown := *r.plan
+	shown := *r.Plan
 	if shown.Conditions != nil {
 		shown.Blockers = nil // they are in the conditions
 	}
 	shown.Status, shown.Conditions = nil, nil
-	return r.text(&shown)
+	return r.textOf(&shown)
 }
 
-// text is a plan in the order in which it would be carried out: what is made for the
-// policy, what is written to the owner's metadata, then the plan for its children.
-func (r rendering) text(p *plan.Plan) string {
+func (r Result) textOf(p *plan.Plan) string {
 	var b strings.Builder
 	if ensured := r.ensuredText(); ensured != "" {
 		fmt.Fprintf(&b, "for the policy:\n%s", indented(ensured))
 	}
-	if r.mark != nil {
+	if r.OwnerMetadata != nil {
 		b.WriteString("metadata of the owner:\n")
-		writeMark(&b, *r.mark, r.bare)
+		writeMetadata(&b, *r.OwnerMetadata, r.before)
 	}
 	rest := p.String()
 	if b.Len() > 0 && rest == (&plan.Plan{}).String() {
@@ -50,11 +53,11 @@ func (r rendering) text(p *plan.Plan) string {
 
 // ensuredText is the plan for the policy's own objects: the actions, and what keeps
 // others from being made; "" if there is nothing to do.
-func (r rendering) ensuredText() string {
-	if r.ensured == nil {
+func (r Result) ensuredText() string {
+	if r.Ensured == nil {
 		return ""
 	}
-	p := *r.ensured
+	p := *r.Ensured
 	p.Children, p.Status, p.Conditions = nil, nil, nil
 	p.Blockers = slices.DeleteFunc(slices.Clone(p.Blockers), func(b plan.Problem) bool { return b.Reason == v1alpha1.ReasonProgressing })
 	if len(p.Actions) == 0 && len(p.Blockers) == 0 {
@@ -63,15 +66,15 @@ func (r rendering) ensuredText() string {
 	return p.String()
 }
 
-// writeMark writes what the metadata of the owner before is made to say.
-func writeMark(b *strings.Builder, mark plan.OwnerMetadata, before *unstructured.Unstructured) {
+// writeMetadata writes what the metadata of the owner before is made to say.
+func writeMetadata(b *strings.Builder, metadata plan.OwnerMetadata, before *unstructured.Unstructured) {
 	switch {
-	case mark.Finalizer:
+	case metadata.Finalizer:
 		fmt.Fprintf(b, "  finalizer %s\n", v1alpha1.FinalizerCleanup)
 	case slices.Contains(before.GetFinalizers(), v1alpha1.FinalizerCleanup):
 		fmt.Fprintf(b, "  no finalizer %s\n", v1alpha1.FinalizerCleanup)
 	}
-	record, err := inventory.Parse(mark.Children)
+	record, err := inventory.Parse(metadata.Children)
 	switch {
 	case err != nil:
 		fmt.Fprintf(b, "  annotation %s: %v\n", v1alpha1.AnnotationChildren, err)

@@ -1,4 +1,4 @@
-package cli
+package manifests
 
 import (
 	"bufio"
@@ -15,20 +15,48 @@ import (
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
-// readObjects decodes every object in the files, in order; lists, as kubectl
-// prints them, are taken apart. What is nested deeper than policy.MaxDepth is refused.
-// All errors are usage errors.
-func readObjects(files []file) ([]*unstructured.Unstructured, error) {
+// ReadObjects returns every object in the files and folders names, in order.
+func ReadObjects(names []string, stdin io.Reader) ([]*unstructured.Unstructured, error) {
+	files, err := readFiles(names, stdin)
+	if err != nil {
+		return nil, err
+	}
 	var objects []*unstructured.Unstructured
 	for _, f := range files {
-		if err := policy.CheckDepth(f.name, f.data); err != nil {
-			return nil, usageErrorf("%w", err)
-		}
-		found, err := decodeObjects(f.data)
+		found, err := f.objects()
 		if err != nil {
-			return nil, usageErrorf("reading %s: %w", f.name, err)
+			return nil, err
 		}
 		objects = append(objects, found...)
+	}
+	return objects, nil
+}
+
+// ReadObject returns the one object in a file; what says in a message what it is.
+func ReadObject(path, what string, stdin io.Reader) (*unstructured.Unstructured, error) {
+	f, err := readFile(path, stdin)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := f.objects()
+	if err != nil {
+		return nil, err
+	}
+	if len(objects) != 1 {
+		return nil, fmt.Errorf("%s holds %d objects, must be one: %s", f.name, len(objects), what)
+	}
+	return objects[0], nil
+}
+
+// objects decodes every object in the file, in order; lists, as kubectl prints them, are
+// taken apart. What is nested deeper than policy.MaxDepth is refused.
+func (f file) objects() ([]*unstructured.Unstructured, error) {
+	if err := policy.CheckDepth(f.name, f.data); err != nil {
+		return nil, err
+	}
+	objects, err := decodeObjects(f.data)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", f.name, err)
 	}
 	return objects, nil
 }

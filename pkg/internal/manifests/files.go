@@ -1,12 +1,16 @@
-package cli
+// Package manifests reads what users name on a command line: files and folders with
+// policies, with CustomResourceDefinitions, and with objects as kubectl prints them.
+//
+// Errors are about what was named: it is not there, or is not legible. Mistakes in a policy
+// are no error but findings, with their positions. The package neither prints nor exits.
+package manifests
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
-
-	"github.com/spf13/pflag"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
@@ -25,26 +29,20 @@ type file struct {
 	data []byte
 }
 
-// addFilesFlag adds the repeatable -f to flags.
-func addFilesFlag(flags *pflag.FlagSet, files *[]string) {
-	flags.StringArrayVarP(files, "filename", "f", nil,
-		"File or folder with policies (of a folder: its *.yaml and *.yml); - is stdin; may be given several times")
-}
-
-// readFiles reads what -f names, in the order given; of a folder the *.yaml and
-// *.yml files directly in it, sorted by name. stdin is read where the name is
-// `-`, at most once. All errors are usage errors.
+// readFiles reads the files and folders names, in the order given; of a folder the *.yaml
+// and *.yml files directly in it, sorted by name. stdin is read where the name is `-`, at
+// most once.
 func readFiles(names []string, stdin io.Reader) ([]file, error) {
 	var files []file
 	seen := map[string]bool{}
 	for _, name := range names {
-		paths, err := expand(name)
+		paths, err := pathsIn(name)
 		if err != nil {
-			return nil, usageErrorf("%w", err)
+			return nil, err
 		}
 		for _, path := range paths {
 			if seen[path] {
-				return nil, usageErrorf("%q is given twice", path)
+				return nil, fmt.Errorf("%q is given twice", path)
 			}
 			seen[path] = true
 			f, err := readFile(path, stdin)
@@ -57,8 +55,8 @@ func readFiles(names []string, stdin io.Reader) ([]file, error) {
 	return files, nil
 }
 
-// expand returns the files that one name of -f stands for.
-func expand(name string) ([]string, error) {
+// pathsIn returns the files that one name stands for.
+func pathsIn(name string) ([]string, error) {
 	if name == stdinName {
 		return []string{name}, nil
 	}
@@ -88,13 +86,10 @@ func readFile(path string, stdin io.Reader) (file, error) {
 	if path == stdinName {
 		data, err := io.ReadAll(stdin)
 		if err != nil {
-			return file{}, usageErrorf("reading stdin: %w", err)
+			return file{}, fmt.Errorf("reading stdin: %w", err)
 		}
 		return file{name: stdinShown, data: data}, nil
 	}
 	data, err := os.ReadFile(path)
-	if err != nil {
-		return file{}, usageErrorf("%w", err)
-	}
-	return file{name: path, data: data}, nil
+	return file{name: path, data: data}, err
 }

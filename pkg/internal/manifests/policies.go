@@ -1,0 +1,135 @@
+package manifests
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ambit-dev/ambit/pkg/policy"
+)
+
+// Policies are what a set of files holds.
+type Policies struct {
+	// Programs are the policies without mistakes, in the order of the files.
+	Programs []*policy.Program
+	// CleanupOnly are what can be salvaged of the others: they only clean up.
+	CleanupOnly []*policy.Program
+	// Findings are all mistakes, in the order of the files, by position.
+	Findings policy.Errors
+	// Kinds are those of the CustomResourceDefinitions that were named beside.
+	Kinds Kinds
+
+	places map[string]string // where a policy stands, by its name
+}
+
+// Load parses and compiles every policy in the files and folders names. Fields of the kinds
+// that CustomResourceDefinitions in crds define are checked; crds may be empty. That there is
+// no policy at all is an error.
+func Load(names, crds []string, stdin io.Reader) (Policies, error) {
+	sources, err := ReadPolicies(names, stdin)
+	if err != nil {
+		return Policies{}, err
+	}
+	kinds, known, err := readKindsAndSchemas(crds, stdin)
+	if err != nil {
+		return Policies{}, err
+	}
+	compiled := Compile(sources, known)
+	compiled.Kinds = kinds
+	return compiled, nil
+}
+
+// Source is one file, parsed.
+type Source struct {
+	file      file
+	documents []*policy.Document
+	err       error // the mistakes of what is no document; nil for none
+}
+
+// ReadPolicies parses the files. That they hold no policy at all is an error.
+func ReadPolicies(names []string, stdin io.Reader) ([]Source, error) {
+	if len(names) == 0 {
+		return nil, errors.New("no policy was given: use -f FILE or -f FOLDER")
+	}
+	files, err := readFiles(names, stdin)
+	if err != nil {
+		return nil, err
+	}
+	var sources []Source
+	for _, f := range files {
+		documents, err := policy.Parse(f.name, f.data)
+		sources = append(sources, Source{file: f, documents: documents, err: err})
+	}
+	if !slices.ContainsFunc(sources, func(s Source) bool { return s.err != nil || len(s.documents) > 0 }) {
+		return nil, fmt.Errorf("no ReconcilePolicy in %s", strings.Join(names, ", "))
+	}
+	return sources, nil
+}
+
+// Compile compiles every policy in the sources. The fields of kinds that schemas knows are
+// checked; nil: of none.
+func Compile(sources []Source, schemas policy.Schemas) Policies {
+	p := Policies{places: map[string]string{}}
+	for _, from := range sources {
+		p.addFindings(from.file, from.err)
+		for _, document := range from.documents {
+			p.addDocument(from.file, document, schemas)
+		}
+	}
+	return p
+}
+
+// addDocument compiles one policy of a file; of one with mistakes it keeps what can clean up,
+// if it can be told whose owners they are. Names must differ, whatever the namespace: children
+// are found and fields are managed by the name.
+func (p *Policies) addDocument(f file, document *policy.Document, schemas policy.Schemas) {
+	list := &p.Programs
+	program, err := policy.CompileWith(document, schemas)
+	if err != nil {
+		p.addFindings(f, err)
+		if program, err = policy.SalvageFrom(document, err); err != nil {
+			return // the mistakes are reported already
+		}
+		list = &p.CleanupOnly
+	}
+	first, isTaken := p.places[program.Name]
+	if isTaken && list == &p.Programs {
+		p.Findings = append(p.Findings, duplicateName(f, program, first))
+	}
+	if !isTaken {
+		p.places[program.Name] = program.Place("")
+		*list = append(*list, program)
+	}
+}
+
+// duplicateName is the mistake of a policy whose name another one has, which stands at first.
+func duplicateName(f file, program *policy.Program, first string) *policy.Error {
+	place := program.Place("")
+	line, err := strconv.Atoi(place[strings.LastIndex(place, ":")+1:])
+	if err != nil {
+		line = 1
+	}
+	return lineError(f, line, fmt.Sprintf("another policy at %s has the name %q", first, program.Name))
+}
+
+// addFindings adds the mistakes in err, which may be nil.
+func (p *Policies) addFindings(f file, err error) {
+	var found policy.Errors
+	switch {
+	case err == nil:
+	case errors.As(err, &found):
+		p.Findings = append(p.Findings, found...)
+	default:
+		p.Findings = append(p.Findings, lineError(f, 1, err.Error()))
+	}
+}
+
+// lineError is an error about a line of a file as a whole.
+func lineError(f file, line int, message string) *policy.Error {
+	lines := strings.Split(string(f.data), "\n")
+	source := strings.TrimSuffix(lines[min(line, len(lines))-1], "\r")
+	return &policy.Error{File: f.name, Line: line, Column: 1, Message: message, SourceLine: source}
+}
