@@ -32,7 +32,7 @@ func (p *pass) act(ctx context.Context, action plan.Action) (did bool, err error
 	}
 	p.tried[id] = true
 	p.seekKind(action.GVK)
-	found, ok, err := p.engine.discovery.Lookup(action.GVK)
+	found, ok, err := p.lookup(action.GVK)
 	if !ok {
 		return false, err
 	}
@@ -261,7 +261,7 @@ func write(action plan.Action) string {
 // labels, or by name where it is not ours.
 func (p *pass) streamsOf(action plan.Action) []informer.Key {
 	s := p.state.sources
-	found, ok, _ := p.engine.discovery.Lookup(action.GVK)
+	found, ok, _ := p.lookup(action.GVK)
 	if !ok {
 		return nil
 	}

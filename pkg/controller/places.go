@@ -25,6 +25,12 @@ const (
 	// policyPlaces is that of all owners of a policy. One that several use counts once.
 	tenantPlaces = 2000
 	policyPlaces = 5000
+	// tenantNamings and policyNamings are how often they may name one, counting it for each
+	// owner: what is kept and looked through for an owner costs as much where others name the
+	// same. What is left of children of the policy counts for each kind there is of it in a
+	// place, since each has a stream of its own.
+	tenantNamings = 10_000
+	policyNamings = 25_000
 	// crowdedRetry is when an owner looks again whether others have made room.
 	crowdedRetry = 30 * time.Second
 )
@@ -69,6 +75,7 @@ func (u *uses) bound(owner types.NamespacedName, next usesAt) bound {
 	if len(out) > 0 {
 		b.problem = limitProblem("the owner uses %d namespaces beside its own, counting each child there up to %d; the limit is %d: name fewer, or have several owners", len(in)+len(out), ownerUses, ownerPlaces)
 	}
+	in = namings{u, owner, next}.fit(in, &b)
 	in = u.fitTenant(owner, in, &b)
 	division{u, owner, in}.fit(&b)
 	return b
@@ -124,7 +131,7 @@ func (u *uses) beyond(named map[string]int, limit int, owner types.NamespacedNam
 // fitTenant leaves out what would be too much for all owners of the tenant, and returns the
 // rest.
 func (u *uses) fitTenant(owner types.NamespacedName, in []string, b *bound) (rest []string) {
-	over, mine := u.beyond(u.tenants[tenantOf(owner)], tenantPlaces, owner, in)
+	over, mine := u.beyond(shareOf(u, owner).places, tenantPlaces, owner, in)
 	if over <= 0 {
 		return in
 	}
@@ -147,14 +154,14 @@ func (u *uses) fitTenant(owner types.NamespacedName, in []string, b *bound) (res
 // heaviest returns the owner of the same tenant that uses the most places that no other of it
 // does, but for one.
 func (u *uses) heaviest(but types.NamespacedName) (heaviest types.NamespacedName, most int) {
-	tenant := tenantOf(but)
-	for owner, at := range u.owners {
-		if owner == but || tenantOf(owner) != tenant {
+	tenant := shareOf(u, but)
+	for owner := range tenant.owners {
+		if owner == but {
 			continue
 		}
 		n := 0
-		for place := range at {
-			if u.tenants[tenant][place] == 1 && u.hasNamed(owner, place) {
+		for place := range u.owners[owner] {
+			if tenant.places[place] == 1 && u.hasNamed(owner, place) {
 				n++
 			}
 		}

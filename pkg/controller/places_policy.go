@@ -27,10 +27,11 @@ func (d division) claimsOf(tenant string) claims {
 			found[place] = size
 		}
 	}
-	for other, at := range d.owners {
-		if other == d.owner || tenantOf(other) != tenant {
+	for other := range d.ownersOf(tenant) {
+		if other == d.owner {
 			continue
 		}
+		at := d.owners[other]
 		for place, list := range at {
 			if d.isClaimed(tenant, place) && isNamed(other, place, list) {
 				note(place, len(at))
@@ -49,7 +50,16 @@ func (d division) claimsOf(tenant string) claims {
 
 // isClaimed reports whether no tenant but this one names a place.
 func (d division) isClaimed(tenant, place string) bool {
-	return d.named[place] == d.tenants[tenant][place]
+	t := d.tenants[tenant]
+	return t == nil && d.named[place] == 0 || t != nil && d.named[place] == t.places[place]
+}
+
+// ownersOf returns those owners of a tenant that name places.
+func (d division) ownersOf(tenant string) map[types.NamespacedName]int {
+	if t := d.tenants[tenant]; t != nil {
+		return t.owners
+	}
+	return nil
 }
 
 // lastOf returns the claims that a tenant gives up first, so many: those of its owners with the
@@ -106,12 +116,12 @@ func (d division) fit(b *bound) {
 
 // heaviestTenant returns the tenant with the most claims, but for one.
 func (d division) heaviestTenant(but string) (heaviest string, most int) {
-	for tenant, places := range d.tenants {
+	for tenant, t := range d.tenants {
 		if tenant == but {
 			continue
 		}
 		n := 0
-		for place := range places {
+		for place := range t.places {
 			if d.isClaimed(tenant, place) {
 				n++
 			}
@@ -126,11 +136,11 @@ func (d division) heaviestTenant(but string) (heaviest string, most int) {
 // crowdTenant has the owners of a tenant make room that name one of these places, but for
 // the one that asks.
 func (d division) crowdTenant(tenant string, places map[string]bool, b *bound) {
-	for owner, at := range d.owners {
-		if owner == d.owner || tenantOf(owner) != tenant {
+	for owner := range d.ownersOf(tenant) {
+		if owner == d.owner {
 			continue
 		}
-		for place, list := range at {
+		for place, list := range d.owners[owner] {
 			if places[place] && isNamed(owner, place, list) {
 				d.crowd(owner, b)
 				break

@@ -2,8 +2,12 @@ package controller
 
 import (
 	"fmt"
+	"maps"
+	"math/rand/v2"
+	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -204,10 +208,10 @@ func TestPlacesInParts(t *testing.T) {
 	}
 	_, told := c.owner("good", "more", placesOf(300000, ownerPlaces)...)
 	c.makeRoom()
-	if n := len(c.uses.tenants["good"]); told == "" || n > policyPlaces/3 {
+	if n := len(c.uses.tenants["good"].places); told == "" || n > policyPlaces/3 {
 		t.Errorf("with twice as many it has %d places, told %q", n, told)
 	}
-	if n := len(c.uses.tenants["evil-2"]); n != policyPlaces-2*tenantPlaces {
+	if n := len(c.uses.tenants["evil-2"].places); n != policyPlaces-2*tenantPlaces {
 		t.Errorf("the namespace with the least has %d places", n)
 	}
 	if n := len(c.uses.named); n != policyPlaces {
@@ -233,4 +237,141 @@ func TestPlacesOfClusterScoped(t *testing.T) {
 	if n := len(c.uses.named); n != policyPlaces {
 		t.Errorf("%d places are used", n)
 	}
+}
+
+// crowdOf has owners of a namespace name the same places each, until one is refused or there are
+// so many.
+func (c *crowd) crowdOf(namespace string, owners int, places []string) (refused string) {
+	for i := range owners {
+		if _, told := c.owner(namespace, fmt.Sprint(i), places...); told != "" {
+			return told
+		}
+	}
+	return ""
+}
+
+// TestNamings: owners that name the same places, each of them, are bounded in their namespace,
+// and leave their part to owners of others.
+func TestNamings(t *testing.T) {
+	c := crowd{t, newUses()}
+	same := placesOf(0, ownerPlaces)
+	for i := range 3 {
+		if told := c.crowdOf(fmt.Sprintf("evil-%d", i), 100, same); !strings.Contains(told, "too often") {
+			t.Errorf("owners that name the same places are told %q", told)
+		}
+		c.makeRoom()
+	}
+	for name, share := range c.uses.tenants {
+		if share.namings > tenantNamings {
+			t.Errorf("owners in %s have %d namings", name, share.namings)
+		}
+	}
+	if c.uses.namings != policyNamings {
+		t.Errorf("all have %d namings", c.uses.namings)
+	}
+	for i := range 10 {
+		if in, told := c.owner("good", fmt.Sprint(i), placesOf(i, 3)...); in != 3 || told != "" {
+			t.Errorf("owner %d of another namespace has %d places, told %q", i, in, told)
+		}
+		c.makeRoom()
+	}
+	if c.uses.namings > policyNamings {
+		t.Errorf("then all have %d namings", c.uses.namings)
+	}
+	if in, told := c.owner("evil-0", "small", "place-1"); in != 1 || told != "" {
+		t.Errorf("a small owner beside large ones has %d places, told %q", in, told)
+	}
+}
+
+// TestNamingsOfSmallOwners: many owners with one naming each make room for one with more, as
+// many of them as it takes.
+func TestNamingsOfSmallOwners(t *testing.T) {
+	c := crowd{t, newUses()}
+	c.crowdOf("evil-0", tenantNamings, placesOf(0, 1))
+	c.crowdOf("evil-1", tenantNamings, placesOf(0, 1))
+	c.crowdOf("evil-2", policyNamings-2*tenantNamings, placesOf(0, 1))
+	if in, told := c.owner("good", "large", placesOf(0, 100)...); in != 100 || told != "" {
+		t.Errorf("it has %d places, told %q", in, told)
+	}
+	c.makeRoom()
+	if c.uses.namings != policyNamings {
+		t.Errorf("then all have %d namings", c.uses.namings)
+	}
+}
+
+// TestNamingsOfLeftovers: each kind that is left in a place counts.
+func TestNamingsOfLeftovers(t *testing.T) {
+	c := crowd{t, newUses()}
+	next := usesAt{}
+	for _, place := range placesOf(0, 100) {
+		for i := range 20 {
+			next.add(place, use{kind: schema.GroupVersionKind{Group: "g", Version: "v1", Kind: fmt.Sprint(i)}})
+		}
+	}
+	refused := 0
+	for i := range 8 {
+		owner := types.NamespacedName{Namespace: "evil", Name: fmt.Sprint(i)}
+		own := maps.Clone(next)
+		b := c.uses.bound(owner, own)
+		maps.DeleteFunc(own, func(place string, _ []use) bool { return b.out[place] })
+		c.uses.set(owner, own)
+		refused += len(b.out)
+	}
+	if n := shareOf(&c.uses, types.NamespacedName{Namespace: "evil"}).namings; n != tenantNamings || refused != 300 {
+		t.Errorf("%d namings, %d places are refused", n, refused)
+	}
+}
+
+// TestPayers: the owner with the fewest places pays, whoever comes and goes, and whoever pays
+// does until another one has fewer.
+func TestPayers(t *testing.T) {
+	u := newUses()
+	random := rand.New(rand.NewPCG(1, 2))
+	for step := range 2000 {
+		owner, next := types.NamespacedName{Namespace: "n", Name: fmt.Sprint(random.IntN(8))}, usesAt{}
+		for range random.IntN(6) {
+			next.add(fmt.Sprint("place-", random.IntN(6)), use{part: "child"})
+		}
+		u.set(owner, next)
+		for place := range u.places {
+			fewest, users := 1000, 0
+			for _, at := range u.owners {
+				if at[place] != nil {
+					fewest, users = min(fewest, len(at)), users+1
+				}
+			}
+			if at := u.owners[u.payers[place]]; at[place] == nil || len(at) != fewest || len(u.users[place]) != users {
+				t.Fatalf("step %d: %s pays for %s", step, u.payers[place], place)
+			}
+		}
+		if len(u.payers) != len(u.places) || len(u.users) != len(u.places) {
+			t.Fatalf("step %d: %d places, %d are paid for", step, len(u.places), len(u.payers))
+		}
+	}
+}
+
+// BenchmarkPlacesAtTheLimit: what one owner costs where others have used up the shares.
+func BenchmarkPlacesAtTheLimit(b *testing.B) {
+	c := crowd{nil, newUses()}
+	same := usesAt{}
+	for _, place := range placesOf(0, ownerPlaces) {
+		same.add(place, use{part: "child"})
+	}
+	owner := func(i int) types.NamespacedName {
+		return types.NamespacedName{Namespace: fmt.Sprint("evil-", i%3), Name: fmt.Sprint(i)}
+	}
+	for i := range 24 { // 8,000 namings in each of three namespaces
+		c.uses.set(owner(i), maps.Clone(same))
+	}
+	b.Run("Bound", func(b *testing.B) {
+		for b.Loop() {
+			c.uses.bound(types.NamespacedName{Namespace: "evil-0", Name: "late"}, same)
+		}
+	})
+	b.Run("Set", func(b *testing.B) {
+		for b.Loop() {
+			c.uses.set(owner(0), nil)
+			c.uses.set(owner(0), maps.Clone(same))
+		}
+	})
 }

@@ -102,7 +102,7 @@ func (p *pass) holds(s *sources, shared bool, home *rights) bool {
 		return false
 	}
 	for gvk, as := range s.kinds {
-		if found, ok, _ := p.engine.discovery.Lookup(gvk); !ok || found != as {
+		if found, ok, _ := p.lookup(gvk); !ok || found != as {
 			return false
 		}
 	}

@@ -53,25 +53,54 @@ type uses struct {
 	owners map[types.NamespacedName]usesAt
 	places map[string]map[use]int // by how many owners
 	named  map[string]int         // how many owners name a place that is not their own
-	// tenants is named, of each tenant by itself.
-	tenants map[string]map[string]int
-	// payers are on whose account a place is reviewed: of those who use it the owner that
-	// uses the fewest places. users are how many these are.
+	// tenants have owners that name places that are not their own. namings is the sum of
+	// theirs.
+	tenants map[string]*tenantShare
+	namings int
+	// payers are on whose account a place is reviewed: of those who use it an owner that
+	// uses the fewest places. users are all of these, sorted.
 	payers map[string]types.NamespacedName
-	users  map[string]int
+	users  map[string][]user
 	// crowded are owners that have to make room for others.
 	crowded map[types.NamespacedName]bool
 }
 
+// tenantShare is what the owners of one tenant name.
+type tenantShare struct {
+	places  map[string]int               // by how many of them
+	owners  map[types.NamespacedName]int // the namings of each
+	namings int                          // the sum
+}
+
+// user is an owner that uses a place, and how many it uses.
+type user struct {
+	size  int
+	owner types.NamespacedName
+}
+
+func compareUsers(a, b user) int {
+	return cmp.Or(cmp.Compare(a.size, b.size), cmp.Compare(a.owner.Namespace, b.owner.Namespace), cmp.Compare(a.owner.Name, b.owner.Name))
+}
+
 func newUses() uses {
 	return uses{
-		owners: map[types.NamespacedName]usesAt{}, places: map[string]map[use]int{}, named: map[string]int{}, tenants: map[string]map[string]int{},
-		payers: map[string]types.NamespacedName{}, users: map[string]int{}, crowded: map[types.NamespacedName]bool{},
+		owners: map[types.NamespacedName]usesAt{}, places: map[string]map[use]int{}, named: map[string]int{}, tenants: map[string]*tenantShare{},
+		payers: map[string]types.NamespacedName{}, users: map[string][]user{}, crowded: map[types.NamespacedName]bool{},
 	}
 }
 
+// shareOf returns that of the tenant of an owner, an empty one if nobody there names a place. It is
+// not to be changed.
+func shareOf(u *uses, owner types.NamespacedName) *tenantShare {
+	if t := u.tenants[tenantOf(owner)]; t != nil {
+		return t
+	}
+	return &tenantShare{}
+}
+
 // set notes what an owner makes use of from now on; nil: nothing. It returns the
-// places in which that makes a difference: to what is asked there, or to who pays.
+// places in which that makes a difference: to what is asked there, or to who pays. It looks at
+// the places of this owner only.
 func (u *uses) set(owner types.NamespacedName, next usesAt) (changed []string) {
 	before := u.owners[owner]
 	for place, list := range before {
@@ -101,21 +130,27 @@ func (u *uses) set(owner types.NamespacedName, next usesAt) (changed []string) {
 	return slices.Compact(changed)
 }
 
-// countPlaces adds to the numbers of owners that name and use places.
+// countPlaces adds to the numbers of owners that name places.
 func (u *uses) countPlaces(owner types.NamespacedName, at usesAt, more int) {
-	tenant := tenantOf(owner)
-	if u.tenants[tenant] == nil {
-		u.tenants[tenant] = map[string]int{}
+	name := tenantOf(owner)
+	t := u.tenants[name]
+	if t == nil {
+		t = &tenantShare{places: map[string]int{}, owners: map[types.NamespacedName]int{}}
+		u.tenants[name] = t
 	}
 	for place, list := range at {
-		countPlace(u.users, place, more)
 		if isNamed(owner, place, list) {
 			countPlace(u.named, place, more)
-			countPlace(u.tenants[tenant], place, more)
+			countPlace(t.places, place, more)
+			weight := more * namingsOf(list)
+			u.namings, t.namings = u.namings+weight, t.namings+weight
+			if t.owners[owner] += weight; t.owners[owner] == 0 {
+				delete(t.owners, owner)
+			}
 		}
 	}
-	if len(u.tenants[tenant]) == 0 {
-		delete(u.tenants, tenant)
+	if len(t.places) == 0 {
+		delete(u.tenants, name)
 	}
 }
 
@@ -125,41 +160,60 @@ func countPlace(counts map[string]int, place string, more int) {
 	}
 }
 
-// payAnew says who pays for the places that an owner used or uses, and returns those of
-// which it is another one than before.
+// payAnew notes who uses the places that an owner used or uses, and returns those of which
+// another one pays than before.
 func (u *uses) payAnew(owner types.NamespacedName, before, next usesAt) (changed []string) {
 	for place := range before {
-		if _, still := next[place]; !still && u.payers[place] == owner {
-			u.choosePayer(place)
+		if _, still := next[place]; !still || len(next) != len(before) {
+			removeUser(u.users, place, user{len(before), owner})
+		}
+	}
+	for place := range next {
+		if _, had := before[place]; !had || len(next) != len(before) {
+			addUser(u.users, place, user{len(next), owner})
+		}
+	}
+	for place := range before {
+		if _, still := next[place]; !still && u.choosePayer(place) {
 			changed = append(changed, place)
 		}
 	}
 	for place := range next {
-		switch payer, any := u.payers[place]; {
-		case payer == owner && (len(next) <= len(before) || u.users[place] == 1):
-		case payer == owner: // it uses more than it did
-			u.choosePayer(place)
-			changed = append(changed, place)
-		case !any || len(next) < len(u.owners[payer]):
-			u.payers[place] = owner
+		if u.choosePayer(place) {
 			changed = append(changed, place)
 		}
 	}
 	return changed
 }
 
-// choosePayer looks for the owner that uses the fewest places among those that use this one.
-func (u *uses) choosePayer(place string) {
-	delete(u.payers, place)
-	if u.users[place] == 0 {
-		return
+func addUser(users map[string][]user, place string, who user) {
+	i, _ := slices.BinarySearchFunc(users[place], who, compareUsers)
+	users[place] = slices.Insert(users[place], i, who)
+}
+
+func removeUser(users map[string][]user, place string, who user) {
+	if i, ok := slices.BinarySearchFunc(users[place], who, compareUsers); ok {
+		users[place] = slices.Delete(users[place], i, i+1)
 	}
-	for owner, at := range u.owners {
-		payer, any := u.payers[place]
-		if _, uses := at[place]; uses && (!any || len(at) < len(u.owners[payer]) || len(at) == len(u.owners[payer]) && owner.String() < payer.String()) {
-			u.payers[place] = owner
-		}
+	if len(users[place]) == 0 {
+		delete(users, place)
 	}
+}
+
+// choosePayer has another owner pay for a place if the one that does is gone, or uses more
+// places than another. It reports whether it did.
+func (u *uses) choosePayer(place string) bool {
+	payer, paid := u.payers[place]
+	if len(u.users[place]) == 0 {
+		delete(u.payers, place)
+		return paid
+	}
+	first := u.users[place][0]
+	if at := u.owners[payer]; at[place] != nil && len(at) <= first.size {
+		return false
+	}
+	u.payers[place] = first.owner
+	return true
 }
 
 // count adds to the number of owners with a use, and returns it.

@@ -2,7 +2,6 @@ package discovery
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -31,7 +30,8 @@ type Cache struct {
 
 	mu     sync.Mutex // guards what is below
 	pace   roundPace
-	calls  uint64 // of Lookup; orders them with Release
+	turn   time.Time // before it no round is made for kinds that are looked up lazily and were answered
+	calls  uint64    // of Lookup; orders them with Release
 	known  map[schema.GroupVersionKind]Resource
 	kinds  map[schema.GroupVersionResource]schema.GroupVersionKind // those of known, by resource
 	wanted map[schema.GroupVersionKind]*search                     // never in known as well
@@ -70,7 +70,7 @@ func (c *Cache) Lookup(gvk schema.GroupVersionKind) (found Resource, ok bool, er
 
 // LookupLazily is Lookup for a kind that may never be served, and that hardly anybody waits for.
 // It shares its first round with others that come within a second, and is asked about more and
-// more rarely. Once Lookup has asked for the same kind, that holds.
+// more rarely, and in turns where there are many. Once Lookup has asked for the same kind, that holds.
 func (c *Cache) LookupLazily(gvk schema.GroupVersionKind) (found Resource, ok bool, err error) {
 	return c.lookup(gvk, true)
 }
@@ -97,9 +97,10 @@ func (c *Cache) lookup(gvk schema.GroupVersionKind, lazy bool) (found Resource, 
 }
 
 // LookupAnyVersion is Lookup for what needs no particular version: rights, and the removal of
-// objects. If the kind is served in another version, that one is returned.
+// objects. If the kind is served in another version, that one is returned. It is as lazy as
+// LookupLazily: whoever needs the version in earnest calls Lookup.
 func (c *Cache) LookupAnyVersion(gvk schema.GroupVersionKind) (found Resource, ok bool) {
-	found, ok, err := c.Lookup(gvk)
+	found, ok, err := c.LookupLazily(gvk)
 	if other := otherVersion(err); other != nil {
 		return other.Resource, true
 	}
@@ -137,12 +138,18 @@ func (c *Cache) Release(kinds []schema.GroupVersionKind, needed func() []schema.
 	if len(kinds) == 0 {
 		return false
 	}
-	others := needed()
+	unneeded := map[schema.GroupVersionKind]bool{}
+	for _, gvk := range kinds {
+		unneeded[gvk] = true
+	}
+	for _, gvk := range needed() {
+		delete(unneeded, gvk)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before := len(c.wanted)
-	for _, gvk := range kinds {
-		if of := c.wanted[gvk]; of != nil && of.called <= began && !slices.Contains(others, gvk) {
+	for gvk := range unneeded {
+		if of := c.wanted[gvk]; of != nil && of.called <= began {
 			delete(c.wanted, gvk)
 		}
 	}
@@ -167,6 +174,7 @@ func (c *Cache) Refresh() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.now()
+	c.turn = now
 	for _, of := range c.wanted {
 		of.retry = newRetry(now)
 	}

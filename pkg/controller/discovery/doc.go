@@ -18,7 +18,8 @@
 //     Wait returns when a round is due. Lookup, ConfirmGone and Refresh wake it.
 //
 //  3. Poll makes one round: it asks about all wanted kinds and all stale resources in one call
-//     of Options.Served, and returns the kinds whose answer has changed. Whoever needs one of
+//     of Options.Served (of kinds that are looked up lazily only as many as cost little: the
+//     others wait for their turn), and returns the kinds whose answer has changed. Whoever needs one of
 //     them calls Lookup again.
 //
 //  4. A kind that was found is never asked about again, unless its resource becomes stale: an
@@ -41,7 +42,9 @@
 //
 // # Cost
 //
-// A round costs the same for one kind and for thousands. Ten rounds may follow each other at
+// A round costs the same for one kind and for a thousand, and asks about no more of those that are
+// looked up lazily, however many there are. If more are due, 1000 others have their turn every 4
+// seconds; what has no answer yet goes first. Ten rounds may follow each other at
 // once, then there is one every 600 ms at most. A kind that is not found is due after 1, 2, 4, 4,
 // ... seconds; one that is looked up lazily, and that the API server says is not served, after up
 // to 5 minutes. A round answers what is not due yet as well. Nothing is asked while nothing is

@@ -93,6 +93,36 @@ func (s *fakeServer) last() []schema.GroupKind {
 	return s.rounds[len(s.rounds)-1]
 }
 
+// forget forgets the rounds so far.
+func (s *fakeServer) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rounds = nil
+}
+
+// mostKinds is how many kinds the largest round asked about.
+func (s *fakeServer) mostKinds() (most int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, kinds := range s.rounds {
+		most = max(most, len(kinds))
+	}
+	return most
+}
+
+// distinct is how many kinds were asked about.
+func (s *fakeServer) distinct() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	asked := map[schema.GroupKind]bool{}
+	for _, kinds := range s.rounds {
+		for _, gk := range kinds {
+			asked[gk] = true
+		}
+	}
+	return len(asked)
+}
+
 // find is Options.Served.
 func (s *fakeServer) find(_ context.Context, kinds []schema.GroupKind) (map[schema.GroupKind]ServedKind, error) {
 	s.mu.Lock()

@@ -9,6 +9,11 @@ const (
 	roundEvery     = 600 * time.Millisecond
 	roundBurst     = 10
 	lazyApart      = time.Second // from the last round to the first about a kind that is looked up lazily
+	// lazyKinds is how many kinds that are looked up lazily a round asks about: whoever names
+	// such kinds names any number, and what a round costs is not up to them. Where more are
+	// due, the next ones have their turn after lazyTurn.
+	lazyKinds = 1000
+	lazyTurn  = backoffMax
 )
 
 // retry says when something is asked about, and how long it waits after that.

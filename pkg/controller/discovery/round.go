@@ -52,7 +52,11 @@ func (c *Cache) untilRound() (wait time.Duration, ok bool) {
 		}
 	}
 	for _, of := range c.wanted {
-		soonest(of.retry)
+		r := of.retry
+		if of.lazy && of.err != nil && r.due.Before(c.turn) {
+			r.due = c.turn
+		}
+		soonest(r)
 	}
 	for _, s := range c.stale {
 		soonest(s.retry)
@@ -104,8 +108,16 @@ type question struct {
 func (c *Cache) beginRound(recovered map[schema.GroupVersionResource]bool) (questions []question) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for gvk := range c.wanted {
-		questions = append(questions, question{gvk: gvk})
+	var lazy []lazySearch
+	for gvk, of := range c.wanted {
+		if of.lazy {
+			lazy = append(lazy, lazySearch{gvk, of})
+		} else {
+			questions = append(questions, question{gvk: gvk})
+		}
+	}
+	for _, l := range c.inTurnLocked(lazy) {
+		questions = append(questions, question{gvk: l.gvk})
 	}
 	for resource, s := range c.stale {
 		questions = append(questions, question{gvk: c.kinds[resource], stale: s, resource: resource, recovered: recovered[resource]})
@@ -115,6 +127,39 @@ func (c *Cache) beginRound(recovered map[schema.GroupVersionResource]bool) (ques
 	}
 	slices.SortFunc(questions, compareQuestions)
 	return questions
+}
+
+// lazySearch is a kind that is looked up lazily.
+type lazySearch struct {
+	gvk schema.GroupVersionKind
+	*search
+}
+
+// inTurnLocked returns those of the lazy searches that this round is about: where there are
+// many only what is due, those without an answer first, then those that wait the longest. The
+// caller holds mu.
+func (c *Cache) inTurnLocked(lazy []lazySearch) []lazySearch {
+	if len(lazy) <= lazyKinds {
+		return lazy
+	}
+	now := c.now()
+	lazy = slices.DeleteFunc(lazy, func(l lazySearch) bool { return l.err != nil && l.due.After(now) })
+	if len(lazy) <= lazyKinds {
+		return lazy
+	}
+	c.turn = now.Add(lazyTurn)
+	slices.SortFunc(lazy, compareTurns)
+	return lazy[:lazyKinds]
+}
+
+func compareTurns(a, b lazySearch) int {
+	switch {
+	case a.err == nil && b.err != nil:
+		return -1
+	case a.err != nil && b.err == nil:
+		return 1
+	}
+	return cmp.Or(a.due.Compare(b.due), compareKinds(a.gvk.GroupKind(), b.gvk.GroupKind()), strings.Compare(a.gvk.Version, b.gvk.Version))
 }
 
 func compareQuestions(a, b question) int {

@@ -3,6 +3,7 @@ package discovery
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,11 +33,11 @@ func TestRounds(t *testing.T) {
 		server := &fakeServer{}
 		c := New(server.options())
 		run(t, c)
-		for i := range 3000 {
+		for i := range lazyKinds {
 			c.LookupLazily(invented(i))
 		}
-		if n := rounds(server, 20*time.Second); n > 10 || len(server.last()) != 3000 {
-			t.Errorf("3000 kinds that are looked up lazily: %d rounds in 20 s, the last of %d kinds", n, len(server.last()))
+		if n := rounds(server, 20*time.Second); n > 10 || len(server.last()) != lazyKinds {
+			t.Errorf("%d kinds that are looked up lazily: %d rounds in 20 s, the last of %d kinds", lazyKinds, n, len(server.last()))
 		}
 		if n := rounds(server, time.Hour); n > 20 {
 			t.Errorf("%d rounds in an hour", n)
@@ -60,6 +61,66 @@ func TestRounds(t *testing.T) {
 		}
 		if n := server.count() - before; n > 45 {
 			t.Errorf("new kinds all the time: %d rounds in 20 s", n)
+		}
+	})
+}
+
+// TestManyLazyKinds: what is asked in some time does not grow with the kinds that records name.
+// All of them are asked about in turns, one without an answer goes first, and so does one that is
+// looked up in earnest.
+func TestManyLazyKinds(t *testing.T) {
+	const kinds, minutes = 5_000, 6
+	synctest.Test(t, func(t *testing.T) {
+		server := &fakeServer{}
+		c := New(server.options())
+		for i := range kinds {
+			c.LookupLazily(invented(i))
+		}
+		for range kinds / lazyKinds {
+			c.Poll(t.Context())
+		}
+		run(t, c)
+		server.forget()
+		n := rounds(server, minutes*time.Minute)
+		if most := int(minutes*time.Minute/lazyTurn) + 1; n > most || server.mostKinds() > lazyKinds {
+			t.Errorf("%d rounds in %d minutes, want up to %d; one of %d kinds", n, minutes, most, server.mostKinds())
+		}
+		if left := kinds - server.distinct(); left != 0 {
+			t.Errorf("%d kinds were not asked about", left)
+		}
+		c.Lookup(thing)
+		if synctest.Wait(); !slices.Contains(server.last(), thing.GroupKind()) {
+			t.Error("a kind that is looked up in earnest waits for the others")
+		}
+		c.LookupLazily(invented(kinds))
+		time.Sleep(lazyApart)
+		synctest.Wait()
+		if _, _, err := c.Peek(invented(kinds)); err == nil {
+			t.Error("a new kind waits for those that were answered")
+		}
+		server.serve(invented(0).GroupKind(), mapping(invented(0), things(invented(0))))
+		time.Sleep(minutes * time.Minute)
+		if _, known, _ := c.Peek(invented(0)); !known {
+			t.Error("one that is served at last is not found")
+		}
+	})
+}
+
+// TestAnyVersionIsLazy: a kind that is needed in any version only is asked about as rarely as
+// others that records name.
+func TestAnyVersionIsLazy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &fakeServer{}
+		server.serve(thing.GroupKind(), mapping(thingBeta, things(thingBeta)))
+		c := New(server.options())
+		run(t, c)
+		c.LookupLazily(thing)
+		synctest.Wait()
+		if _, ok := c.LookupAnyVersion(thing); !ok {
+			t.Error("the other version is not found")
+		}
+		if n := rounds(server, time.Hour); n > 20 {
+			t.Errorf("%d rounds in an hour", n)
 		}
 	})
 }
