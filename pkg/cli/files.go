@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // stdinName is the file name that means stdin, and stdinShown is what it is
@@ -75,7 +75,7 @@ func expand(name string) ([]string, error) {
 	}
 	var paths []string
 	for _, entry := range entries {
-		if !entry.IsDir() && policy.IsFileName(entry.Name()) {
+		if !entry.IsDir() && syntax.IsFileName(entry.Name()) {
 			paths = append(paths, filepath.Join(name, entry.Name()))
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // policyBook is what one settings names: policies without mistakes, and the kinds.
@@ -48,7 +49,7 @@ func readBook(from settings) policyBook {
 }
 
 // findingsText is the mistakes with their lines and carets, below a summary.
-func findingsText(findings policy.Errors) string {
+func findingsText(findings syntax.Errors) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s in the policies\n", plural(len(findings), "mistake"))
 	printFindings(&b, findings)

@@ -12,16 +12,16 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
-	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // readObjects decodes every object in the files, in order; lists, as kubectl
-// prints them, are taken apart. What is nested deeper than policy.MaxDepth is refused.
+// prints them, are taken apart. What is nested deeper than syntax.MaxDepth is refused.
 // All errors are usage errors.
 func readObjects(files []file) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	for _, f := range files {
-		if err := policy.CheckDepth(f.name, f.data); err != nil {
+		if err := syntax.CheckDepth(f.name, f.data); err != nil {
 			return nil, usageErrorf("%w", err)
 		}
 		found, err := decodeObjects(f.data)

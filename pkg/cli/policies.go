@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // loaded is what a set of files holds.
@@ -18,7 +19,7 @@ type loaded struct {
 	// broken are what can be salvaged of the others: they can clean up.
 	broken []*policy.Program
 	// findings are all mistakes, in the order of the files, by position.
-	findings policy.Errors
+	findings syntax.Errors
 }
 
 // load parses and compiles every policy in the files. That files hold no policy
@@ -34,7 +35,7 @@ func load(names []string, stdin io.Reader) (loaded, error) {
 // source is one file, parsed.
 type source struct {
 	file      file
-	documents []*policy.Document
+	documents []*syntax.Document
 	// err is the mistakes of what is no document; nil for none.
 	err error
 }
@@ -51,7 +52,7 @@ func readPolicies(names []string, stdin io.Reader) ([]source, error) {
 	var sources []source
 	some := false
 	for _, f := range files {
-		documents, err := policy.Parse(f.name, f.data)
+		documents, err := syntax.Parse(f.name, f.data)
 		some = some || err != nil || len(documents) > 0
 		sources = append(sources, source{file: f, documents: documents, err: err})
 	}
@@ -78,7 +79,7 @@ func compile(sources []source, schemas policy.Schemas) loaded {
 // add compiles one policy of a file. places says by name where a policy stands.
 // Names must differ, whatever the namespace: children are found and fields are
 // managed by the name.
-func (l *loaded) add(f file, document *policy.Document, schemas policy.Schemas, places map[string]string) {
+func (l *loaded) add(f file, document *syntax.Document, schemas policy.Schemas, places map[string]string) {
 	program, err := policy.CompileWith(document, schemas)
 	if err != nil {
 		l.report(f, err)
@@ -95,7 +96,7 @@ func (l *loaded) add(f file, document *policy.Document, schemas policy.Schemas, 
 
 // salvage keeps of a policy with mistakes what can clean up, if it can be told
 // whose owners they are and no other policy has the name.
-func (l *loaded) salvage(document *policy.Document, places map[string]string) {
+func (l *loaded) salvage(document *syntax.Document, places map[string]string) {
 	program, err := policy.Salvage(document)
 	if err != nil {
 		return // the mistakes are reported already
@@ -109,7 +110,7 @@ func (l *loaded) salvage(document *policy.Document, places map[string]string) {
 
 // duplicate is the mistake of a policy whose name another one has, which stands
 // at first.
-func duplicate(f file, program *policy.Program, first string) *policy.Error {
+func duplicate(f file, program *policy.Program, first string) *syntax.Error {
 	place := program.Place("")
 	line, err := strconv.Atoi(place[strings.LastIndex(place, ":")+1:])
 	if err != nil {
@@ -119,15 +120,15 @@ func duplicate(f file, program *policy.Program, first string) *policy.Error {
 }
 
 // mistake is an error about a line of a file as a whole.
-func mistake(f file, line int, message string) *policy.Error {
+func mistake(f file, line int, message string) *syntax.Error {
 	lines := strings.Split(string(f.data), "\n")
 	source := strings.TrimSuffix(lines[min(line, len(lines))-1], "\r")
-	return &policy.Error{File: f.name, Line: line, Column: 1, Message: message, SourceLine: source}
+	return &syntax.Error{File: f.name, Line: line, Column: 1, Message: message, SourceLine: source}
 }
 
 // report adds the mistakes in err, which may be nil.
 func (l *loaded) report(f file, err error) {
-	var found policy.Errors
+	var found syntax.Errors
 	switch {
 	case err == nil:
 	case errors.As(err, &found):
@@ -183,7 +184,7 @@ func (l loaded) mistakes() error {
 }
 
 // printFindings writes each mistake with its line and a caret.
-func printFindings(w io.Writer, findings policy.Errors) {
+func printFindings(w io.Writer, findings syntax.Errors) {
 	for _, finding := range findings {
 		fmt.Fprintln(w, finding.Error())
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // scenePolicy has a child of each way to be tied to an owner.
@@ -134,7 +135,7 @@ func howTied(s *scene) map[string]string {
 
 func compiled(t *testing.T, text string) *policy.Program {
 	t.Helper()
-	documents, err := policy.Parse("policy.yaml", []byte(text))
+	documents, err := syntax.Parse("policy.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // validateOptions are the flags of `ambit validate`.
@@ -89,7 +89,7 @@ func (o *validateOptions) load() (loaded, error) {
 	return compile(sources, known.schemas), nil
 }
 
-func (o *validateOptions) print(findings policy.Errors) error {
+func (o *validateOptions) print(findings syntax.Errors) error {
 	if o.Output == "" {
 		printFindings(o.Out, findings)
 		return nil

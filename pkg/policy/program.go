@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -225,4 +227,38 @@ func (p *Program) Place(what string) string {
 		what = what[:max(strings.LastIndexAny(what, ".["), 0)]
 	}
 	return p.places[""]
+}
+
+// FollowsVersions reports whether the program reads the resourceVersion of watched objects: then
+// what it wants may follow from what it has written.
+func (p *Program) FollowsVersions() bool {
+	return slices.ContainsFunc(p.Watches, func(w *Watch) bool { return w.Versions })
+}
+
+// HidesVersions reports whether something reads all metadata of the owner or of a child, and so
+// sees it without the resourceVersion.
+func (p *Program) HidesVersions() bool {
+	return p.Owner.Versionless || slices.ContainsFunc(p.Children, func(child *Child) bool { return child.Versionless })
+}
+
+// See returns what expressions see of an owner, which is not changed.
+func (o *Owner) See(owner map[string]any) map[string]any { return see(owner, o.Versionless) }
+
+// See returns what expressions see of an object of the child, which is not changed.
+func (child *Child) See(object map[string]any) map[string]any {
+	return see(object, child.Versionless)
+}
+
+// see leaves out of an object's metadata, where that is read as a whole, what changes by Ambit's
+// own writes.
+func see(object map[string]any, versionless bool) map[string]any {
+	metadata, ok := object["metadata"].(map[string]any)
+	if !versionless || !ok {
+		return object
+	}
+	object, metadata = maps.Clone(object), maps.Clone(metadata)
+	delete(metadata, versionField)
+	delete(metadata, "managedFields")
+	object["metadata"] = metadata
+	return object
 }

@@ -1,12 +1,6 @@
 package policy
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-
-	"k8s.io/apimachinery/pkg/runtime"
-
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
 )
@@ -19,7 +13,7 @@ func always() *fields.Set {
 
 // fields sets which fields of each kind of object are read, now that everything
 // is compiled.
-func (c *compiler) fields() {
+func (c *policyCompiler) collectFields() {
 	p := c.program
 	p.Owner.Fields = always().Union(c.reads["owner"])
 	for _, annotation := range []string{v1alpha1.AnnotationChildren, v1alpha1.AnnotationGeneration} {
@@ -46,44 +40,10 @@ func (c *compiler) fields() {
 	}
 }
 
-func (c *compiler) fieldsOf(child *Child) *fields.Set {
+func (c *policyCompiler) fieldsOf(child *Child) *fields.Set {
 	set := always().Union(c.reads[child.ID])
 	if child.Template != nil {
 		set = set.Union(child.Template.Paths())
 	}
 	return set
-}
-
-// hash covers the name and the spec as decoded, with templates as JSON.
-func (c *compiler) hash() {
-	spec := c.policy.Spec.DeepCopy()
-	for i := range spec.Children {
-		spec.Children[i].Template = c.raw("children", i, "template")
-	}
-	for i := range spec.Ensure {
-		spec.Ensure[i].Template = c.raw("ensure", i, "template")
-	}
-	spec.Status = c.raw("status")
-	text, err := json.Marshal([]any{c.policy.Name, c.policy.Namespace, spec})
-	if err != nil {
-		c.at(c.root, "hashing the policy: %v", err)
-		return
-	}
-	sum := sha256.Sum256(text)
-	c.program.Hash = hex.EncodeToString(sum[:])
-}
-
-// raw returns a template as JSON; nil if there is none or it is not right.
-func (c *compiler) raw(path ...any) *runtime.RawExtension {
-	f := c.field("", path...)
-	if f.node == nil {
-		return nil
-	}
-	before := c.list
-	text, err := json.Marshal(c.tree(f.node))
-	c.list = before // said before
-	if err != nil {
-		return nil
-	}
-	return &runtime.RawExtension{Raw: text}
 }

@@ -25,14 +25,14 @@ type scope struct {
 
 // everything returns the scope of what is evaluated after all is observed: status,
 // conditions and the like.
-func (c *compiler) everything() scope { return scope{vars: c.names.all()} }
+func (c *expressionCompiler) scopeOfAll() scope { return scope{vars: c.symbols.all()} }
 
 // selecting returns the scope of what says which objects are watched: what is read
 // of watches is not known there.
-func (c *compiler) selecting() scope {
+func (c *expressionCompiler) scopeOfSelection() scope {
 	out := scope{vars: []string{"owner", "policy"}}
-	for _, name := range c.names.variables {
-		if len(c.watchesBehind(name)) == 0 {
+	for _, name := range c.symbols.variables {
+		if len(c.symbols.watchesBehind(name)) == 0 {
 			out.vars = append(out.vars, name)
 		}
 	}
@@ -41,8 +41,8 @@ func (c *compiler) selecting() scope {
 
 // before returns the scope of what decides on the objects of a child: all but these
 // objects.
-func (c *compiler) before(child string) scope {
-	return scope{vars: slices.DeleteFunc(c.names.all(), func(s string) bool { return s == child })}
+func (c *expressionCompiler) scopeBefore(child string) scope {
+	return scope{vars: slices.DeleteFunc(c.symbols.all(), func(s string) bool { return s == child })}
 }
 
 // ofEach returns s for the objects of a child with forEach, or s itself.
@@ -55,7 +55,7 @@ func (s scope) ofEach(child v1alpha1.Child, of *cel.Schema) scope {
 }
 
 // read notes what an expression or template reads in its scope.
-func (c *compiler) read(reads map[string]*fields.Set, s scope) {
+func (c *expressionCompiler) noteReads(reads map[string]*fields.Set, s scope) {
 	for name, set := range reads {
 		name, set = c.readOf(name, set, s)
 		c.reads[name] = c.reads[name].Union(set)
@@ -63,11 +63,11 @@ func (c *compiler) read(reads map[string]*fields.Set, s scope) {
 }
 
 // readOf returns what a name stands for in a scope, and what is read of one object of it.
-func (c *compiler) readOf(name string, set *fields.Set, s scope) (string, *fields.Set) {
+func (c *expressionCompiler) readOf(name string, set *fields.Set, s scope) (string, *fields.Set) {
 	switch {
 	case name == "object":
 		return s.object, set
-	case name != s.one && slices.Contains(c.names.lists, name):
+	case name != s.one && slices.Contains(c.symbols.lists, name):
 		return name, set.Sub(fields.Any)
 	}
 	return name, set

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // absence is how long a policy must be gone from complete readings before it is taken
@@ -38,7 +39,7 @@ type entry struct {
 	// good is the last version that compiled; nil if there was none.
 	good *policy.Program
 	// source is the document of good, if it is from here; else nil.
-	source *policy.Document
+	source *syntax.Document
 	// illegible is why the text cannot be read as a whole now; nil if it can.
 	illegible error
 	// absent is since when it is gone from complete readings; zero: it is there.

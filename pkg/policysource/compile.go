@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // mostDocuments is how many policies one text may have: a decision compares each with all.
@@ -15,7 +16,7 @@ const mostDocuments = 500
 
 // parsed is one document of a text.
 type parsed struct {
-	document *policy.Document
+	document *syntax.Document
 	name     string
 	index    int
 	compiled compiled // set by read only
@@ -47,7 +48,7 @@ func read(t text, own string, schemas func([]schema.GroupVersionKind) policy.Sch
 func kindsOf(documents []parsed) []schema.GroupVersionKind {
 	var kinds []schema.GroupVersionKind
 	for _, d := range documents {
-		named := policy.Kinds(d.document)
+		named := d.document.Kinds()
 		kinds = append(kinds, named[:min(len(named), mostKinds)]...)
 	}
 	return kinds
@@ -59,13 +60,13 @@ func parse(t text) ([]parsed, error) {
 		return nil, t.unread
 	}
 	if t.origin.Kind == CustomResource {
-		document, err := policy.FromObject(t.origin.String(), t.object)
+		document, err := syntax.FromObject(t.origin.String(), t.object)
 		if err != nil {
 			return nil, err
 		}
 		return []parsed{{document: document, name: t.origin.Name}}, nil
 	}
-	documents, err := policy.Parse(t.origin.String(), t.data)
+	documents, err := syntax.Parse(t.origin.String(), t.data)
 	if len(documents) > mostDocuments {
 		return nil, fmt.Errorf("%s: it has more than %d policies", t.origin, mostDocuments)
 	}
@@ -93,10 +94,10 @@ type compiled struct {
 }
 
 // compileFunc is policy.CompileWith, with the schemas that there are.
-type compileFunc func(*policy.Document) (*policy.Program, error)
+type compileFunc func(*syntax.Document) (*policy.Program, error)
 
 // compileDocument compiles a document as one of its origin.
-func compileDocument(d *policy.Document, from Origin, own string, compile compileFunc) compiled {
+func compileDocument(d *syntax.Document, from Origin, own string, compile compileFunc) compiled {
 	program, err := compile(d)
 	if err == nil {
 		if program, err = actAs(program, from, own); err != nil {
@@ -115,7 +116,7 @@ func compileDocument(d *policy.Document, from Origin, own string, compile compil
 
 // typed compiles with schemas.
 func typed(s policy.Schemas) compileFunc {
-	return func(d *policy.Document) (*policy.Program, error) { return policy.CompileWith(d, s) }
+	return func(d *syntax.Document) (*policy.Program, error) { return policy.CompileWith(d, s) }
 }
 
 // mostMistakes and mostMessage bound a message.
@@ -127,7 +128,7 @@ const (
 // brief is an error without lines of the text that it is about: what a policy holds
 // is nobody's business but its author's.
 func brief(err error) string {
-	var found policy.Errors
+	var found syntax.Errors
 	if !errors.As(err, &found) {
 		return shortened(err.Error(), mostMessage)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // onlySpec is what is known of every kind: it has a spec with a size, and any status.
@@ -93,7 +94,7 @@ func TestSchemasLate(t *testing.T) {
 // TestBrief: no message has a line of a policy in it, and none is endless.
 func TestBrief(t *testing.T) {
 	secret := "spec:\n  owner: {apiVersion: v1, kind: Pod}\n  children:\n    - id: a\n      template: {apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {password: \"${'hunter2' + }\"}}\n"
-	documents, err := policy.Parse("p.yaml", []byte("apiVersion: ambit.dev/v1alpha1\nkind: ReconcilePolicy\nmetadata: {name: p}\n"+secret))
+	documents, err := syntax.Parse("p.yaml", []byte("apiVersion: ambit.dev/v1alpha1\nkind: ReconcilePolicy\nmetadata: {name: p}\n"+secret))
 	must(t, err)
 	_, err = policy.Compile(documents[0])
 	if err == nil || !strings.Contains(err.Error(), "hunter2") {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // mostFile is the largest file that is read, in bytes: more than an object of the API
@@ -106,7 +106,7 @@ func filesIn(argument string) ([]string, error) {
 // isPolicyFile says whether a file of a folder is read. Hidden ones are not: they are
 // what editors and volumes use to replace files.
 func isPolicyFile(name string) bool {
-	return !strings.HasPrefix(name, ".") && policy.IsFileName(name)
+	return !strings.HasPrefix(name, ".") && syntax.IsFileName(name)
 }
 
 func (f files) readFile(path string) text {

@@ -11,6 +11,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // reader reads files, decides, and has a clock of its own.
@@ -73,7 +74,7 @@ func TestSlowWriter(t *testing.T) {
 		}
 	}
 	d := r.reads(after, 600*time.Millisecond)
-	documents, err := policy.Parse("a.yaml", []byte(after))
+	documents, err := syntax.Parse("a.yaml", []byte(after))
 	must(t, err)
 	want, err := policy.Compile(documents[0])
 	must(t, err)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
-	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // customResources says how ReconcilePolicies are read.
@@ -62,7 +62,7 @@ func textsOfConfigMap(object *unstructured.Unstructured) []text {
 	}
 	var texts []text
 	for _, key := range slices.Sorted(maps.Keys(data)) {
-		if !policy.IsFileName(key) {
+		if !syntax.IsFileName(key) {
 			continue
 		}
 		t := text{
