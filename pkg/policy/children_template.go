@@ -60,7 +60,7 @@ func checkNamespace(found *syntax.Diagnostics, n *yaml.Node, what string) {
 		found.At(n, "%s must be a string, is %s%s", what, syntax.Describe(n), syntax.QuoteHint(n))
 	case !strings.Contains(n.Value, "${"):
 		for _, problem := range validation.IsDNS1123Label(n.Value) {
-			found.At(n, "%s %q is not valid: %s", what, syntax.Shorten(n.Value), brief(problem))
+			found.At(n, "%s %q is not valid: %s", what, syntax.Shorten(n.Value), withoutRegex(problem))
 		}
 	}
 }

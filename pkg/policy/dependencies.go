@@ -35,7 +35,7 @@ func (c *policyCompiler) orderChildren() {
 }
 
 func (c *policyCompiler) findDependencies(i int, child *Child) {
-	read, asked := child.before()
+	read, asked := child.namesBefore()
 	for _, name := range read {
 		if c.symbols.kindOf(name) == "child" {
 			child.Children = append(child.Children, name)
@@ -48,9 +48,9 @@ func (c *policyCompiler) findDependencies(i int, child *Child) {
 	})
 }
 
-// before returns the names that decide on the objects of the child: those that its
+// namesBefore returns the names that decide on the objects of the child: those that its
 // expressions read, and those that they only ask `ready(...)` of.
-func (child *Child) before() (read, asked []string) {
+func (child *Child) namesBefore() (read, asked []string) {
 	expressions := []*cel.Expr{child.When}
 	if child.ForEach != nil {
 		expressions = append(expressions, child.ForEach.In)

@@ -52,7 +52,7 @@ var undeclared = regexp.MustCompile(`undeclared reference to '([^']*)'( in ready
 func (c *expressionCompiler) explainIssue(message string, s scope) string {
 	m := undeclared.FindStringSubmatch(message)
 	if m == nil {
-		return plainly(message)
+		return plainMessage(message)
 	}
 	name, asked := m[1], m[2] != ""
 	switch kind := c.symbols.kindOf(name); {
@@ -77,8 +77,8 @@ func (c *expressionCompiler) explainIssue(message string, s scope) string {
 
 var unexpected = regexp.MustCompile(`(?:mismatched|extraneous) input ('[^']*') expecting .*`)
 
-// plainly takes the words of the parser generator out of a message.
-func plainly(message string) string {
+// plainMessage takes the words of the parser generator out of a message.
+func plainMessage(message string) string {
 	message = unexpected.ReplaceAllString(message, "unexpected $1")
 	message = strings.ReplaceAll(message, "unexpected '<EOF>'", "unexpected end of the expression")
 	return strings.ReplaceAll(message, "at '<EOF>'", "at the end of the expression")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // want is the type that an expression must have. An expression whose type is only
@@ -71,7 +72,7 @@ func (c *expressionCompiler) compileUnread(f field, s scope, w want) *cel.Expr {
 		c.reportIssues(f, s, issues)
 		return nil
 	}
-	if got := x.OutputType().String(); !w.accepts(got) {
+	if got := x.OutputType().String(); !w.acceptsType(got) {
 		c.In(f.node, firstWord(f.node.Value), "%s must be %s, is %s%s", f.what, w.words, got, optionalHint(got))
 		return nil
 	}
@@ -82,7 +83,7 @@ func (c *expressionCompiler) compileUnread(f field, s scope, w want) *cel.Expr {
 
 func firstWord(s string) int { return len(s) - len(strings.TrimLeft(s, " \t\r\n")) }
 
-func (w want) accepts(got string) bool {
+func (w want) acceptsType(got string) bool {
 	name, _, _ := strings.Cut(got, "(")
 	return len(w.types) == 0 || got == "dyn" || slices.Contains(w.types, name)
 }
@@ -93,6 +94,45 @@ func optionalHint(got string) string {
 		return ": say with .orValue(...) what it is when it is absent"
 	}
 	return ""
+}
+
+// compileTemplate compiles the template at f in its scope; nil if it is not there or not
+// right.
+func (c *expressionCompiler) compileTemplate(f field, s scope) *cel.Template {
+	if f.node == nil {
+		return nil
+	}
+	c.noteTemplatePlaces(f)
+	if !c.countExpressions(f.node) {
+		return nil
+	}
+	env, before := c.environmentFor(s), c.Count()
+	tree := c.Value(f.node)
+	if env == nil {
+		return nil
+	}
+	t, issues := env.CompileTemplate(tree)
+	for _, i := range issues {
+		c.reportIssue(issueNode(f.node, i.Path), i.Offset, i.Message, s)
+	}
+	if c.Count() > before {
+		return nil
+	}
+	c.checkReadyRefs(f.node, t.Asked(), s)
+	c.refuseVersions(f.node, t.Reads(), s)
+	c.noteReads(t.Reads(), s)
+	return t
+}
+
+// issueNode returns the string of a template that is wrong: a value, or a key with
+// CEL in it.
+func issueNode(template *yaml.Node, path []any) *yaml.Node {
+	if len(path) > 0 {
+		if key, ok := path[len(path)-1].(string); ok && strings.Contains(key, "${") {
+			return syntax.KeyNode(syntax.LookupNearest(template, path[:len(path)-1]...), key)
+		}
+	}
+	return syntax.LookupNearest(template, path...)
 }
 
 // environmentFor returns the environment of a scope; `ready` is a macro.

@@ -9,15 +9,6 @@ import (
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
 )
 
-// elementOf returns the variable of a child's forEach, "" if there is none. One that
-// is refused counts: its uses are no further mistakes.
-func elementOf(spec v1alpha1.Child) string {
-	if spec.ForEach == nil || !identifier.MatchString(spec.ForEach.As) {
-		return ""
-	}
-	return spec.ForEach.As
-}
-
 // compileForEach compiles that of a child. What it reads is noted by readElements.
 func (c *expressionCompiler) compileForEach(f field, s scope, spec *v1alpha1.ForEach) *ForEach {
 	if spec == nil || f.node == nil {

@@ -85,19 +85,19 @@ func checkName(found *syntax.Diagnostics, n *yaml.Node, what string, check func(
 		return
 	}
 	for _, problem := range check(n.Value) {
-		found.At(n, "%s %q is not valid: %s", what, n.Value, brief(problem))
+		found.At(n, "%s %q is not valid: %s", what, n.Value, withoutRegex(problem))
 	}
 }
 
 // regexes are what Kubernetes adds to the messages of its validation.
 var regexes = regexp.MustCompile(` \(e\.g\. .*regex used for validation is '.*?'\)`)
 
-func brief(problem string) string { return regexes.ReplaceAllString(problem, "") }
+func withoutRegex(problem string) string { return regexes.ReplaceAllString(problem, "") }
 
 // firstProblem returns the first of what is wrong, in few words; empty if nothing is.
 func firstProblem(problems []string) string {
 	if len(problems) == 0 {
 		return ""
 	}
-	return brief(problems[0])
+	return withoutRegex(problems[0])
 }

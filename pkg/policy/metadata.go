@@ -32,7 +32,7 @@ func (c *policyCompiler) checkServiceAccount() {
 		return
 	}
 	for _, problem := range validation.IsDNS1123Subdomain(n.Value) {
-		c.At(n, "spec.serviceAccountName %q is not valid: %s", n.Value, brief(problem))
+		c.At(n, "spec.serviceAccountName %q is not valid: %s", n.Value, withoutRegex(problem))
 	}
 	if c.policy.Namespace == "" {
 		c.At(n, "spec.serviceAccountName is an account in the policy's own namespace: metadata.namespace is required")
@@ -48,7 +48,7 @@ func (c *policyCompiler) compileScope() {
 	c.program.Namespaces = c.checkNamespaces("namespaces", c.policy.Spec.Scope.Namespaces)
 	c.program.Exclude = c.checkNamespaces("exclude", c.policy.Spec.Scope.Exclude)
 	if f := c.specField("scope.namespaceSelector", "scope", "namespaceSelector"); f.node != nil {
-		c.program.NamespaceSelector = labels.NewSelector().Add(c.compileSelector(f, nil).literals()...)
+		c.program.NamespaceSelector = labels.NewSelector().Add(c.compileSelector(f, nil).literalRequirements()...)
 	}
 }
 

@@ -21,7 +21,7 @@ func (c *policyCompiler) compileOwner() {
 	selector := c.compileSelector(f.below("owner.selector", "selector"), nil)
 	out.Filter = c.compileExpr(f.below("owner.filter", "filter"), scope{vars: []string{"object"}, object: "owner"}, wantBool)
 	pushed := pushDown(out.Filter, out.GVK)
-	out.Selector = labels.NewSelector().Add(selector.literals()...).Add(pushed.labels...)
+	out.Selector = labels.NewSelector().Add(selector.literalRequirements()...).Add(pushed.labels...)
 	out.LabelSelector, out.FieldSelector = out.Selector.String(), pushed.fields
 	out.SkipStatus = isBuiltIn(out.GVK.Group) && c.specField("", "status").node == nil && len(c.policy.Spec.Conditions) == 0
 }

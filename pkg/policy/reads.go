@@ -1,21 +1,23 @@
 package policy
 
 import (
+	"slices"
+
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
 )
 
-// always are the fields of every object that Ambit itself reads.
-func always() *fields.Set {
+// fieldsOfAmbit are the fields of every object that Ambit itself reads.
+func fieldsOfAmbit() *fields.Set {
 	return fields.New("apiVersion", "kind", "metadata.name", "metadata.namespace", "metadata.uid", "metadata.resourceVersion",
 		"metadata.generation", "metadata.deletionTimestamp", "metadata.finalizers", "metadata.ownerReferences", "metadata.labels")
 }
 
-// fields sets which fields of each kind of object are read, now that everything
+// collectFields sets which fields of each kind of object are read, now that everything
 // is compiled.
 func (c *policyCompiler) collectFields() {
 	p := c.program
-	p.Owner.Fields = always().Union(c.reads["owner"])
+	p.Owner.Fields = fieldsOfAmbit().Union(c.reads["owner"])
 	for _, annotation := range []string{v1alpha1.AnnotationChildren, v1alpha1.AnnotationGeneration} {
 		p.Owner.Fields.Add("metadata", "annotations", annotation)
 	}
@@ -25,7 +27,7 @@ func (c *policyCompiler) collectFields() {
 		p.Owner.Fields.Add("status")
 	}
 	for _, w := range p.Watches {
-		w.Fields = always().Union(c.reads[w.ID])
+		w.Fields = fieldsOfAmbit().Union(c.reads[w.ID])
 		w.Versions = readsVersion(c.reads[w.ID])
 	}
 	for _, child := range p.Children {
@@ -41,9 +43,28 @@ func (c *policyCompiler) collectFields() {
 }
 
 func (c *policyCompiler) fieldsOf(child *Child) *fields.Set {
-	set := always().Union(c.reads[child.ID])
+	set := fieldsOfAmbit().Union(c.reads[child.ID])
 	if child.Template != nil {
 		set = set.Union(child.Template.Paths())
 	}
 	return set
+}
+
+// noteReads notes what an expression or template reads in its scope.
+func (c *expressionCompiler) noteReads(reads map[string]*fields.Set, s scope) {
+	for name, set := range reads {
+		name, set = c.readOf(name, set, s)
+		c.reads[name] = c.reads[name].Union(set)
+	}
+}
+
+// readOf returns what a name stands for in a scope, and what is read of one object of it.
+func (c *expressionCompiler) readOf(name string, set *fields.Set, s scope) (string, *fields.Set) {
+	switch {
+	case name == "object":
+		return s.object, set
+	case name != s.one && slices.Contains(c.symbols.lists, name):
+		return name, set.Sub(fields.Any)
+	}
+	return name, set
 }

@@ -82,17 +82,17 @@ func (p *Program) Requirements(namespaced func(schema.GroupVersionKind) bool) []
 		if child.CrossNamespace {
 			scope = ScopeTemplate
 		}
-		list = append(list, Requirement{Part: child.ID, Purpose: PurposeManageChild, GVK: child.GVK, Verbs: child.verbs(), Scope: scope, Child: child})
+		list = append(list, Requirement{Part: child.ID, Purpose: PurposeManageChild, GVK: child.GVK, Verbs: child.requiredVerbs(), Scope: scope, Child: child})
 	}
 	for _, w := range p.Watches {
-		list = append(list, Requirement{Part: w.ID, Purpose: PurposeWatch, GVK: w.GVK, Verbs: []string{"list", "watch"}, Scope: w.scope(), Watch: w})
+		list = append(list, Requirement{Part: w.ID, Purpose: PurposeWatch, GVK: w.GVK, Verbs: []string{"list", "watch"}, Scope: w.requiredScope(), Watch: w})
 	}
 	for _, child := range p.Ensured {
 		scope := ScopePolicy
 		if child.CrossNamespace {
 			scope = ScopeTemplate
 		}
-		list = append(list, Requirement{Part: child.ID, Purpose: PurposeEnsure, GVK: child.GVK, Verbs: child.verbs(), Scope: scope, Child: child})
+		list = append(list, Requirement{Part: child.ID, Purpose: PurposeEnsure, GVK: child.GVK, Verbs: child.requiredVerbs(), Scope: scope, Child: child})
 	}
 	if p.NamespaceSelector != nil {
 		list = append(list, Requirement{
@@ -124,8 +124,8 @@ func (p *Program) ownerRequirements(namespaced func(schema.GroupVersionKind) boo
 	return append(list, owner(PurposeBlockDeletion, "finalizers", "update"))
 }
 
-// verbs returns what may have to be done with the objects of a child.
-func (child *Child) verbs() []string {
+// requiredVerbs returns what may have to be done with the objects of a child.
+func (child *Child) requiredVerbs() []string {
 	if child.Existing == v1alpha1.ExistingMerge {
 		return []string{"get", "list", "watch", "patch"}
 	}
@@ -136,7 +136,7 @@ func (child *Child) verbs() []string {
 	})
 }
 
-func (w *Watch) scope() Scope {
+func (w *Watch) requiredScope() Scope {
 	switch {
 	case w.Namespace != nil:
 		return ScopeTemplate

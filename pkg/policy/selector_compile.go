@@ -32,7 +32,7 @@ func (c *expressionCompiler) compileSelector(f field, s *scope) Selector {
 			out.terms = append(out.terms, c.compileMatchExpression(field{e, f.what}, s)...)
 		}
 	}
-	return out.sorted()
+	return out.sortedTerms()
 }
 
 // expression compiles one of matchExpressions; nothing if its parts are not there.
@@ -70,7 +70,7 @@ func (c *expressionCompiler) compileMatchExpression(f field, s *scope) []term {
 func (c *expressionCompiler) compileTerm(key *yaml.Node, op selection.Operator, values []field, s *scope) []term {
 	before := c.Count()
 	for _, problem := range validation.IsQualifiedName(key.Value) {
-		c.At(key, "%q is not the key of a label: %s", syntax.Shorten(key.Value), brief(problem))
+		c.At(key, "%q is not the key of a label: %s", syntax.Shorten(key.Value), withoutRegex(problem))
 	}
 	out := term{key: key.Value, operator: op}
 	var literal []string
@@ -108,7 +108,7 @@ func (c *expressionCompiler) compileLabelValue(f field, s *scope) *cel.Template 
 	}
 	if !strings.Contains(n.Value, "${") || strings.Contains(n.Value, "$${") {
 		for _, problem := range validation.IsValidLabelValue(n.Value) {
-			c.At(n, "%q is not the value of a label: %s", syntax.Shorten(n.Value), brief(problem))
+			c.At(n, "%q is not the value of a label: %s", syntax.Shorten(n.Value), withoutRegex(problem))
 		}
 	}
 	if s == nil {
@@ -125,8 +125,8 @@ func insteadOf(what string) string {
 	return ": it must be known before there is an owner"
 }
 
-// literals returns the terms that depend on nothing.
-func (s Selector) literals() []labels.Requirement {
+// literalRequirements returns the terms that depend on nothing.
+func (s Selector) literalRequirements() []labels.Requirement {
 	var out []labels.Requirement
 	for _, t := range s.terms {
 		if !t.specific {
@@ -136,16 +136,16 @@ func (s Selector) literals() []labels.Requirement {
 	return out
 }
 
-// with returns s and more terms.
-func (s Selector) with(more []labels.Requirement) Selector {
+// withRequirements returns s and more terms.
+func (s Selector) withRequirements(more []labels.Requirement) Selector {
 	terms := slices.Clone(s.terms)
 	for _, r := range more {
 		terms = append(terms, term{key: r.Key(), operator: r.Operator(), literal: r})
 	}
-	return Selector{terms: terms}.sorted()
+	return Selector{terms: terms}.sortedTerms()
 }
 
-func (s Selector) sorted() Selector {
+func (s Selector) sortedTerms() Selector {
 	slices.SortStableFunc(s.terms, func(a, b term) int {
 		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.operator, b.operator))
 	})

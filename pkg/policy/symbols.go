@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/internal/cel"
 	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
@@ -105,8 +106,8 @@ func nameProblem(name string) string {
 	}
 }
 
-// all returns what status, conditions and the like may refer to.
-func (t *symbolTable) all() []string {
+// allNames returns what status, conditions and the like may refer to.
+func (t *symbolTable) allNames() []string {
 	return slices.Concat([]string{"owner", "policy", "access", readyName}, t.variables, t.children, t.watches)
 }
 
@@ -165,4 +166,59 @@ func (t *symbolTable) addAlias(name, of string, list bool) {
 // noteWatches notes which watches a variable reads.
 func (t *symbolTable) noteWatches(variable string, watches []string) {
 	t.watchesOf[variable] = append(t.watchesOf[variable], watches...)
+}
+
+// scope is what an expression sees.
+type scope struct {
+	// vars are the names that it may refer to.
+	vars []string
+	// object is what the variable `object` stands for: "owner", or the id of a watch,
+	// of whose objects it is one.
+	object string
+	// one is the child whose id stands for one object although it has a forEach.
+	one string
+	// element is the variable of a forEach, and of the schema of its elements, nil if
+	// that is not known.
+	element string
+	of      *cel.Schema
+}
+
+// scopeOfAll returns the scope of what is evaluated after all is observed: status,
+// conditions and the like.
+func (c *expressionCompiler) scopeOfAll() scope { return scope{vars: c.symbols.allNames()} }
+
+// scopeOfSelection returns the scope of what says which objects are watched: what is read
+// of watches is not known there.
+func (c *expressionCompiler) scopeOfSelection() scope {
+	out := scope{vars: []string{"owner", "policy"}}
+	for _, name := range c.symbols.variables {
+		if len(c.symbols.watchesBehind(name)) == 0 {
+			out.vars = append(out.vars, name)
+		}
+	}
+	return out
+}
+
+// scopeBefore returns the scope of what decides on the objects of a child: all but these
+// objects.
+func (c *expressionCompiler) scopeBefore(child string) scope {
+	return scope{vars: slices.DeleteFunc(c.symbols.allNames(), func(s string) bool { return s == child })}
+}
+
+// ofEach returns s for the objects of a child with forEach, or s itself.
+func (s scope) ofEach(child v1alpha1.Child, of *cel.Schema) scope {
+	if as := elementOf(child); as != "" {
+		s.vars = append(slices.Clip(s.vars), as)
+		s.element, s.of = as, of
+	}
+	return s
+}
+
+// elementOf returns the variable of a child's forEach, "" if there is none. One that
+// is refused counts: its uses are no further mistakes.
+func elementOf(spec v1alpha1.Child) string {
+	if spec.ForEach == nil || !identifier.MatchString(spec.ForEach.As) {
+		return ""
+	}
+	return spec.ForEach.As
 }

@@ -64,7 +64,7 @@ func (c *expressionCompiler) readsToFind(x *cel.Expr, s scope) map[string]*field
 }
 
 // readAliases notes what is read of aliases as read of what they stand for, now that
-// all is compiled. An alias of an alias comes after it.
+// allNames is compiled. An alias of an alias comes after it.
 func (c *expressionCompiler) readAliases() {
 	for _, a := range slices.Backward(c.symbols.aliases) {
 		c.reads[a.of] = c.reads[a.of].Union(c.reads[a.name])

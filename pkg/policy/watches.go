@@ -25,7 +25,7 @@ func (c *policyCompiler) compileWatches() {
 		out.Selector = c.compileSelector(f.below(what+".selector", "selector"), &selecting)
 		out.Filter = c.compileExpr(f.below(what+".filter", "filter"), scope{vars: []string{"object", "owner"}, object: w.ID}, wantBool)
 		pushed := pushDown(out.Filter, out.GVK)
-		out.Selector = out.Selector.with(pushed.labels)
+		out.Selector = out.Selector.withRequirements(pushed.labels)
 		out.FieldSelector = pushed.fields
 		c.program.Watches = append(c.program.Watches, out)
 	}

@@ -10,9 +10,9 @@ import (
 // field, an item of a list, or the end of a text. So it is with an edit that drops a child,
 // and with a text of which only the first part has been written yet. Values that differ are
 // no such thing.
-func (d *Document) Lacks(before *Document) bool { return lacks(d.root, before.root) }
+func (d *Document) Lacks(before *Document) bool { return lacksNode(d.root, before.root) }
 
-func lacks(now, before *yaml.Node) bool {
+func lacksNode(now, before *yaml.Node) bool {
 	switch before.Kind {
 	case yaml.MappingNode:
 		if now.Kind != yaml.MappingNode {
@@ -21,7 +21,7 @@ func lacks(now, before *yaml.Node) bool {
 		lost := false
 		EachPair(before, func(key, value *yaml.Node) {
 			found := Lookup(now, key.Value)
-			lost = lost || found == nil || lacks(found, value)
+			lost = lost || found == nil || lacksNode(found, value)
 		})
 		return lost
 	case yaml.SequenceNode:
@@ -46,7 +46,7 @@ func lacksItems(now, before []*yaml.Node) bool {
 		if name := itemName(item); name != "" {
 			found = named[name]
 		}
-		if found == nil || lacks(found, item) {
+		if found == nil || lacksNode(found, item) {
 			return true
 		}
 	}

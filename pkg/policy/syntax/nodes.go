@@ -27,7 +27,7 @@ func EachPair(n *yaml.Node, f func(key, value *yaml.Node)) {
 // that does not exist it returns the last node on the way. n must not be nil.
 func LookupNearest(n *yaml.Node, path ...any) *yaml.Node {
 	for _, element := range path {
-		next := step(n, element)
+		next := stepInto(n, element)
 		if next == nil {
 			return n
 		}
@@ -39,14 +39,14 @@ func LookupNearest(n *yaml.Node, path ...any) *yaml.Node {
 // Lookup returns the node at a path, nil if there is none.
 func Lookup(n *yaml.Node, path ...any) *yaml.Node {
 	for _, element := range path {
-		if n = step(n, element); n == nil {
+		if n = stepInto(n, element); n == nil {
 			return nil
 		}
 	}
 	return n
 }
 
-func step(n *yaml.Node, element any) *yaml.Node {
+func stepInto(n *yaml.Node, element any) *yaml.Node {
 	var out *yaml.Node
 	switch e := element.(type) {
 	case int:

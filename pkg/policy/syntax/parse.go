@@ -56,7 +56,7 @@ func Parse(file string, data []byte) ([]*Document, error) {
 				found.At(wide, "%s", tooWideText)
 				continue
 			}
-			out = append(out, &Document{src: src, root: authored(root)})
+			out = append(out, &Document{src: src, root: withoutServerFields(root)})
 		}
 	}
 }
@@ -165,9 +165,9 @@ func listItems(list *yaml.Node, found *Diagnostics) []*yaml.Node {
 	return out
 }
 
-// authored returns a policy without what an API server has added to it, if one has: a
+// withoutServerFields returns a policy without what an API server has added to it, if one has: a
 // uid is given by nobody else.
-func authored(root *yaml.Node) *yaml.Node {
+func withoutServerFields(root *yaml.Node) *yaml.Node {
 	if Lookup(root, "metadata", "uid") == nil {
 		return root
 	}

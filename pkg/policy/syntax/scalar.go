@@ -93,8 +93,8 @@ func lineEnd(text string, at int) int {
 	return at
 }
 
-// decoder collects a decoded value together with the place of each byte.
-type decoder struct {
+// scalarDecoder collects a decoded value together with the place of each byte.
+type scalarDecoder struct {
 	text  string
 	at    int // next place in text
 	want  string
@@ -102,18 +102,18 @@ type decoder struct {
 	where scalarMap
 }
 
-func (d *decoder) done() bool { return d.out.Len() >= len(d.want) || d.at >= len(d.text) }
+func (d *scalarDecoder) isDone() bool { return d.out.Len() >= len(d.want) || d.at >= len(d.text) }
 
-// emit adds text that comes from a place.
-func (d *decoder) emit(text string, from int) {
+// emitText adds text that comes from a place.
+func (d *scalarDecoder) emitText(text string, from int) {
 	d.out.WriteString(text)
 	for range len(text) {
 		d.where = append(d.where, from)
 	}
 }
 
-// copy adds n bytes of the source as they are.
-func (d *decoder) copy(n int) {
+// copySource adds n bytes of the source as they are.
+func (d *scalarDecoder) copySource(n int) {
 	for i := range n {
 		d.where = append(d.where, d.at+i)
 	}
@@ -121,8 +121,8 @@ func (d *decoder) copy(n int) {
 	d.at += n
 }
 
-// result closes the map with the place of the value's end.
-func (d *decoder) result() (scalarMap, bool) {
+// closeMap closes the map with the place of the value's end.
+func (d *scalarDecoder) closeMap() (scalarMap, bool) {
 	return append(d.where, d.at), d.out.String() == d.want
 }
 
@@ -134,32 +134,32 @@ type escape func(text string) (length int, value string, folds bool)
 // decodeFlow decodes a plain or quoted scalar from place at on, as far as want
 // is long.
 func decodeFlow(text string, at int, want string, esc escape) (scalarMap, bool) {
-	d := &decoder{text: text, at: at, want: want}
-	for !d.done() {
+	d := &scalarDecoder{text: text, at: at, want: want}
+	for !d.isDone() {
 		if isBlank(text[d.at]) || breakLen(text[d.at:]) > 0 {
-			d.gap(false)
+			d.decodeGap(false)
 			continue
 		}
 		n, value, folds := esc(text[d.at:])
 		switch {
 		case folds:
 			d.at += n
-			d.gap(true)
+			d.decodeGap(true)
 		case n > 0:
-			d.emit(value, d.at)
+			d.emitText(value, d.at)
 			d.at += n
 		default:
 			_, size := utf8.DecodeRuneInString(text[d.at:])
-			d.copy(size)
+			d.copySource(size)
 		}
 	}
-	return d.result()
+	return d.closeMap()
 }
 
-// gap decodes blanks and line breaks between words: blanks within a line stay,
+// decodeGap decodes blanks and line breaks between words: blanks within a line stay,
 // around breaks they go; one break becomes a space, each further one a newline.
 // escaped: the first break was escaped and is nothing.
-func (d *decoder) gap(escaped bool) {
+func (d *scalarDecoder) decodeGap(escaped bool) {
 	begin := d.at
 	var breaks []int
 	for d.at < len(d.text) {
@@ -178,27 +178,27 @@ func (d *decoder) gap(escaped bool) {
 		}
 		return
 	}
-	d.fold(breaks, escaped)
+	d.foldBreaks(breaks, escaped)
 }
 
-func (d *decoder) emitBlanks(begin int) {
+func (d *scalarDecoder) emitBlanks(begin int) {
 	n := d.at - begin
 	d.at = begin
-	d.copy(n)
+	d.copySource(n)
 }
 
-func (d *decoder) fold(breaks []int, escaped bool) {
+func (d *scalarDecoder) foldBreaks(breaks []int, escaped bool) {
 	first := normalBreak(d.text[breaks[0]:])
 	switch {
 	case escaped:
-		d.emit(first, breaks[0])
+		d.emitText(first, breaks[0])
 	case first != "\n":
-		d.emit(first, breaks[0])
+		d.emitText(first, breaks[0])
 	case len(breaks) == 1:
-		d.emit(" ", breaks[0])
+		d.emitText(" ", breaks[0])
 	}
 	for _, b := range breaks[1:] {
-		d.emit(normalBreak(d.text[b:]), b)
+		d.emitText(normalBreak(d.text[b:]), b)
 	}
 }
 

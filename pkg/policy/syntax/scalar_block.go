@@ -10,8 +10,8 @@ func decodeBlock(text string, at int, want string, folded bool) (scalarMap, bool
 	content := lineEnd(text, at)
 	content += breakLen(text[content:])
 	for indent := naturalIndent(text, content); indent >= 1; indent-- {
-		d := &decoder{text: text, at: content, want: want}
-		if m, ok := d.block(indent, folded); ok {
+		d := &scalarDecoder{text: text, at: content, want: want}
+		if m, ok := d.decodeLines(indent, folded); ok {
 			return m, true
 		}
 	}
@@ -22,7 +22,7 @@ func decodeBlock(text string, at int, want string, folded bool) (scalarMap, bool
 func naturalIndent(text string, at int) int {
 	indent := 0
 	for at < len(text) {
-		n := spaces(text[at:])
+		n := leadingSpaces(text[at:])
 		indent = max(indent, n)
 		at += n
 		b := breakLen(text[at:])
@@ -34,7 +34,7 @@ func naturalIndent(text string, at int) int {
 	return max(indent, 1)
 }
 
-func spaces(s string) int {
+func leadingSpaces(s string) int {
 	n := 0
 	for n < len(s) && s[n] == ' ' {
 		n++
@@ -42,15 +42,15 @@ func spaces(s string) int {
 	return n
 }
 
-// block decodes lines of one indentation. Breaks are kept back until it is known
+// decodeLines decodes lines of one indentation. Breaks are kept back until it is known
 // what follows, since folding depends on it, and written up to the length of the
 // value at the end, which is what chomping comes to.
-func (d *decoder) block(indent int, folded bool) (scalarMap, bool) {
+func (d *scalarDecoder) decodeLines(indent int, folded bool) (scalarMap, bool) {
 	var pending []int // breaks since the last line with content; the first ended that line
 	first, wasMore := true, false
 	for d.out.Len() < len(d.want) && d.at < len(d.text) {
 		line := d.at
-		at := line + min(spaces(d.text[line:]), indent)
+		at := line + min(leadingSpaces(d.text[line:]), indent)
 		if n := breakLen(d.text[at:]); n > 0 {
 			pending, d.at = append(pending, at), at+n
 			continue
@@ -59,39 +59,39 @@ func (d *decoder) block(indent int, folded bool) (scalarMap, bool) {
 			break
 		}
 		isMore := isBlank(d.text[at])
-		d.breaks(pending, folded && !first && !wasMore && !isMore)
+		d.emitBreaks(pending, folded && !first && !wasMore && !isMore)
 		d.at = at
-		d.copy(lineEnd(d.text, at) - at)
+		d.copySource(lineEnd(d.text, at) - at)
 		pending, first, wasMore = nil, false, isMore
 		if n := breakLen(d.text[d.at:]); n > 0 {
 			pending, d.at = []int{d.at}, d.at+n
 		}
 	}
-	return d.chomp(pending)
+	return d.emitLastBreaks(pending)
 }
 
-// breaks writes the breaks between two lines of content.
-func (d *decoder) breaks(pending []int, fold bool) {
+// emitBreaks writes the breaks between two lines of content.
+func (d *scalarDecoder) emitBreaks(pending []int, fold bool) {
 	if fold && normalBreak(d.text[pending[0]:]) == "\n" {
 		if len(pending) == 1 {
-			d.emit(" ", pending[0])
+			d.emitText(" ", pending[0])
 		}
 		pending = pending[1:]
 	}
 	for _, b := range pending {
-		d.emit(normalBreak(d.text[b:]), b)
+		d.emitText(normalBreak(d.text[b:]), b)
 	}
 }
 
-// chomp writes as many of the last breaks as the value has. The end of the value
+// emitLastBreaks writes as many of the last breaks as the value has. The end of the value
 // is the end of its last line, not somewhere below it.
-func (d *decoder) chomp(pending []int) (scalarMap, bool) {
+func (d *scalarDecoder) emitLastBreaks(pending []int) (scalarMap, bool) {
 	for _, b := range pending {
 		if d.out.Len() >= len(d.want) {
 			d.at = b
 			break
 		}
-		d.emit(normalBreak(d.text[b:]), b)
+		d.emitText(normalBreak(d.text[b:]), b)
 	}
-	return d.result()
+	return d.closeMap()
 }

@@ -91,12 +91,12 @@ func (s *source) errorAt(offset int, message string) *Error {
 		Line:       line,
 		Column:     utf8.RuneCountInString(strings.TrimPrefix(s.text[begin:offset], byteOrderMark)) + 1,
 		Message:    message,
-		SourceLine: s.line(line),
+		SourceLine: s.lineText(line),
 	}
 }
 
-// line returns the nth line, from 1, without its end.
-func (s *source) line(n int) string {
+// lineText returns the nth line, from 1, without its end.
+func (s *source) lineText(n int) string {
 	end := len(s.text)
 	if n < len(s.user) {
 		end = s.user[n]

@@ -20,7 +20,7 @@ func syntaxError(src *source, err error) (int, string) {
 		message = message[strings.Index(message, ": ")+2:]
 	}
 	message = "this is no YAML: " + message
-	at := wordBefore(src.text, consumed(src.text))
+	at := wordBefore(src.text, bytesConsumed(src.text))
 	if strings.Contains(message, "unexpected end of stream") && line > 0 {
 		at = skipGaps(src.text, src.offsetOf(line, 1))
 	}
@@ -44,8 +44,8 @@ func lineAt(text string, at int) string {
 	return line
 }
 
-// consumed returns how much of text the YAML reader takes before it fails.
-func consumed(text string) int {
+// bytesConsumed returns how much of text the YAML reader takes before it fails.
+func bytesConsumed(text string) int {
 	r := &slowReader{text: text}
 	decoder := yaml.NewDecoder(r)
 	for {

@@ -40,7 +40,7 @@ func CheckRemoval(programs, leaving []*Program) error {
 	var errs []error
 	for i, p := range leaving {
 		for _, q := range slices.Concat(programs, leaving[:i]) {
-			if p.Name == q.Name && (p.Namespace == q.Namespace || p.awake().Overlaps(q.awake())) {
+			if p.Name == q.Name && (p.Namespace == q.Namespace || p.withoutSuspend().Overlaps(q.withoutSuspend())) {
 				errs = append(errs, fmt.Errorf("policy %q of %s cannot be cleaned up after beside the one of that name of %s", p.Name, p.File, q.File))
 			}
 		}
@@ -48,8 +48,8 @@ func CheckRemoval(programs, leaving []*Program) error {
 	return errors.Join(errs...)
 }
 
-// awake is the program, not suspended: that does not matter where it is cleaned up after.
-func (p *Program) awake() *Program {
+// withoutSuspend is the program, not suspended: that does not matter where it is cleaned up after.
+func (p *Program) withoutSuspend() *Program {
 	awake := *p
 	awake.Suspend = false
 	return &awake
@@ -61,14 +61,14 @@ func (p *Program) Overlaps(q *Program) bool {
 	if p.Owner.GVK.GroupKind() != q.Owner.GVK.GroupKind() || p.Suspend || q.Suspend || p.isQuiet() && q.isQuiet() {
 		return false
 	}
-	a, b := p.Owner.selector(), q.Owner.selector()
+	a, b := p.Owner.selectorText(), q.Owner.selectorText()
 	return (a == b || a == "" || b == "") && p.shareNamespace(q)
 }
 
 // isQuiet says whether the policy writes nothing on its owners.
 func (p *Program) isQuiet() bool { return p.Owner.SkipStatus && !p.NeedsFinalizer() }
 
-func (o Owner) selector() string {
+func (o Owner) selectorText() string {
 	if o.Selector == nil {
 		return ""
 	}
@@ -79,20 +79,20 @@ func (o Owner) selector() string {
 // at all. Those that one selects by labels are taken to be none of the other's.
 func (p *Program) shareNamespace(q *Program) bool {
 	switch {
-	case p.everywhere() && q.everywhere():
+	case p.isEverywhere() && q.isEverywhere():
 		return true
 	case p.NamespaceSelector != nil && q.NamespaceSelector != nil && p.NamespaceSelector.String() == q.NamespaceSelector.String():
 		return true
-	case p.everywhere():
+	case p.isEverywhere():
 		return q.shareNamespace(p)
-	case q.everywhere() && p.NamespaceSelector != nil:
+	case q.isEverywhere() && p.NamespaceSelector != nil:
 		return true
 	}
 	return slices.ContainsFunc(p.Namespaces, func(n string) bool {
 		return !slices.Contains(p.Exclude, n) && !slices.Contains(q.Exclude, n) &&
-			(q.everywhere() || slices.Contains(q.Namespaces, n))
+			(q.isEverywhere() || slices.Contains(q.Namespaces, n))
 	})
 }
 
-// everywhere says whether the policy looks at all namespaces that are not excluded.
-func (p *Program) everywhere() bool { return len(p.Namespaces) == 0 && p.NamespaceSelector == nil }
+// isEverywhere says whether the policy looks at all namespaces that are not excluded.
+func (p *Program) isEverywhere() bool { return len(p.Namespaces) == 0 && p.NamespaceSelector == nil }
