@@ -10,6 +10,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/internal/manifests"
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // validPrograms returns the policies for a command that can do nothing with one that has
@@ -70,7 +71,7 @@ func mistakesError(found manifests.Policies) error {
 }
 
 // printFindings writes each mistake with its line and a caret.
-func printFindings(w io.Writer, findings policy.Errors) {
+func printFindings(w io.Writer, findings syntax.Errors) {
 	for _, finding := range findings {
 		fmt.Fprintln(w, finding.Error())
 	}

@@ -7,7 +7,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/ambit-dev/ambit/pkg/internal/manifests"
-	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // validateOptions are the flags of `ambit validate`.
@@ -78,7 +78,7 @@ func (o *validateOptions) Run() error {
 	return nil
 }
 
-func (o *validateOptions) print(findings policy.Errors) error {
+func (o *validateOptions) print(findings syntax.Errors) error {
 	if o.Output == "" {
 		printFindings(o.Out, findings)
 		return nil

@@ -8,13 +8,14 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // TestRetireDeparted: an owner that has stopped matching, so that the stream of owners does
 // not show it, and whose policy is deleted before it was cleaned up after it, is looked for
 // all the same; the policy is not done before.
 func TestRetireDeparted(t *testing.T) {
-	documents, err := policy.Parse("a.yaml", []byte(`
+	documents, err := syntax.Parse("a.yaml", []byte(`
 apiVersion: ambit.dev/v1alpha1
 kind: ReconcilePolicy
 metadata: {name: a, namespace: ambit-system}

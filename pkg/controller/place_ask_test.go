@@ -11,6 +11,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 const askPolicy = `
@@ -33,7 +34,7 @@ spec:
 // operatorFor is the operator of a policy of namespaced kinds, which knows them. Nothing runs.
 func operatorFor(t *testing.T, text string, reviewer *access.Reviewer) *operator {
 	t.Helper()
-	documents, err := policy.Parse("policy.yaml", []byte(text))
+	documents, err := syntax.Parse("policy.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

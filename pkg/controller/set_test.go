@@ -17,12 +17,13 @@ import (
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // compiled is a policy for a kind of its own, whose child says what mark says.
 func compiled(tb testing.TB, name, mark, more string) *policy.Program {
 	tb.Helper()
-	documents, err := policy.Parse(name+".yaml", fmt.Appendf(nil, `
+	documents, err := syntax.Parse(name+".yaml", fmt.Appendf(nil, `
 apiVersion: ambit.dev/v1alpha1
 kind: ReconcilePolicy
 metadata: {name: %[1]s, namespace: ambit-system}

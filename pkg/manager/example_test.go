@@ -14,6 +14,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/manager"
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // settings is a whole operator: each Memcached has a ConfigMap with its size.
@@ -69,7 +70,7 @@ func run(ctx context.Context, logger logr.Logger) error {
 
 // compile makes programs of all policies in a text, that can run beside each other.
 func compile(file, text string) ([]*policy.Program, error) {
-	documents, err := policy.Parse(file, []byte(text))
+	documents, err := syntax.Parse(file, []byte(text))
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +78,7 @@ func compile(file, text string) ([]*policy.Program, error) {
 	for _, document := range documents {
 		program, err := policy.Compile(document)
 		if err != nil {
-			return nil, err // policy.Errors: each with its line and column
+			return nil, err // syntax.Errors: each with its line and column
 		}
 		programs = append(programs, program)
 	}

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 const patience = 30 * time.Second
@@ -250,7 +251,7 @@ func compiled(t *testing.T, file string) *policy.Program {
 
 func compileText(t *testing.T, text string) *policy.Program {
 	t.Helper()
-	documents, err := policy.Parse("policy.yaml", []byte(text))
+	documents, err := syntax.Parse("policy.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/permissions"
 	"github.com/ambit-dev/ambit/pkg/permissions/rbac"
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 const (
@@ -34,7 +35,7 @@ func compile(t *testing.T, spec string) *policy.Program {
 	for line := range strings.Lines(spec) {
 		text += "  " + line
 	}
-	documents, err := policy.Parse("policy.yaml", []byte(text))
+	documents, err := syntax.Parse("policy.yaml", []byte(text))
 	if err != nil || len(documents) != 1 {
 		t.Fatalf("parsing a policy: %v\n%s", err, text)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/plan/ssadiff"
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // memcached is the Memcached policy with one owner, and the world as far as it
@@ -23,7 +24,7 @@ func memcached(t testing.TB) *operator {
 	if err != nil {
 		t.Fatal(err)
 	}
-	documents, err := policy.Parse("memcached.yaml", data)
+	documents, err := syntax.Parse("memcached.yaml", data)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
-	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // The limits of what one owner may have.
@@ -20,7 +20,7 @@ const (
 	// MaxDepth is how deep one of them may be nested. It may come from an owner or a
 	// watched object, which may be as deep as the API server allows: those are read, at a
 	// cost that grows with their size alone.
-	MaxDepth = policy.MaxDepth
+	MaxDepth = syntax.MaxDepth
 	// MaxGenerations is how many owners of a policy may make each other: where a child may be
 	// an owner of the same policy, an owner of the last generation makes no more such children.
 	MaxGenerations = 5

@@ -14,6 +14,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // operator is a small model of the engine: it observes the world, plans, and
@@ -67,7 +68,7 @@ func compilePolicy(t testing.TB, name, owner, spec string) *policy.Program {
 	for line := range strings.Lines(spec) {
 		text += "  " + line
 	}
-	documents, err := policy.Parse("test.yaml", []byte(text))
+	documents, err := syntax.Parse("test.yaml", []byte(text))
 	if err != nil || len(documents) != 1 {
 		t.Fatalf("parsing a policy: %v\n%s", err, text)
 	}

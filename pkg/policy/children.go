@@ -8,26 +8,27 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
-func (c *compiler) children() {
+func (c *policyCompiler) compileChildren() {
 	for i, spec := range c.policy.Spec.Children {
 		what := "children." + spec.ID
-		f := c.field(what, "children", i)
-		c.place(what, f.node)
-		c.childModes(f, i)
-		before := c.before(spec.ID)
-		forEach := c.forEach(f.below(what+".forEach", "forEach"), before, spec.ForEach)
+		f := c.specField(what, "children", i)
+		c.notePlace(what, f.node)
+		c.checkChildModes(f, i)
+		before := c.scopeBefore(spec.ID)
+		forEach := c.compileForEach(f.below(what+".forEach", "forEach"), before, spec.ForEach)
 		objects := c.objectsIn(forEach, before)
 		of := c.elementOfObjects(objects)
 		path, template := fmt.Sprintf("spec.children[%d].template", i), f.below(what+".template", "template")
 		out := &Child{
 			ID:             spec.ID,
-			GVK:            c.gvk(template.node, path, true),
-			When:           c.expr(f.below(what+".when", "when"), before, wantBool),
+			GVK:            readKind(c.Diagnostics, template.node, path, true),
+			When:           c.compileExpr(f.below(what+".when", "when"), before, wantBool),
 			ForEach:        forEach,
-			Template:       c.template(template, before.ofEach(spec, of)),
-			ReadyWhen:      c.readyWhen(f, spec, c.everything().ofEach(spec, of)),
+			Template:       c.compileTemplate(template, before.ofEach(spec, of)),
+			ReadyWhen:      c.compileReadyWhen(f, spec, c.scopeOfAll().ofEach(spec, of)),
 			CrossNamespace: isElsewhere(template.node),
 			Apply:          cmp.Or(spec.Apply, v1alpha1.ApplyApply),
 			Existing:       cmp.Or(spec.Existing, v1alpha1.ExistingRefuse),
@@ -36,26 +37,26 @@ func (c *compiler) children() {
 			Keep:           int(spec.Keep),
 		}
 		c.readElements(forEach, objects, before)
-		c.checkTemplate(template.node, path)
+		checkTemplate(c.Diagnostics, template.node, path)
 		c.program.Children = append(c.program.Children, out)
 	}
 }
 
-func (c *compiler) readyWhen(f field, spec v1alpha1.Child, s scope) []*cel.Expr {
+func (c *policyCompiler) compileReadyWhen(f field, spec v1alpha1.Child, s scope) []*cel.Expr {
 	s.one = spec.ID
 	var out []*cel.Expr
 	for k := range spec.ReadyWhen {
-		out = append(out, c.expr(f.below(fmt.Sprintf("%s.readyWhen[%d]", f.what, k), "readyWhen", k), s, wantBool))
+		out = append(out, c.compileExpr(f.below(fmt.Sprintf("%s.readyWhen[%d]", f.what, k), "readyWhen", k), s, wantBool))
 	}
 	return out
 }
 
 // childModes refuses what does not go together.
-func (c *compiler) childModes(f field, i int) {
+func (c *policyCompiler) checkChildModes(f field, i int) {
 	spec := c.policy.Spec.Children[i]
 	refuse := func(name, why string) {
 		if f.below("", name).node != nil {
-			c.at(keyNode(f.node, name), "spec.children[%d].%s %s", i, name, why)
+			c.At(syntax.KeyNode(f.node, name), "spec.children[%d].%s %s", i, name, why)
 		}
 	}
 	if spec.ForEach == nil && f.below("", "forEach").node == nil {
@@ -77,6 +78,24 @@ func isElsewhere(template *yaml.Node) bool {
 	if template == nil {
 		return false
 	}
-	n := lookup(template, "metadata", "namespace")
+	n := syntax.Lookup(template, "metadata", "namespace")
 	return n != nil && n.Value != "${owner.metadata.namespace}"
+}
+
+// compileEnsured compiles the objects of the policy itself.
+func (c *policyCompiler) compileEnsured() {
+	for i, spec := range c.policy.Spec.Ensure {
+		what, path := "ensure."+spec.ID, fmt.Sprintf("spec.ensure[%d].template", i)
+		f := c.specField(what, "ensure", i)
+		c.notePlace(what, f.node)
+		template := f.below(what+".template", "template")
+		c.program.Ensured = append(c.program.Ensured, &Child{
+			ID:             spec.ID,
+			GVK:            readKind(c.Diagnostics, template.node, path, true),
+			Template:       c.compileTemplate(template, scope{vars: []string{"policy"}}),
+			CrossNamespace: isElsewhere(template.node),
+			OnDelete:       cmp.Or(spec.OnDelete, v1alpha1.DeleteDelete),
+		})
+		checkTemplate(c.Diagnostics, template.node, path)
+	}
 }

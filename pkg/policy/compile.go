@@ -2,127 +2,116 @@ package policy
 
 import (
 	"cmp"
-	"fmt"
-	"strings"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 
-	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
-	"github.com/ambit-dev/ambit/pkg/internal/cel"
-	"github.com/ambit-dev/ambit/pkg/internal/fields"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
-// Compile checks d and makes the program of it. The error is Errors: every mistake
+// Compile checks d and makes the program of it. The error is syntax.Errors: every mistake
 // at once, sorted by place; the program is nil then.
-func Compile(d *Document) (*Program, error) { return CompileWith(d, nil) }
+func Compile(d *syntax.Document) (*Program, error) { return CompileWith(d, nil) }
 
 // CompileWith is Compile that also refuses expressions which read fields that no
 // object of the kind has, and what is written to such fields of the owner's status. s
 // may be nil: no kind is known. The program is the same as that of Compile.
-func CompileWith(d *Document, s Schemas) (*Program, error) {
-	found := &findings{src: d.src}
-	lint(d.root, found)
-	c := &compiler{
-		findings: found,
-		root:     d.root,
-		policy:   decodePolicy(d, found),
-		envs:     map[envKey]*cel.Env{},
-		reads:    map[string]*fields.Set{},
-		types:    types{schemas: s},
-		program:  &Program{File: d.src.file, places: map[string]string{}},
+func CompileWith(d *syntax.Document, s Schemas) (*Program, error) {
+	found := syntax.NewDiagnostics(d)
+	syntax.Lint(d.Root(), found)
+	text := &policyText{Diagnostics: found, root: d.Root(), places: map[string]string{}}
+	c := &policyCompiler{
+		expressionCompiler: newExpressionCompiler(text, s),
+		document:           d,
+		policy:             syntax.DecodePolicy(d, found),
+		program:            &Program{File: d.File(), places: text.places},
 	}
-	c.compile()
-	if err := found.err(); err != nil {
+	c.compilePolicy()
+	if err := found.Err(); err != nil {
 		return nil, err
 	}
 	return c.program, nil
 }
 
-// compiler makes one program. Each of its methods checks one part of the policy,
+// policyCompiler makes one program. Each of its methods checks one part of the policy,
 // adds it to the program as far as it is right, and goes on.
-type compiler struct {
-	*findings
-	root    *yaml.Node
-	policy  *v1alpha1.ReconcilePolicy
-	names   names
-	types   types
-	envs    map[envKey]*cel.Env
-	reads   map[string]*fields.Set // what the expressions so far read, by variable; of lists: of one object
-	aliases []alias
-	program *Program
-	// exprBytes is how many bytes the expressions so far have.
-	exprBytes int
+type policyCompiler struct {
+	*expressionCompiler
+	document *syntax.Document
+	policy   *v1alpha1.ReconcilePolicy
+	program  *Program
 }
 
-// modes sets what is one word for the whole policy.
-func (c *compiler) modes() {
+// compilePolicy goes through the policy. The order counts: an expression sees the names that were
+// collected, its reads are noted as it is compiled, and the last stages need all of them.
+func (c *policyCompiler) compilePolicy() {
+	c.notePlace("", c.root)
+	c.checkMetadata()
+	c.checkServiceAccount()
+	c.symbols.collectNames(c.policyText, c.policy.Spec)
+	c.symbols.collectTypes(c.policyText, c.policy.Spec)
+	c.readModes()
+
+	c.compileScope()
+	c.compileOwner()
+	c.compileVariables()
+	c.compileWatches()
+	c.compileChildren()
+	c.checkOffspring()
+	c.compileStatus()
+	c.compileConditions()
+	c.program.RequeueAfter = c.compileExpr(c.specField("requeueAfter", "requeueAfter"), c.scopeOfAll(), wantDuration)
+	c.compileProtect()
+	c.compileEnsured()
+
+	c.orderChildren()
+	c.widenOwnerSelection()
+	c.readAliases()
+	c.refuseElementVersions()
+	c.collectFields()
+	c.hashPolicy()
+}
+
+// readModes sets what is one word for the whole policy.
+func (c *policyCompiler) readModes() {
 	spec := c.policy.Spec
 	c.program.Suspend, c.program.Retire = spec.Suspend, spec.Retire
 	c.program.Informers = cmp.Or(spec.Informers, v1alpha1.InformersAuto)
 	c.program.Deletion = cmp.Or(spec.Deletion, v1alpha1.DeletionBackground)
 }
 
-func (c *compiler) compile() {
-	c.place("", c.root)
-	c.metadata()
-	c.serviceAccount()
-	c.names = c.collectNames()
-	c.collectTypes()
-	c.modes()
-	c.scope()
-	c.owner()
-	c.variables()
-	c.watches()
-	c.children()
-	c.offspring()
-	c.status()
-	c.conditions()
-	c.program.RequeueAfter = c.expr(c.field("requeueAfter", "requeueAfter"), c.everything(), wantDuration)
-	c.protect()
-	c.ensured()
-	c.dependencies()
-	c.whole()
-	c.readAliases()
-	c.refuseElementVersions()
-	c.fields()
-	c.hash()
-}
-
-// field is a part of the policy: its node, nil if it is not there, and its name
-// for Place.
-type field struct {
-	node *yaml.Node
-	what string
-}
-
-// field returns what stands at a path below spec.
-func (c *compiler) field(what string, path ...any) field {
-	spec := lookup(c.root, "spec")
-	if spec == nil {
-		return field{what: what}
+// hashPolicy covers the name and the spec as decoded, with templates as JSON.
+func (c *policyCompiler) hashPolicy() {
+	spec := c.policy.Spec.DeepCopy()
+	for i := range spec.Children {
+		spec.Children[i].Template = c.templateJSON("children", i, "template")
 	}
-	return field{node: lookup(spec, path...), what: what}
-}
-
-// below returns a part of f.
-func (f field) below(what string, path ...any) field {
-	if f.node == nil {
-		return field{what: what}
+	for i := range spec.Ensure {
+		spec.Ensure[i].Template = c.templateJSON("ensure", i, "template")
 	}
-	return field{node: lookup(f.node, path...), what: what}
-}
-
-// isText says whether f is there and a string; whatever else it may be has been
-// refused by decodePolicy.
-func (f field) isText() bool {
-	return f.node != nil && f.node.Kind == yaml.ScalarNode && f.node.Tag == "!!str" && f.node.Value != ""
-}
-
-func (c *compiler) place(what string, n *yaml.Node) {
-	e := c.src.errorAt(c.src.offset(n), "")
-	if c.src.root != nil {
-		c.program.places[what] = strings.TrimSuffix(e.File+" "+e.Path, " ")
+	spec.Status = c.templateJSON("status")
+	text, err := json.Marshal([]any{c.policy.Name, c.policy.Namespace, spec})
+	if err != nil {
+		c.At(c.root, "hashing the policy: %v", err)
 		return
 	}
-	c.program.places[what] = fmt.Sprintf("%s:%d", e.File, e.Line)
+	sum := sha256.Sum256(text)
+	c.program.Hash = hex.EncodeToString(sum[:])
+}
+
+// templateJSON returns a template as JSON; nil if there is none or it is not right.
+func (c *policyCompiler) templateJSON(path ...any) *runtime.RawExtension {
+	f := c.specField("", path...)
+	if f.node == nil {
+		return nil
+	}
+	scratch := syntax.NewDiagnostics(c.document) // its mistakes are known already
+	text, err := json.Marshal(scratch.Value(f.node))
+	if err != nil {
+		return nil
+	}
+	return &runtime.RawExtension{Raw: text}
 }

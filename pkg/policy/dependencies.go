@@ -7,23 +7,25 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
 	"github.com/ambit-dev/ambit/pkg/internal/graph"
+	"github.com/ambit-dev/ambit/pkg/internal/spelling"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // dependencies finds what each child depends on and orders the children.
-func (c *compiler) dependencies() {
+func (c *policyCompiler) orderChildren() {
 	var ids []string
 	byID, deps := map[string]*Child{}, map[string][]string{}
 	for i, child := range c.program.Children {
-		if byID[child.ID] != nil || !slices.Contains(c.names.children, child.ID) {
+		if byID[child.ID] != nil || !slices.Contains(c.symbols.children, child.ID) {
 			continue // said by collectNames
 		}
-		c.dependenciesOf(i, child)
+		c.findDependencies(i, child)
 		ids = append(ids, child.ID)
 		byID[child.ID], deps[child.ID] = child, slices.Concat(child.Children, child.Asked)
 	}
 	order, err := graph.Order(ids, deps)
 	if err != nil {
-		c.cycle(err)
+		c.reportCycle(err)
 		return
 	}
 	c.program.Children = nil
@@ -32,23 +34,23 @@ func (c *compiler) dependencies() {
 	}
 }
 
-func (c *compiler) dependenciesOf(i int, child *Child) {
-	read, asked := child.before()
+func (c *policyCompiler) findDependencies(i int, child *Child) {
+	read, asked := child.namesBefore()
 	for _, name := range read {
-		if c.names.kindOf(name) == "child" {
+		if c.symbols.kindOf(name) == "child" {
 			child.Children = append(child.Children, name)
 		}
 	}
-	child.Children = append(child.Children, c.dependsOn(i, child.ID)...)
-	child.Children, child.Watches = sortedSet(child.Children), c.watchesBehind(read...)
+	child.Children = append(child.Children, c.checkDependsOn(i, child.ID)...)
+	child.Children, child.Watches = sortedSet(child.Children), c.symbols.watchesBehind(read...)
 	child.Asked = slices.DeleteFunc(sortedSet(asked), func(name string) bool {
-		return slices.Contains(child.Children, name) || !slices.Contains(c.names.children, name)
+		return slices.Contains(child.Children, name) || !slices.Contains(c.symbols.children, name)
 	})
 }
 
-// before returns the names that decide on the objects of the child: those that its
+// namesBefore returns the names that decide on the objects of the child: those that its
 // expressions read, and those that they only ask `ready(...)` of.
-func (child *Child) before() (read, asked []string) {
+func (child *Child) namesBefore() (read, asked []string) {
 	expressions := []*cel.Expr{child.When}
 	if child.ForEach != nil {
 		expressions = append(expressions, child.ForEach.In)
@@ -65,18 +67,18 @@ func (child *Child) before() (read, asked []string) {
 }
 
 // dependsOn returns the legal ids of that field.
-func (c *compiler) dependsOn(i int, self string) []string {
+func (c *policyCompiler) checkDependsOn(i int, self string) []string {
 	var out []string
 	for k, id := range c.policy.Spec.Children[i].DependsOn {
-		n := find(c.root, "spec", "children", i, "dependsOn", k)
+		n := syntax.LookupNearest(c.root, "spec", "children", i, "dependsOn", k)
 		switch {
 		case id == "":
 		case id == self:
-			c.at(n, "child %q cannot depend on itself", id)
-		case !slices.Contains(c.names.children, id):
-			c.at(n, "there is no child %q%s", shorten(id), suggest(id, c.names.children))
+			c.At(n, "child %q cannot depend on itself", id)
+		case !slices.Contains(c.symbols.children, id):
+			c.At(n, "there is no child %q%s", syntax.Shorten(id), spelling.Suggest(id, c.symbols.children))
 		case slices.Contains(out, id):
-			c.at(n, "child %q stands here for the second time", id)
+			c.At(n, "child %q stands here for the second time", id)
 		default:
 			out = append(out, id)
 		}
@@ -84,15 +86,15 @@ func (c *compiler) dependsOn(i int, self string) []string {
 	return out
 }
 
-func (c *compiler) cycle(err error) {
+func (c *policyCompiler) reportCycle(err error) {
 	var cycle *graph.CycleError
 	if !errors.As(err, &cycle) || len(cycle.Cycle) == 0 {
-		c.at(c.root, "ordering the children: %v", err)
+		c.At(c.root, "ordering the children: %v", err)
 		return
 	}
 	for i, child := range c.policy.Spec.Children {
 		if child.ID == cycle.Cycle[0] {
-			c.at(find(c.root, "spec", "children", i, "id"), "children depend on each other in a cycle: %s", strings.Join(cycle.Cycle, " -> "))
+			c.At(syntax.LookupNearest(c.root, "spec", "children", i, "id"), "children depend on each other in a cycle: %s", strings.Join(cycle.Cycle, " -> "))
 			return
 		}
 	}

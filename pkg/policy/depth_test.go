@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // nestedPolicy is a policy of one child that sets data to a text.
@@ -37,7 +38,7 @@ func nestedLists(depth int) string {
 // TestDepth: text that is nested too deep is refused at its place, and what is just not
 // too deep compiles.
 func TestDepth(t *testing.T) {
-	if _, err := compileText(nestedPolicy(nestedLists(policy.MaxDepth - above))); err != nil {
+	if _, err := compileText(nestedPolicy(nestedLists(syntax.MaxDepth - above))); err != nil {
 		t.Errorf("what is as deep as may be: %.300v", err)
 	}
 	for name, c := range map[string]struct {
@@ -45,7 +46,7 @@ func TestDepth(t *testing.T) {
 	}{
 		"One": {
 			reason: "the place is that of the list that is one too many",
-			text:   nestedPolicy(nestedLists(policy.MaxDepth - above + 1)),
+			text:   nestedPolicy(nestedLists(syntax.MaxDepth - above + 1)),
 			prefix: "policy.yaml:12:110: this is nested more than 100 deep",
 		},
 		"Many": {
@@ -74,7 +75,7 @@ func TestDepth(t *testing.T) {
 
 // TestDepthOfItems: the items of a list may each be as deep as one that stands alone.
 func TestDepthOfItems(t *testing.T) {
-	item := strings.ReplaceAll(strings.TrimSpace(nestedPolicy(nestedLists(policy.MaxDepth-above))), "\n", "\n    ")
+	item := strings.ReplaceAll(strings.TrimSpace(nestedPolicy(nestedLists(syntax.MaxDepth-above))), "\n", "\n    ")
 	if _, err := compileText("apiVersion: v1\nkind: List\nitems:\n  - " + item + "\n"); err != nil {
 		t.Errorf("%.300v", err)
 	}
@@ -92,11 +93,11 @@ func TestDepthOfObjects(t *testing.T) {
 			"spec": map[string]any{"owner": map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}, "status": value},
 		}
 	}
-	if _, err := policy.FromObject("p", object(policy.MaxDepth-2)); err != nil {
+	if _, err := syntax.FromObject("p", object(syntax.MaxDepth-2)); err != nil {
 		t.Errorf("what is as deep as may be: %.300v", err)
 	}
-	_, err := policy.FromObject("p", object(9900))
-	var one *policy.Error
+	_, err := syntax.FromObject("p", object(9900))
+	var one *syntax.Error
 	if !errors.As(err, &one) || !strings.HasPrefix(one.Path, "spec.status[0][0]") || !strings.Contains(one.Message, "nested more than 100 deep") {
 		t.Errorf("got %.300v", err)
 	}
@@ -115,7 +116,7 @@ func TestDepthCosts(t *testing.T) {
 // no more for each value because it is deep. It took 2.5 GiB.
 func TestDeepNamesCost(t *testing.T) {
 	name := strings.Repeat("n", 1000)
-	depth := policy.MaxDepth - above - 1
+	depth := syntax.MaxDepth - above - 1
 	text := nestedPolicy(strings.Repeat("{"+name+": ", depth) + "[" + strings.Repeat("0,", 15_000) + "0]" + strings.Repeat("}", depth))
 	got := allocated(func() {
 		if _, err := compileText(text); err != nil {
@@ -129,7 +130,7 @@ func TestDeepNamesCost(t *testing.T) {
 
 // TestCheckDepth: of files with objects, aliases count for what they stand for.
 func TestCheckDepth(t *testing.T) {
-	half := policy.MaxDepth/2 + 1
+	half := syntax.MaxDepth/2 + 1
 	for name, c := range map[string]struct {
 		reason, text, want string
 	}{
@@ -143,7 +144,7 @@ func TestCheckDepth(t *testing.T) {
 		"Circle":  {reason: "a circle has no end", text: "a: &a [*a]\n", want: "f:1:8: with what its aliases stand for"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := policy.CheckDepth("f", []byte(c.text))
+			err := syntax.CheckDepth("f", []byte(c.text))
 			switch {
 			case c.want == "" && err != nil:
 				t.Errorf("%s: %.300v", c.reason, err)
@@ -165,7 +166,7 @@ func laughs(levels int) string {
 }
 
 func compileText(text string) (*policy.Program, error) {
-	documents, err := policy.Parse("policy.yaml", []byte(text))
+	documents, err := syntax.Parse("policy.yaml", []byte(text))
 	if err != nil {
 		return nil, err
 	}

@@ -1,19 +1,19 @@
-// Package policy turns the text of a ReconcilePolicy into a Program: checked,
-// ordered and ready to evaluate. Every mistake that an author can make is found
-// here, all of them at once, each at its line and column, also inside of the
-// CEL of folded and quoted scalars.
+// Package policy turns a ReconcilePolicy, as package syntax has read it, into a Program: checked,
+// ordered and ready to evaluate. Together they find every mistake that an author can make,
+// all of them at once, each at its line and column.
 //
-// The path is Parse, then Compile:
+//	data -> syntax.Parse -> []*syntax.Document (YAML nodes with positions)
+//	Document -> Compile -> *Program, or syntax.Errors
 //
-//	data -> Parse -> []*Document (YAML nodes with positions)
-//	Document -> Compile -> *Program, or Errors
+// Compile goes through the policy once: policyCompiler.compilePolicy lists the stages. They share an
+// expressionCompiler, which compiles CEL in the scope that a part of the policy has, and notes what it
+// reads; that has a symbolTable of the names in the policy, and the policyText with the
+// places.
+//
+// A Program answers what others ask of a policy: its Requirements, whether it NeedsFinalizer,
+// and by CheckConflicts whether it can run beside others.
 //
 // The package is pure: no I/O, no goroutine, no clock, no log. It knows nothing
 // of a cluster: whether a kind exists is not asked. Which fields the objects of a kind
 // have it knows as far as the Schemas say that are given to CompileWith.
-//
-// Valid input is UTF-8 YAML with `---` between documents, each of apiVersion
-// ambit.dev/v1alpha1 and kind ReconcilePolicy, or a List of such. Unknown fields,
-// duplicate keys, merge keys, anchors and aliases are errors: a policy says what it
-// means where it says it.
 package policy

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 func ExampleCompile() {
@@ -20,7 +21,7 @@ spec:
         metadata: {name: "${owner.metadata.name}"}
         data: {size: "${string(owner.spec.size)}"}
 `
-	documents, err := policy.Parse("web.yaml", []byte(text))
+	documents, err := syntax.Parse("web.yaml", []byte(text))
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -50,7 +51,7 @@ spec:
       obejct.spec.enabled
   varaibles: []
 `
-	documents, err := policy.Parse("web.yaml", []byte(text))
+	documents, err := syntax.Parse("web.yaml", []byte(text))
 	if err != nil {
 		fmt.Println(err)
 		return

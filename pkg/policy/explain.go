@@ -9,26 +9,27 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
+	"github.com/ambit-dev/ambit/pkg/internal/spelling"
 )
 
 // issues adds the mistakes that CEL found in a field.
-func (c *compiler) issues(f field, s scope, issues []cel.Issue) {
+func (c *expressionCompiler) reportIssues(f field, s scope, issues []cel.Issue) {
 	if strings.HasPrefix(strings.TrimSpace(f.node.Value), "${") {
-		c.in(f.node, firstWord(f.node.Value), "%s is bare CEL: leave out the ${ and } around it", f.what)
+		c.In(f.node, firstWord(f.node.Value), "%s is bare CEL: leave out the ${ and } around it", f.what)
 		return
 	}
 	for _, i := range issues {
-		c.issue(f.node, i.Offset, i.Message, s)
+		c.reportIssue(f.node, i.Offset, i.Message, s)
 	}
 }
 
 // issue adds a mistake that CEL found in n.
-func (c *compiler) issue(n *yaml.Node, offset int, message string, s scope) {
+func (c *expressionCompiler) reportIssue(n *yaml.Node, offset int, message string, s scope) {
 	offset = min(max(offset, 0), len(n.Value))
 	if undeclared.MatchString(message) && argument.MatchString(n.Value[:offset]) && !slices.Contains(s.vars, readyName) {
 		return // that it cannot be asked here is said of ready() itself
 	}
-	c.in(n, nameAt(n.Value, offset), "%s", c.explain(message, s))
+	c.In(n, nameAt(n.Value, offset), "%s", c.explainIssue(message, s))
 }
 
 // argument is what stands before the argument of ready().
@@ -48,15 +49,15 @@ func nameAt(s string, offset int) int {
 var undeclared = regexp.MustCompile(`undeclared reference to '([^']*)'( in ready\(\))?`)
 
 // explain makes the message of an unknown name say what could have been meant.
-func (c *compiler) explain(message string, s scope) string {
+func (c *expressionCompiler) explainIssue(message string, s scope) string {
 	m := undeclared.FindStringSubmatch(message)
 	if m == nil {
-		return plainly(message)
+		return plainMessage(message)
 	}
 	name, asked := m[1], m[2] != ""
-	switch kind := c.names.kindOf(name); {
+	switch kind := c.symbols.kindOf(name); {
 	case asked && kind == "":
-		return fmt.Sprintf("there is no child %q%s", name, suggest(name, c.names.children))
+		return fmt.Sprintf("there is no child %q%s", name, spelling.Suggest(name, c.symbols.children))
 	case name == readyName && slices.Contains(s.vars, name):
 		return "ready is asked of a child by its id, as in ready(deployment)"
 	case name == readyName:
@@ -65,19 +66,19 @@ func (c *compiler) explain(message string, s scope) string {
 		return message
 	case kind == "element":
 		return fmt.Sprintf("%q, the element of forEach, can only be read in template and readyWhen of its own child; in scope: %s", name, inScope(s.vars))
-	case len(c.watchesBehind(name)) > 0 && kind == "variable":
-		return fmt.Sprintf("variable %q reads watch %q, which is not known here; in scope: %s", name, c.watchesBehind(name)[0], inScope(s.vars))
+	case len(c.symbols.watchesBehind(name)) > 0 && kind == "variable":
+		return fmt.Sprintf("variable %q reads watch %q, which is not known here; in scope: %s", name, c.symbols.watchesBehind(name)[0], inScope(s.vars))
 	case kind != "":
 		return fmt.Sprintf("the %s %q cannot be read here; in scope: %s", kind, name, inScope(s.vars))
 	default:
-		return fmt.Sprintf("unknown variable or function %q%s; in scope: %s", name, suggest(name, s.vars), inScope(s.vars))
+		return fmt.Sprintf("unknown variable or function %q%s; in scope: %s", name, spelling.Suggest(name, s.vars), inScope(s.vars))
 	}
 }
 
 var unexpected = regexp.MustCompile(`(?:mismatched|extraneous) input ('[^']*') expecting .*`)
 
-// plainly takes the words of the parser generator out of a message.
-func plainly(message string) string {
+// plainMessage takes the words of the parser generator out of a message.
+func plainMessage(message string) string {
 	message = unexpected.ReplaceAllString(message, "unexpected $1")
 	message = strings.ReplaceAll(message, "unexpected '<EOF>'", "unexpected end of the expression")
 	return strings.ReplaceAll(message, "at '<EOF>'", "at the end of the expression")

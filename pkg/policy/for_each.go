@@ -9,38 +9,29 @@ import (
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
 )
 
-// elementOf returns the variable of a child's forEach, "" if there is none. One that
-// is refused counts: its uses are no further mistakes.
-func elementOf(spec v1alpha1.Child) string {
-	if spec.ForEach == nil || !identifier.MatchString(spec.ForEach.As) {
-		return ""
-	}
-	return spec.ForEach.As
-}
-
-// forEach compiles that of a child. What it reads is noted by readElements.
-func (c *compiler) forEach(f field, s scope, spec *v1alpha1.ForEach) *ForEach {
+// compileForEach compiles that of a child. What it reads is noted by readElements.
+func (c *expressionCompiler) compileForEach(f field, s scope, spec *v1alpha1.ForEach) *ForEach {
 	if spec == nil || f.node == nil {
 		return nil
 	}
-	c.place(f.what, f.node)
-	return &ForEach{As: spec.As, In: c.unread(f.below(f.what+".in", "in"), s, wantList)}
+	c.notePlace(f.what, f.node)
+	return &ForEach{As: spec.As, In: c.compileUnread(f.below(f.what+".in", "in"), s, wantList)}
 }
 
 // objectsIn returns the watches, and other children, whose objects are the elements of
 // the list as they are, and what is read of each to make the list.
-func (c *compiler) objectsIn(each *ForEach, s scope) map[string]*fields.Set {
+func (c *expressionCompiler) objectsIn(each *ForEach, s scope) map[string]*fields.Set {
 	if each == nil || each.In == nil {
 		return nil
 	}
 	var walked map[string]*fields.Set // what is read without a look at the elements
 	out := map[string]*fields.Set{}
 	for name, set := range each.In.Reads() {
-		if !slices.Contains(c.names.lists, name) || !set.Sub(fields.Any).IsAll() {
+		if !slices.Contains(c.symbols.lists, name) || !set.Sub(fields.Any).IsAll() {
 			continue
 		}
 		if walked == nil {
-			walked = c.walked(each, s)
+			walked = c.readsOf("("+each.In.Source()+"\n).map("+each.As+", 0)", s)
 		}
 		if own := walked[name].Sub(fields.Any); own != nil && !own.IsAll() {
 			out[name] = own
@@ -49,22 +40,12 @@ func (c *compiler) objectsIn(each *ForEach, s scope) map[string]*fields.Set {
 	return out
 }
 
-// walked returns what is read by going through the list without a look at its
-// elements.
-func (c *compiler) walked(each *ForEach, s scope) map[string]*fields.Set {
-	x, issues := c.env(s).Compile("(" + each.In.Source() + "\n).map(" + each.As + ", 0)")
-	if len(issues) > 0 {
-		return nil
-	}
-	return x.Reads()
-}
-
 // elementOfObjects returns the schema of elements that are objects, nil if it is not
 // known.
-func (c *compiler) elementOfObjects(objects map[string]*fields.Set) *cel.Schema {
+func (c *expressionCompiler) elementOfObjects(objects map[string]*fields.Set) *cel.Schema {
 	for name := range objects {
 		if len(objects) == 1 {
-			return c.types.objects[name]
+			return c.symbols.types[name]
 		}
 	}
 	return nil
@@ -73,7 +54,7 @@ func (c *compiler) elementOfObjects(objects map[string]*fields.Set) *cel.Schema 
 // readElements notes what a forEach reads, after all that reads its elements was
 // compiled: of objects that are elements only what is read of the element; else each
 // element as a whole.
-func (c *compiler) readElements(each *ForEach, objects map[string]*fields.Set, s scope) {
+func (c *expressionCompiler) readElements(each *ForEach, objects map[string]*fields.Set, s scope) {
 	if each == nil || each.In == nil {
 		return
 	}
@@ -84,5 +65,5 @@ func (c *compiler) readElements(each *ForEach, objects map[string]*fields.Set, s
 		delete(rest, name)
 		c.reads[name] = c.reads[name].Union(own).Union(read)
 	}
-	c.read(rest, s)
+	c.noteReads(rest, s)
 }

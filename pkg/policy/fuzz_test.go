@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // FuzzCompile: no text makes Parse, Compile or Salvage panic; every mistake is at a
@@ -50,7 +51,7 @@ func FuzzCompile(f *testing.F) {
 
 // outcomes are what comes of each document: its program, or what is wrong.
 func outcomes(t *testing.T, text string) []outcomeOf {
-	documents, err := policy.Parse("x.yaml", []byte(text))
+	documents, err := syntax.Parse("x.yaml", []byte(text))
 	out := []outcomeOf{{wrong: checkPlaces(t, text, err)}}
 	for _, d := range documents {
 		program, err := policy.Compile(d)
@@ -111,9 +112,9 @@ func checkPlaces(t *testing.T, text string, err error) []place {
 		return nil
 	}
 	var out []place
-	var all policy.Errors
+	var all syntax.Errors
 	if !errors.As(err, &all) || len(all) == 0 {
-		t.Fatalf("got %T, want policy.Errors", err)
+		t.Fatalf("got %T, want syntax.Errors", err)
 	}
 	lines := strings.Split(strings.TrimPrefix(text, "\ufeff"), "\n")
 	for _, e := range all {

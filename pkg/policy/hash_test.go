@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 const hashed = `apiVersion: ambit.dev/v1alpha1
@@ -19,7 +20,7 @@ spec:
 
 func hashOf(t *testing.T, text string) string {
 	t.Helper()
-	documents, err := policy.Parse("p.yaml", []byte(text))
+	documents, err := syntax.Parse("p.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

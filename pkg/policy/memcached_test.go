@@ -13,6 +13,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
 	"github.com/ambit-dev/ambit/pkg/internal/schemas"
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // memcachedText is the policy in testdata/memcached.txt.
@@ -28,7 +29,7 @@ func memcachedText(t testing.TB) []byte {
 
 func compile(t testing.TB, data []byte) *policy.Program {
 	t.Helper()
-	documents, err := policy.Parse("memcached.yaml", data)
+	documents, err := syntax.Parse("memcached.yaml", data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +53,7 @@ func TestShippedPolicies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		documents, err := policy.Parse(filepath.Base(file), data)
+		documents, err := syntax.Parse(filepath.Base(file), data)
 		if err != nil || len(documents) != 1 {
 			t.Fatal(documents, err)
 		}

@@ -60,12 +60,3 @@ func (n *Need) add(r Requirement) {
 	slices.SortFunc(n.Verbs, v1alpha1.CompareVerbs)
 	n.Verbs = slices.Compact(n.Verbs)
 }
-
-// Identity returns the user name of the ServiceAccount that the policy acts as,
-// or empty for Ambit itself.
-func (p *Program) Identity() string {
-	if p.ServiceAccount == "" {
-		return ""
-	}
-	return "system:serviceaccount:" + p.Namespace + ":" + p.ServiceAccount
-}

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 func objectWith(spec map[string]any) map[string]any {
@@ -43,12 +44,12 @@ func TestFromObject(t *testing.T) {
 		"Empty": {reason: "what is missing is missing in what is there", spec: map[string]any{}, want: []string{"p of n: spec.owner is required"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d, err := policy.FromObject("p of n", objectWith(c.spec))
+			d, err := syntax.FromObject("p of n", objectWith(c.spec))
 			if err != nil {
 				t.Fatal(err)
 			}
 			program, err := policy.Compile(d)
-			var found policy.Errors
+			var found syntax.Errors
 			var got []string
 			if errors.As(err, &found) {
 				for _, e := range found {
@@ -63,14 +64,14 @@ func TestFromObject(t *testing.T) {
 			}
 		})
 	}
-	if _, err := policy.FromObject("p of n", map[string]any{"kind": "Other"}); err == nil {
+	if _, err := syntax.FromObject("p of n", map[string]any{"kind": "Other"}); err == nil {
 		t.Error("an object of another kind is a policy")
 	}
 }
 
 // TestFromObjectSame: an object and its text give programs that do the same.
 func TestFromObjectSame(t *testing.T) {
-	d, err := policy.FromObject("p", map[string]any{
+	d, err := syntax.FromObject("p", map[string]any{
 		"apiVersion": "ambit.dev/v1alpha1", "kind": "ReconcilePolicy", "metadata": map[string]any{"name": "p"},
 		"spec": map[string]any{
 			"owner":    map[string]any{"apiVersion": "example.com/v1", "kind": "App"},
@@ -100,7 +101,7 @@ func TestFromObjectShipped(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		documents, err := policy.Parse(file, data)
+		documents, err := syntax.Parse(file, data)
 		if err != nil || len(documents) != 1 {
 			continue // not one policy: it cannot be read as one object
 		}
@@ -108,7 +109,7 @@ func TestFromObjectShipped(t *testing.T) {
 		if err := yaml.Unmarshal(data, &object); err != nil {
 			t.Fatal(err)
 		}
-		same, err := policy.FromObject("object", object)
+		same, err := syntax.FromObject("object", object)
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
@@ -129,7 +130,7 @@ func TestIn(t *testing.T) {
 		"metadata: {name: p}":                  "here",
 		"metadata: {name: p, namespace: else}": "else",
 	} {
-		documents, err := policy.Parse("p.yaml", []byte("apiVersion: ambit.dev/v1alpha1\nkind: ReconcilePolicy\n"+text+"\nspec: {serviceAccountName: x, owner: {apiVersion: v1, kind: Pod}}\n"))
+		documents, err := syntax.Parse("p.yaml", []byte("apiVersion: ambit.dev/v1alpha1\nkind: ReconcilePolicy\n"+text+"\nspec: {serviceAccountName: x, owner: {apiVersion: v1, kind: Pod}}\n"))
 		if err != nil {
 			t.Fatal(err)
 		}

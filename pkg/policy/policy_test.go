@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write what is into testdata, for the diff to be reviewed")
@@ -60,7 +61,7 @@ func testPolicy(t *testing.T, file string, schemas policy.Schemas) {
 // outcome is what Parse and CompileWith make of a file, as text.
 func outcome(text string, schemas policy.Schemas) string {
 	var b strings.Builder
-	documents, err := policy.Parse("policy.yaml", []byte(text))
+	documents, err := syntax.Parse("policy.yaml", []byte(text))
 	if err != nil {
 		b.WriteString(err.Error() + "\n")
 	}

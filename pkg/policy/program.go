@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -225,4 +227,82 @@ func (p *Program) Place(what string) string {
 		what = what[:max(strings.LastIndexAny(what, ".["), 0)]
 	}
 	return p.places[""]
+}
+
+// FollowsVersions reports whether the program reads the resourceVersion of watched objects: then
+// what it wants may follow from what it has written.
+func (p *Program) FollowsVersions() bool {
+	return slices.ContainsFunc(p.Watches, func(w *Watch) bool { return w.Versions })
+}
+
+// HidesVersions reports whether something reads all metadata of the owner or of a child, and so
+// sees it without the resourceVersion.
+func (p *Program) HidesVersions() bool {
+	return p.Owner.Versionless || slices.ContainsFunc(p.Children, func(child *Child) bool { return child.Versionless })
+}
+
+// See returns what expressions see of an owner, which is not changed.
+func (o *Owner) See(owner map[string]any) map[string]any { return withoutVersion(owner, o.Versionless) }
+
+// See returns what expressions see of an object of the child, which is not changed.
+func (child *Child) See(object map[string]any) map[string]any {
+	return withoutVersion(object, child.Versionless)
+}
+
+// withoutVersion leaves out of an object's metadata, where that is read as a whole, what changes by Ambit's
+// own writes.
+func withoutVersion(object map[string]any, versionless bool) map[string]any {
+	metadata, ok := object["metadata"].(map[string]any)
+	if !versionless || !ok {
+		return object
+	}
+	object, metadata = maps.Clone(object), maps.Clone(metadata)
+	delete(metadata, versionField)
+	delete(metadata, "managedFields")
+	object["metadata"] = metadata
+	return object
+}
+
+// defaultAccount is the ServiceAccount of a Pod that names none.
+const defaultAccount = "default"
+
+// InCluster returns the program as it runs when the policy stands in the cluster, in a
+// ConfigMap or as a custom resource, and own is the namespace of the Ambit that runs it.
+// The receiver stays as it is, and is what is returned for a policy without namespace.
+//
+// A policy in Ambit's own namespace acts as Ambit unless it names a ServiceAccount. One in
+// any other namespace acts as a ServiceAccount of that namespace, always: whoever
+// writes it there gets no right that they could not take by running a Pod. And it serves
+// owners of that namespace unless it says a scope: the policies of two teams for one kind
+// are not in each other's way.
+//
+// This is the only place that decides so. It is not for a policy from a file, which acts
+// as Ambit wherever its metadata.namespace says.
+func (p *Program) InCluster(own string) *Program {
+	if p.Namespace == "" || p.Namespace == own {
+		return p
+	}
+	as := *p
+	if as.ServiceAccount == "" {
+		as.ServiceAccount = defaultAccount
+	}
+	if !p.HasScope() {
+		as.Namespaces = []string{p.Namespace}
+		as.Hash += " in " + p.Namespace // the same text elsewhere is another program
+	}
+	return &as
+}
+
+// HasScope says whether the program says where its owners are. An empty scope says nothing.
+func (p *Program) HasScope() bool {
+	return len(p.Namespaces) > 0 || len(p.Exclude) > 0 || p.NamespaceSelector != nil
+}
+
+// Identity returns the user name of the ServiceAccount that the policy acts as,
+// or empty for Ambit itself.
+func (p *Program) Identity() string {
+	if p.ServiceAccount == "" {
+		return ""
+	}
+	return "system:serviceaccount:" + p.Namespace + ":" + p.ServiceAccount
 }

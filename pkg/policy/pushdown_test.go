@@ -31,7 +31,7 @@ func TestPushDownProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		operator := rapid.SampledFrom([]string{" && ", " || "}).Draw(t, "operator")
 		source := strings.Join(rapid.SliceOfN(atom, 1, 3).Draw(t, "atoms"), operator)
-		filter, issues := env.Compile(source)
+		filter, issues := env.CompileExpr(source)
 		if len(issues) > 0 {
 			t.Fatalf("%s: %v", source, issues)
 		}
@@ -70,21 +70,4 @@ func serverSelects(t *rapid.T, p pushed, object map[string]any) bool {
 		texts[k] = v.(string)
 	}
 	return selector.Matches(set) && labels.NewSelector().Add(p.labels...).Matches(texts)
-}
-
-func TestSuggest(t *testing.T) {
-	known := []string{"children", "watches", "owner", "apply", "id"}
-	for _, c := range []struct{ reason, name, want string }{
-		{"a letter is missing", "ownr", ` (did you mean "owner"?)`},
-		{"two letters are swapped", "wathces", ` (did you mean "watches"?)`},
-		{"the case is wrong", "Apply", ` (did you mean "apply"?)`},
-		{"the same beginning", "childs", ` (did you mean "children"?)`},
-		{"nothing is near", "template", ""},
-		{"one letter is near to everything", "x", ""},
-		{"text that goes on and on", strings.Repeat("a", 1000), ""},
-	} {
-		if got := suggest(c.name, known); got != c.want {
-			t.Errorf("%s: suggest(%q) = %q, want %q", c.reason, c.name, got, c.want)
-		}
-	}
 }

@@ -1,27 +1,23 @@
 package policy
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-
-	"k8s.io/apimachinery/pkg/runtime"
+	"slices"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
 )
 
-// always are the fields of every object that Ambit itself reads.
-func always() *fields.Set {
+// fieldsOfAmbit are the fields of every object that Ambit itself reads.
+func fieldsOfAmbit() *fields.Set {
 	return fields.New("apiVersion", "kind", "metadata.name", "metadata.namespace", "metadata.uid", "metadata.resourceVersion",
 		"metadata.generation", "metadata.deletionTimestamp", "metadata.finalizers", "metadata.ownerReferences", "metadata.labels")
 }
 
-// fields sets which fields of each kind of object are read, now that everything
+// collectFields sets which fields of each kind of object are read, now that everything
 // is compiled.
-func (c *compiler) fields() {
+func (c *policyCompiler) collectFields() {
 	p := c.program
-	p.Owner.Fields = always().Union(c.reads["owner"])
+	p.Owner.Fields = fieldsOfAmbit().Union(c.reads["owner"])
 	for _, annotation := range []string{v1alpha1.AnnotationChildren, v1alpha1.AnnotationGeneration} {
 		p.Owner.Fields.Add("metadata", "annotations", annotation)
 	}
@@ -31,7 +27,7 @@ func (c *compiler) fields() {
 		p.Owner.Fields.Add("status")
 	}
 	for _, w := range p.Watches {
-		w.Fields = always().Union(c.reads[w.ID])
+		w.Fields = fieldsOfAmbit().Union(c.reads[w.ID])
 		w.Versions = readsVersion(c.reads[w.ID])
 	}
 	for _, child := range p.Children {
@@ -46,44 +42,29 @@ func (c *compiler) fields() {
 	}
 }
 
-func (c *compiler) fieldsOf(child *Child) *fields.Set {
-	set := always().Union(c.reads[child.ID])
+func (c *policyCompiler) fieldsOf(child *Child) *fields.Set {
+	set := fieldsOfAmbit().Union(c.reads[child.ID])
 	if child.Template != nil {
 		set = set.Union(child.Template.Paths())
 	}
 	return set
 }
 
-// hash covers the name and the spec as decoded, with templates as JSON.
-func (c *compiler) hash() {
-	spec := c.policy.Spec.DeepCopy()
-	for i := range spec.Children {
-		spec.Children[i].Template = c.raw("children", i, "template")
+// noteReads notes what an expression or template reads in its scope.
+func (c *expressionCompiler) noteReads(reads map[string]*fields.Set, s scope) {
+	for name, set := range reads {
+		name, set = c.readOf(name, set, s)
+		c.reads[name] = c.reads[name].Union(set)
 	}
-	for i := range spec.Ensure {
-		spec.Ensure[i].Template = c.raw("ensure", i, "template")
-	}
-	spec.Status = c.raw("status")
-	text, err := json.Marshal([]any{c.policy.Name, c.policy.Namespace, spec})
-	if err != nil {
-		c.at(c.root, "hashing the policy: %v", err)
-		return
-	}
-	sum := sha256.Sum256(text)
-	c.program.Hash = hex.EncodeToString(sum[:])
 }
 
-// raw returns a template as JSON; nil if there is none or it is not right.
-func (c *compiler) raw(path ...any) *runtime.RawExtension {
-	f := c.field("", path...)
-	if f.node == nil {
-		return nil
+// readOf returns what a name stands for in a scope, and what is read of one object of it.
+func (c *expressionCompiler) readOf(name string, set *fields.Set, s scope) (string, *fields.Set) {
+	switch {
+	case name == "object":
+		return s.object, set
+	case name != s.one && slices.Contains(c.symbols.lists, name):
+		return name, set.Sub(fields.Any)
 	}
-	before := c.list
-	text, err := json.Marshal(c.tree(f.node))
-	c.list = before // said before
-	if err != nil {
-		return nil
-	}
-	return &runtime.RawExtension{Raw: text}
+	return name, set
 }

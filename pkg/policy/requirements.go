@@ -82,17 +82,17 @@ func (p *Program) Requirements(namespaced func(schema.GroupVersionKind) bool) []
 		if child.CrossNamespace {
 			scope = ScopeTemplate
 		}
-		list = append(list, Requirement{Part: child.ID, Purpose: PurposeManageChild, GVK: child.GVK, Verbs: child.verbs(), Scope: scope, Child: child})
+		list = append(list, Requirement{Part: child.ID, Purpose: PurposeManageChild, GVK: child.GVK, Verbs: child.requiredVerbs(), Scope: scope, Child: child})
 	}
 	for _, w := range p.Watches {
-		list = append(list, Requirement{Part: w.ID, Purpose: PurposeWatch, GVK: w.GVK, Verbs: []string{"list", "watch"}, Scope: w.scope(), Watch: w})
+		list = append(list, Requirement{Part: w.ID, Purpose: PurposeWatch, GVK: w.GVK, Verbs: []string{"list", "watch"}, Scope: w.requiredScope(), Watch: w})
 	}
 	for _, child := range p.Ensured {
 		scope := ScopePolicy
 		if child.CrossNamespace {
 			scope = ScopeTemplate
 		}
-		list = append(list, Requirement{Part: child.ID, Purpose: PurposeEnsure, GVK: child.GVK, Verbs: child.verbs(), Scope: scope, Child: child})
+		list = append(list, Requirement{Part: child.ID, Purpose: PurposeEnsure, GVK: child.GVK, Verbs: child.requiredVerbs(), Scope: scope, Child: child})
 	}
 	if p.NamespaceSelector != nil {
 		list = append(list, Requirement{
@@ -124,8 +124,8 @@ func (p *Program) ownerRequirements(namespaced func(schema.GroupVersionKind) boo
 	return append(list, owner(PurposeBlockDeletion, "finalizers", "update"))
 }
 
-// verbs returns what may have to be done with the objects of a child.
-func (child *Child) verbs() []string {
+// requiredVerbs returns what may have to be done with the objects of a child.
+func (child *Child) requiredVerbs() []string {
 	if child.Existing == v1alpha1.ExistingMerge {
 		return []string{"get", "list", "watch", "patch"}
 	}
@@ -136,7 +136,7 @@ func (child *Child) verbs() []string {
 	})
 }
 
-func (w *Watch) scope() Scope {
+func (w *Watch) requiredScope() Scope {
 	switch {
 	case w.Namespace != nil:
 		return ScopeTemplate
@@ -144,4 +144,29 @@ func (w *Watch) scope() Scope {
 		return ScopeAll
 	}
 	return ScopeOwner
+}
+
+// NeedsFinalizer says whether the policy may have to write on the metadata of its owners:
+// the finalizer, and the record of children that no ownerReference ties to them.
+// What only a cluster knows is not counted: see MarksFor. Owners that stop matching
+// must then still be seen, so that they can be cleaned up.
+func (p *Program) NeedsFinalizer() bool { return p.NeedsFinalizerFor(nil) }
+
+// NeedsFinalizerFor is NeedsFinalizer where it is known which kinds have namespaces: a cluster-scoped
+// child of a namespaced owner is recorded as well. Of an owner without a namespace
+// it is recorded in which namespaces its children are. namespaced may be nil.
+func (p *Program) NeedsFinalizerFor(namespaced func(schema.GroupVersionKind) bool) bool {
+	if p.Protect != nil || p.Deletion == v1alpha1.DeletionOrdered || p.CleanupOnly != nil {
+		return true
+	}
+	ownerIn := namespaced == nil || namespaced(p.Owner.GVK)
+	for _, child := range p.Children {
+		if child.OnDelete == v1alpha1.DeleteOrphan || child.Existing == v1alpha1.ExistingMerge {
+			return true
+		}
+		if child.CrossNamespace || ownerIn && namespaced != nil && !namespaced(child.GVK) {
+			return true
+		}
+	}
+	return false
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 const torn = `apiVersion: ambit.dev/v1alpha1
@@ -25,7 +26,7 @@ spec:
 
 func salvage(t *testing.T, text string) (*policy.Program, error) {
 	t.Helper()
-	documents, err := policy.Parse("p.yaml", []byte(text))
+	documents, err := syntax.Parse("p.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +38,7 @@ func TestSalvage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all policy.Errors
+	var all syntax.Errors
 	if !errors.As(p.CleanupOnly, &all) || len(all) < 4 {
 		t.Errorf("it is broken by %v, want all mistakes", p.CleanupOnly)
 	}

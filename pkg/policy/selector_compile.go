@@ -11,31 +11,32 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // selector compiles a label selector. s is what its values may refer to; nil: they
 // are literal.
-func (c *compiler) selector(f field, s *scope) Selector {
+func (c *expressionCompiler) compileSelector(f field, s *scope) Selector {
 	if f.node == nil {
 		return Selector{}
 	}
-	c.place(f.what, f.node)
+	c.notePlace(f.what, f.node)
 	var out Selector
-	if n := lookup(f.node, "matchLabels"); n != nil && n.Kind == yaml.MappingNode {
-		pairs(n, func(key, value *yaml.Node) {
-			out.terms = append(out.terms, c.term(key, selection.Equals, []field{{value, f.what}}, s)...)
+	if n := syntax.Lookup(f.node, "matchLabels"); n != nil && n.Kind == yaml.MappingNode {
+		syntax.EachPair(n, func(key, value *yaml.Node) {
+			out.terms = append(out.terms, c.compileTerm(key, selection.Equals, []field{{value, f.what}}, s)...)
 		})
 	}
-	if n := lookup(f.node, "matchExpressions"); n != nil && n.Kind == yaml.SequenceNode {
+	if n := syntax.Lookup(f.node, "matchExpressions"); n != nil && n.Kind == yaml.SequenceNode {
 		for _, e := range n.Content {
-			out.terms = append(out.terms, c.expression(field{e, f.what}, s)...)
+			out.terms = append(out.terms, c.compileMatchExpression(field{e, f.what}, s)...)
 		}
 	}
-	return out.sorted()
+	return out.sortedTerms()
 }
 
 // expression compiles one of matchExpressions; nothing if its parts are not there.
-func (c *compiler) expression(f field, s *scope) []term {
+func (c *expressionCompiler) compileMatchExpression(f field, s *scope) []term {
 	key, name := f.below("", "key"), f.below("", "operator")
 	if !key.isText() || !name.isText() {
 		return nil
@@ -56,38 +57,38 @@ func (c *compiler) expression(f field, s *scope) []term {
 	needs := op == selection.In || op == selection.NotIn
 	switch {
 	case needs && len(values) == 0:
-		c.at(f.node, "operator %s needs values", name.node.Value)
+		c.At(f.node, "operator %s needs values", name.node.Value)
 		return nil
 	case !needs && len(values) > 0:
-		c.at(values[0].node, "operator %s takes no values", name.node.Value)
+		c.At(values[0].node, "operator %s takes no values", name.node.Value)
 		return nil
 	}
-	return c.term(key.node, op, values, s)
+	return c.compileTerm(key.node, op, values, s)
 }
 
 // term compiles one requirement; nothing if it is not right.
-func (c *compiler) term(key *yaml.Node, op selection.Operator, values []field, s *scope) []term {
-	before := len(c.list)
+func (c *expressionCompiler) compileTerm(key *yaml.Node, op selection.Operator, values []field, s *scope) []term {
+	before := c.Count()
 	for _, problem := range validation.IsQualifiedName(key.Value) {
-		c.at(key, "%q is not the key of a label: %s", shorten(key.Value), brief(problem))
+		c.At(key, "%q is not the key of a label: %s", syntax.Shorten(key.Value), withoutRegex(problem))
 	}
 	out := term{key: key.Value, operator: op}
 	var literal []string
 	for _, v := range values {
-		t := c.labelValue(v, s)
+		t := c.compileLabelValue(v, s)
 		if t != nil && strings.Contains(v.node.Value, "${") {
 			out.specific = true
 		}
 		literal = append(literal, v.node.Value)
 		out.values = append(out.values, t)
 	}
-	if len(c.list) > before {
+	if c.Count() > before {
 		return nil
 	}
 	if !out.specific {
 		r, err := labels.NewRequirement(out.key, op, literal)
 		if err != nil {
-			c.at(key, "%v", err)
+			c.At(key, "%v", err)
 			return nil
 		}
 		out.literal = *r
@@ -96,24 +97,24 @@ func (c *compiler) term(key *yaml.Node, op selection.Operator, values []field, s
 }
 
 // labelValue compiles one value of a selector; nil if it is not right.
-func (c *compiler) labelValue(f field, s *scope) *cel.Template {
+func (c *expressionCompiler) compileLabelValue(f field, s *scope) *cel.Template {
 	n := f.node
 	if n.Kind != yaml.ScalarNode || n.Tag != "!!str" {
-		return nil // said by decodePolicy
+		return nil // said by DecodePolicy
 	}
 	if i := strings.Index(n.Value, "${"); i >= 0 && s == nil {
-		c.in(n, i, "%s is literal%s", f.what, insteadOf(f.what))
+		c.In(n, i, "%s is literal%s", f.what, insteadOf(f.what))
 		return nil
 	}
 	if !strings.Contains(n.Value, "${") || strings.Contains(n.Value, "$${") {
 		for _, problem := range validation.IsValidLabelValue(n.Value) {
-			c.at(n, "%q is not the value of a label: %s", shorten(n.Value), brief(problem))
+			c.At(n, "%q is not the value of a label: %s", syntax.Shorten(n.Value), withoutRegex(problem))
 		}
 	}
 	if s == nil {
 		return nil
 	}
-	return c.template(f, *s)
+	return c.compileTemplate(f, *s)
 }
 
 // insteadOf says what to do where a selector of that name cannot have expressions.
@@ -124,8 +125,8 @@ func insteadOf(what string) string {
 	return ": it must be known before there is an owner"
 }
 
-// literals returns the terms that depend on nothing.
-func (s Selector) literals() []labels.Requirement {
+// literalRequirements returns the terms that depend on nothing.
+func (s Selector) literalRequirements() []labels.Requirement {
 	var out []labels.Requirement
 	for _, t := range s.terms {
 		if !t.specific {
@@ -135,16 +136,16 @@ func (s Selector) literals() []labels.Requirement {
 	return out
 }
 
-// with returns s and more terms.
-func (s Selector) with(more []labels.Requirement) Selector {
+// withRequirements returns s and more terms.
+func (s Selector) withRequirements(more []labels.Requirement) Selector {
 	terms := slices.Clone(s.terms)
 	for _, r := range more {
 		terms = append(terms, term{key: r.Key(), operator: r.Operator(), literal: r})
 	}
-	return Selector{terms: terms}.sorted()
+	return Selector{terms: terms}.sortedTerms()
 }
 
-func (s Selector) sorted() Selector {
+func (s Selector) sortedTerms() Selector {
 	slices.SortStableFunc(s.terms, func(a, b term) int {
 		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.operator, b.operator))
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // watchSelector compiles a selector in flow style.
@@ -22,7 +23,7 @@ spec:
   watches:
     - {id: pods, apiVersion: v1, kind: Pod, selector: ` + selector + `}
 `
-	documents, err := policy.Parse("p.yaml", []byte(text))
+	documents, err := syntax.Parse("p.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,28 +4,28 @@ import (
 	"fmt"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	k8sfields "k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
-func (c *compiler) watches() {
+func (c *policyCompiler) compileWatches() {
 	for i, w := range c.policy.Spec.Watches {
 		what := "watches." + w.ID
-		f := c.field(what, "watches", i)
-		c.place(what, f.node)
-		selecting := c.selecting()
-		out := &Watch{ID: w.ID, GVK: c.gvk(f.node, fmt.Sprintf("spec.watches[%d]", i), false)}
-		out.Name = c.text(f.below(what+".name", "name"), selecting, nameOfObject)
-		out.Namespace, out.AllNamespaces = c.watchNamespace(f.below(what+".namespace", "namespace"))
-		out.FieldTemplate = c.text(f.below(what+".fieldSelector", "fieldSelector"), selecting, fieldSelector)
-		out.Selector = c.selector(f.below(what+".selector", "selector"), &selecting)
-		out.Filter = c.expr(f.below(what+".filter", "filter"), scope{vars: []string{"object", "owner"}, object: w.ID}, wantBool)
+		f := c.specField(what, "watches", i)
+		c.notePlace(what, f.node)
+		selecting := c.scopeOfSelection()
+		out := &Watch{ID: w.ID, GVK: readKind(c.Diagnostics, f.node, fmt.Sprintf("spec.watches[%d]", i), false)}
+		out.Name = c.compileText(f.below(what+".name", "name"), selecting, nameOfObject)
+		out.Namespace, out.AllNamespaces = c.compileWatchNamespace(f.below(what+".namespace", "namespace"))
+		out.FieldTemplate = c.compileText(f.below(what+".fieldSelector", "fieldSelector"), selecting, fieldSelector)
+		out.Selector = c.compileSelector(f.below(what+".selector", "selector"), &selecting)
+		out.Filter = c.compileExpr(f.below(what+".filter", "filter"), scope{vars: []string{"object", "owner"}, object: w.ID}, wantBool)
 		pushed := pushDown(out.Filter, out.GVK)
-		out.Selector = out.Selector.with(pushed.labels)
+		out.Selector = out.Selector.withRequirements(pushed.labels)
 		out.FieldSelector = pushed.fields
 		c.program.Watches = append(c.program.Watches, out)
 	}
@@ -34,26 +34,26 @@ func (c *compiler) watches() {
 // everyNamespace is what stands for all namespaces.
 const everyNamespace = "*"
 
-func (c *compiler) watchNamespace(f field) (namespace *cel.Template, all bool) {
+func (c *policyCompiler) compileWatchNamespace(f field) (namespace *cel.Template, all bool) {
 	if f.isText() && f.node.Value == everyNamespace {
-		c.place(f.what, f.node)
+		c.notePlace(f.what, f.node)
 		return nil, true
 	}
-	return c.text(f, c.selecting(), nameOfNamespace), false
+	return c.compileText(f, c.scopeOfSelection(), nameOfNamespace), false
 }
 
 // text compiles a template of text. check is given the text with something else in
 // place of its expressions, and returns what is wrong with it.
-func (c *compiler) text(f field, s scope, check func(string) string) *cel.Template {
+func (c *expressionCompiler) compileText(f field, s scope, check func(string) string) *cel.Template {
 	if !f.isText() {
 		return nil
 	}
-	t := c.template(f, s)
+	t := c.compileTemplate(f, s)
 	if t == nil {
 		return nil
 	}
 	if problem := check(withoutExpressions(f.node.Value)); problem != "" {
-		c.at(f.node, "%s %q is not valid: %s", f.what, shorten(f.node.Value), problem)
+		c.At(f.node, "%s %q is not valid: %s", f.what, syntax.Shorten(f.node.Value), problem)
 		return nil
 	}
 	return t
@@ -73,14 +73,14 @@ func nameOfNamespace(text string) string {
 	if strings.Contains(text, everyNamespace) {
 		return "* stands alone, for all namespaces"
 	}
-	return first(validation.IsDNS1123Label(text))
+	return firstProblem(validation.IsDNS1123Label(text))
 }
 
 func nameOfObject(text string) string {
 	if text == everyNamespace {
 		return "leave it out for objects of any name"
 	}
-	return first(content.IsPathSegmentName(text))
+	return firstProblem(content.IsPathSegmentName(text))
 }
 
 func fieldSelector(text string) string {
@@ -96,13 +96,3 @@ func fieldSelector(text string) string {
 	}
 	return ""
 }
-
-func first(problems []string) string {
-	if len(problems) == 0 {
-		return ""
-	}
-	return brief(problems[0])
-}
-
-// isTextNode says whether n is a string.
-func isTextNode(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!str" }

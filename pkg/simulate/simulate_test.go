@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // testPolicy makes a ConfigMap from what it watches, and a Secret for itself.
@@ -187,7 +188,7 @@ spec:
 // input is a policy, an owner and observed objects, as files have them.
 func input(t *testing.T, policyText, owner, observed string) Input {
 	t.Helper()
-	documents, err := policy.Parse("policy.yaml", []byte(policyText))
+	documents, err := syntax.Parse("policy.yaml", []byte(policyText))
 	if err != nil {
 		t.Fatal(err)
 	}

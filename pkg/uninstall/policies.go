@@ -18,6 +18,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // ReconcilePolicies returns the ReconcilePolicies that have a policy and are not being
@@ -90,11 +91,11 @@ func (c *Cleanup) whereHeld(program *policy.Program, list func(namespace string)
 // is none.
 func holdsPolicy(object *corev1.ConfigMap, name string) bool {
 	for _, key := range slices.Sorted(maps.Keys(object.Data)) {
-		if !policy.IsFileName(key) {
+		if !syntax.IsFileName(key) {
 			continue
 		}
-		documents, _ := policy.Parse(key, []byte(object.Data[key])) // the error is about others
-		if slices.ContainsFunc(documents, func(d *policy.Document) bool { return d.Name() == name }) {
+		documents, _ := syntax.Parse(key, []byte(object.Data[key])) // the error is about others
+		if slices.ContainsFunc(documents, func(d *syntax.Document) bool { return d.Name() == name }) {
 			return true
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // applyCRD applies the definition of a policy: it is within the API server's budget
@@ -73,7 +74,7 @@ func accepted(t *testing.T, file string) int {
 	text, _, _ := strings.Cut(string(read(t, file)), "\n----\n")
 	seen := 0
 	for _, document := range bytes.Split([]byte(text), []byte("\n---\n")) {
-		parsed, err := policy.Parse(file, document)
+		parsed, err := syntax.Parse(file, document)
 		if err != nil || len(parsed) != 1 {
 			continue
 		}

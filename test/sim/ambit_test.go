@@ -28,6 +28,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 	"github.com/ambit-dev/ambit/test/sim"
 )
 
@@ -240,7 +241,7 @@ func memcachedOnly(t *testing.T) []*policy.Program {
 // programs is one policy.
 func programs(t *testing.T, text string) []*policy.Program {
 	t.Helper()
-	documents, err := policy.Parse("policy.yaml", []byte(text))
+	documents, err := syntax.Parse("policy.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

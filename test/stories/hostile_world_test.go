@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // hostileUsers are the identities of these stories, and of that of all policies in
@@ -223,7 +224,7 @@ func (h *hostileWorld) beastPolicy(name string, owner, spec map[string]any) (*po
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	documents, err := policy.Parse(name+".yaml", data)
+	documents, err := syntax.Parse(name+".yaml", data)
 	if err != nil {
 		h.t.Fatalf("reading policy %q: %v", name, err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 	"github.com/ambit-dev/ambit/test/cluster"
 )
 
@@ -257,7 +258,7 @@ spec:
 // salvaged is what is left of a policy that does not compile.
 func salvaged(t *testing.T, data []byte) *policy.Program {
 	t.Helper()
-	documents, err := policy.Parse("broken.yaml", data)
+	documents, err := syntax.Parse("broken.yaml", data)
 	if err != nil {
 		t.Fatal(err)
 	}

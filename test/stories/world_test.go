@@ -22,6 +22,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/manager"
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 	"github.com/ambit-dev/ambit/test/cluster"
 )
 
@@ -261,7 +262,7 @@ func conditionOf(owner *unstructured.Unstructured, kind string) map[string]any {
 // program compiles the policies in a file.
 func program(t *testing.T, file string, data []byte) *policy.Program {
 	t.Helper()
-	documents, err := policy.Parse(file, data)
+	documents, err := syntax.Parse(file, data)
 	if err != nil {
 		t.Fatalf("reading %s: %v", file, err)
 	}

@@ -39,7 +39,7 @@ func BenchmarkCompile(b *testing.B) {
 	env := mustEnv(b, "object")
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, issues := env.Compile(`object.status.phase == 'Running'`); issues != nil {
+		if _, issues := env.CompileExpr(`object.status.phase == 'Running'`); issues != nil {
 			b.Fatal(issues)
 		}
 	}

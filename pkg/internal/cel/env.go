@@ -91,12 +91,12 @@ type Issue struct {
 	Message string
 }
 
-// Compile parses and checks an expression. The issues are all that were found;
+// CompileExpr parses and checks an expression. The issues are all that were found;
 // with any, the expression is nil.
 //
 // cel-go panics over some mistakes, such as a key of bytes, or an entry behind a ?
 // that is not optional.
-func (e *Env) Compile(source string) (compiled *Expr, found []Issue) {
+func (e *Env) CompileExpr(source string) (compiled *Expr, found []Issue) {
 	defer func() {
 		if r := recover(); r != nil {
 			compiled, found = nil, []Issue{{Message: "cannot be compiled: keys must be strings, numbers or bools, and entries marked with ? optional"}}

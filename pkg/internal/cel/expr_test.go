@@ -126,7 +126,7 @@ func TestCompileIssues(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			x, issues := mustEnv(t, "owner").Compile(tc.source)
+			x, issues := mustEnv(t, "owner").CompileExpr(tc.source)
 			var got []int
 			for _, issue := range issues {
 				got = append(got, issue.Offset)
@@ -176,7 +176,7 @@ func mustEnv(t testing.TB, variables ...string) *Env {
 
 func mustCompile(t testing.TB, env *Env, source string) *Expr {
 	t.Helper()
-	x, issues := env.Compile(source)
+	x, issues := env.CompileExpr(source)
 	if len(issues) > 0 {
 		t.Fatalf("compiling %s: %v", source, issues)
 	}

@@ -59,7 +59,7 @@ func positions() map[string]func(t testing.TB, source string) func(a Activation)
 	condition := func(variable string) func(t testing.TB, source string) func(a Activation) error {
 		return func(t testing.TB, source string) func(a Activation) error {
 			source = strings.ReplaceAll(source, "owner", variable)
-			x, issues := mustEnv(t, variable).Compile("[dyn(" + source + ")].size() == 1")
+			x, issues := mustEnv(t, variable).CompileExpr("[dyn(" + source + ")].size() == 1")
 			if issues != nil {
 				return nil
 			}
@@ -184,7 +184,7 @@ func TestNotStopped(t *testing.T) {
 func TestPanicsAreErrors(t *testing.T) {
 	env := mustEnv(t, "owner")
 	for _, source := range []string{`{b'a': 1}`, `b'a' in [b'a', b'b'] && {dyn(b'a'): 1}.size() == 1`, `[?owner]`, `owner[?owner]`, `owner in ['a', 'b']`} {
-		x, issues := env.Compile(source)
+		x, issues := env.CompileExpr(source)
 		if len(issues) > 0 {
 			if issues[0].Message == "" || x != nil {
 				t.Errorf("%s: %v", source, issues)

@@ -56,7 +56,7 @@ func TestReadyIssues(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, issues := mustEnv(t, tc.variables...).Compile(tc.source)
+			_, issues := mustEnv(t, tc.variables...).CompileExpr(tc.source)
 			if len(issues) != 1 || issues[0].Offset != tc.offset || !strings.Contains(issues[0].Message, tc.message) {
 				t.Errorf("issues %+v, want one at %d like %q", issues, tc.offset, tc.message)
 			}

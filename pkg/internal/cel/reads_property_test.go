@@ -37,7 +37,7 @@ func TestProjectionOfGenerated(t *testing.T) {
 	compiled := 0
 	rapid.Check(t, func(t *rapid.T) {
 		source := generator{t: t}.value(3, []string{"owner"})
-		x, issues := env.Compile(source)
+		x, issues := env.CompileExpr(source)
 		if len(issues) > 0 {
 			return // types do not fit
 		}

@@ -42,7 +42,7 @@ func TestLiteralsKeepTypes(t *testing.T) {
 		`{'a': 1, 2: 3}`:           "constant keys of different types are a mistake",
 		`{'a': 1}.a.startsWith(1)`: "values of a uniform map have its type",
 	} {
-		if x, _ := mustEnv(t, "owner").Compile(source); x != nil {
+		if x, _ := mustEnv(t, "owner").CompileExpr(source); x != nil {
 			t.Errorf("%s compiles: %s", source, reason)
 		}
 	}

@@ -73,7 +73,7 @@ func TestUnknownFields(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			x, issues := typedEnv(t).Compile(tc.source)
+			x, issues := typedEnv(t).CompileExpr(tc.source)
 			if diff := cmp.Diff(tc.want, issues); diff != "" || (x == nil) != (len(tc.want) > 0) {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -86,7 +86,7 @@ func TestTypedEvaluationIsTheSame(t *testing.T) {
 	typed, untyped := typedEnv(t), mustEnv(t, "owner", "things", "any", ReadyVar)
 	compiled := 0
 	for _, source := range sortedKeys(corpus) {
-		x, issues := typed.Compile(source)
+		x, issues := typed.CompileExpr(source)
 		if len(issues) > 0 {
 			continue
 		}
@@ -116,10 +116,10 @@ func TestOpenSchemasRefuseNothing(t *testing.T) {
 	untyped := mustEnv(t, names...)
 	sources := append(hostile(t), sortedKeys(corpus)...)
 	for _, source := range append(sources, inPolicies(t)...) {
-		if _, issues := untyped.Compile(source); len(issues) > 0 {
+		if _, issues := untyped.CompileExpr(source); len(issues) > 0 {
 			continue
 		}
-		if _, issues := typed.Compile(source); len(issues) > 0 {
+		if _, issues := typed.CompileExpr(source); len(issues) > 0 {
 			t.Errorf("%s: %v", source, issues)
 		}
 	}

@@ -128,7 +128,7 @@ func (c *templateCompiler) compileString(s string) node {
 			parts = append(parts, textPart{literal: p.text})
 			continue
 		}
-		expr, issues := c.env.Compile(p.text)
+		expr, issues := c.env.CompileExpr(p.text)
 		for _, issue := range issues {
 			c.addIssue(TemplateIssue{Offset: p.offset + issue.Offset, Message: issue.Message})
 		}

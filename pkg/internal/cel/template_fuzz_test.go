@@ -72,7 +72,7 @@ func FuzzCompile(f *testing.F) {
 	}
 	env := mustEnv(f, "owner")
 	f.Fuzz(func(t *testing.T, source string) {
-		x, issues := env.Compile(source)
+		x, issues := env.CompileExpr(source)
 		if (x == nil) != (len(issues) > 0) {
 			t.Fatalf("%q: %v with issues %v", source, x, issues)
 		}

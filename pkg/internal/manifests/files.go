@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // stdinName is the file name that means stdin, and stdinShown is what it is
@@ -73,7 +73,7 @@ func pathsIn(name string) ([]string, error) {
 	}
 	var paths []string
 	for _, entry := range entries {
-		if !entry.IsDir() && policy.IsFileName(entry.Name()) {
+		if !entry.IsDir() && syntax.IsFileName(entry.Name()) {
 			paths = append(paths, filepath.Join(name, entry.Name()))
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // good is a policy of a name without mistakes; typed has a field that things do not have, and
@@ -154,7 +155,7 @@ func TestKinds(t *testing.T) {
 func TestReadObject(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const pod = "{apiVersion: v1, kind: Pod, metadata: {name: a}}\n"
-	write(t, map[string]string{"none.yaml": "# nothing", "two.yaml": pod + "---\n" + pod, "deep.yaml": strings.Repeat("[", policy.MaxDepth+1)})
+	write(t, map[string]string{"none.yaml": "# nothing", "two.yaml": pod + "---\n" + pod, "deep.yaml": strings.Repeat("[", syntax.MaxDepth+1)})
 	for name, tc := range map[string]struct{ reason, path, wantError string }{
 		"One":  {"It is returned.", "-", ""},
 		"None": {"An empty file has none.", "none.yaml", "none.yaml holds 0 objects, must be one: the owner"},

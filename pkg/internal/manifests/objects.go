@@ -12,7 +12,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
-	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // ReadObjects returns every object in the files and folders names, in order.
@@ -49,9 +49,9 @@ func ReadObject(path, what string, stdin io.Reader) (*unstructured.Unstructured,
 }
 
 // objects decodes every object in the file, in order; lists, as kubectl prints them, are
-// taken apart. What is nested deeper than policy.MaxDepth is refused.
+// taken apart. What is nested deeper than syntax.MaxDepth is refused.
 func (f file) objects() ([]*unstructured.Unstructured, error) {
-	if err := policy.CheckDepth(f.name, f.data); err != nil {
+	if err := syntax.CheckDepth(f.name, f.data); err != nil {
 		return nil, err
 	}
 	objects, err := decodeObjects(f.data)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // Policies are what a set of files holds.
@@ -18,7 +19,7 @@ type Policies struct {
 	// CleanupOnly are what can be salvaged of the others: they only clean up.
 	CleanupOnly []*policy.Program
 	// Findings are all mistakes, in the order of the files, by position.
-	Findings policy.Errors
+	Findings syntax.Errors
 	// Kinds are those of the CustomResourceDefinitions that were named beside.
 	Kinds Kinds
 
@@ -45,7 +46,7 @@ func Load(names, crds []string, stdin io.Reader) (Policies, error) {
 // Source is one file, parsed.
 type Source struct {
 	file      file
-	documents []*policy.Document
+	documents []*syntax.Document
 	err       error // the mistakes of what is no document; nil for none
 }
 
@@ -60,7 +61,7 @@ func ReadPolicies(names []string, stdin io.Reader) ([]Source, error) {
 	}
 	var sources []Source
 	for _, f := range files {
-		documents, err := policy.Parse(f.name, f.data)
+		documents, err := syntax.Parse(f.name, f.data)
 		sources = append(sources, Source{file: f, documents: documents, err: err})
 	}
 	if !slices.ContainsFunc(sources, func(s Source) bool { return s.err != nil || len(s.documents) > 0 }) {
@@ -85,7 +86,7 @@ func Compile(sources []Source, schemas policy.Schemas) Policies {
 // addDocument compiles one policy of a file; of one with mistakes it keeps what can clean up,
 // if it can be told whose owners they are. Names must differ, whatever the namespace: children
 // are found and fields are managed by the name.
-func (p *Policies) addDocument(f file, document *policy.Document, schemas policy.Schemas) {
+func (p *Policies) addDocument(f file, document *syntax.Document, schemas policy.Schemas) {
 	list := &p.Programs
 	program, err := policy.CompileWith(document, schemas)
 	if err != nil {
@@ -106,7 +107,7 @@ func (p *Policies) addDocument(f file, document *policy.Document, schemas policy
 }
 
 // duplicateName is the mistake of a policy whose name another one has, which stands at first.
-func duplicateName(f file, program *policy.Program, first string) *policy.Error {
+func duplicateName(f file, program *policy.Program, first string) *syntax.Error {
 	place := program.Place("")
 	line, err := strconv.Atoi(place[strings.LastIndex(place, ":")+1:])
 	if err != nil {
@@ -117,7 +118,7 @@ func duplicateName(f file, program *policy.Program, first string) *policy.Error 
 
 // addFindings adds the mistakes in err, which may be nil.
 func (p *Policies) addFindings(f file, err error) {
-	var found policy.Errors
+	var found syntax.Errors
 	switch {
 	case err == nil:
 	case errors.As(err, &found):
@@ -128,8 +129,8 @@ func (p *Policies) addFindings(f file, err error) {
 }
 
 // lineError is an error about a line of a file as a whole.
-func lineError(f file, line int, message string) *policy.Error {
+func lineError(f file, line int, message string) *syntax.Error {
 	lines := strings.Split(string(f.data), "\n")
 	source := strings.TrimSuffix(lines[min(line, len(lines))-1], "\r")
-	return &policy.Error{File: f.name, Line: line, Column: 1, Message: message, SourceLine: source}
+	return &syntax.Error{File: f.name, Line: line, Column: 1, Message: message, SourceLine: source}
 }

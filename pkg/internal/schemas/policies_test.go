@@ -83,7 +83,7 @@ func checkPolicy(t *testing.T, file string, policy map[string]any, set Set) int 
 				_, issues := env.CompileTemplate(text)
 				return len(issues) == 0
 			}
-			_, issues := env.Compile(text)
+			_, issues := env.CompileExpr(text)
 			return len(issues) == 0
 		}
 		if !compile(untyped) {
@@ -194,7 +194,7 @@ func TestPublished(t *testing.T) {
 		`deployment.status.?availableReplica.orValue(0)`:                                          `deployment.status has no field "availableReplica"; did you mean "availableReplicas" or "unavailableReplicas"?`,
 		`deployment.spec.template.spec.container[0]`:                                              `deployment.spec.template.spec has no field "container"; did you mean "containers"?`,
 	} {
-		_, issues := env.Compile(source)
+		_, issues := env.CompileExpr(source)
 		if want == "" && len(issues) > 0 || want != "" && (len(issues) != 1 || issues[0].Message != want) {
 			t.Errorf("%s: %v, want %q", source, issues, want)
 		}

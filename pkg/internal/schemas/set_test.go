@@ -123,7 +123,7 @@ func TestSet(t *testing.T) {
 	}
 	for source, want := range cases {
 		t.Run(source, func(t *testing.T) {
-			_, issues := env.Compile(source)
+			_, issues := env.CompileExpr(source)
 			switch {
 			case want == "" && len(issues) > 0:
 				t.Errorf("refused: %v", issues)
@@ -170,10 +170,10 @@ func FuzzFromOpenAPI(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, issues := env.Compile(`node.metadata.name + node.kind`); len(issues) > 0 {
+			if _, issues := env.CompileExpr(`node.metadata.name + node.kind`); len(issues) > 0 {
 				t.Fatalf("%s: %v", document, issues)
 			}
-			env.Compile(`node.next.next.children.map(c, c.next.value)[0].x`)
+			env.CompileExpr(`node.next.next.children.map(c, c.next.value)[0].x`)
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Nearest returns those known names whose Distance from name is at most what is allowed
@@ -62,4 +63,31 @@ func DidYouMean(names ...string) string {
 		return "did you mean " + quoted[0] + "?"
 	}
 	return "did you mean " + strings.Join(quoted[:last], ", ") + " or " + quoted[last] + "?"
+}
+
+// Suggest returns ` (did you mean "x"?)` for the known name nearest to name, or
+// nothing if none is near. Of names equally near the first counts.
+func Suggest(name string, known []string) string {
+	if utf8.RuneCountInString(name) > 100 {
+		return "" // no known name is near, and Distance takes quadratic time
+	}
+	allowed := min(max(len(name)/3, 1), len(name)-1)
+	if near := Nearest(name, known, func(string) int { return allowed }); len(near) > 0 {
+		return " (" + DidYouMean(near[0]) + ")"
+	}
+	if best := sameStart(name, known); best != "" {
+		return " (" + DidYouMean(best) + ")"
+	}
+	return ""
+}
+
+// sameStart returns the first known name that begins like name.
+func sameStart(name string, known []string) string {
+	const letters = 5
+	for _, k := range known {
+		if len(name) >= letters && strings.HasPrefix(strings.ToLower(k), strings.ToLower(name[:letters])) {
+			return k
+		}
+	}
+	return ""
 }

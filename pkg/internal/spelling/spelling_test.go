@@ -90,3 +90,20 @@ func TestDidYouMean(t *testing.T) {
 		}
 	}
 }
+
+func TestSuggest(t *testing.T) {
+	known := []string{"children", "watches", "owner", "apply", "id"}
+	for _, c := range []struct{ reason, name, want string }{
+		{"a letter is missing", "ownr", ` (did you mean "owner"?)`},
+		{"two letters are swapped", "wathces", ` (did you mean "watches"?)`},
+		{"the case is wrong", "Apply", ` (did you mean "apply"?)`},
+		{"the same beginning", "childs", ` (did you mean "children"?)`},
+		{"nothing is near", "template", ""},
+		{"one letter is near to everything", "x", ""},
+		{"text that goes on and on", strings.Repeat("a", 1000), ""},
+	} {
+		if got := Suggest(c.name, known); got != c.want {
+			t.Errorf("%s: Suggest(%q) = %q, want %q", c.reason, c.name, got, c.want)
+		}
+	}
+}

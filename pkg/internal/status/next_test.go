@@ -11,6 +11,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 var (
@@ -33,7 +34,7 @@ spec:
 
 func program(t *testing.T) *policy.Program {
 	t.Helper()
-	documents, err := policy.Parse("test.yaml", []byte(source))
+	documents, err := syntax.Parse("test.yaml", []byte(source))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the expected grants in testdata")
@@ -89,7 +90,7 @@ func compile(t testing.TB, spec string) *policy.Program {
 	for line := range strings.Lines(spec) {
 		text += "  " + line
 	}
-	documents, err := policy.Parse("policy.yaml", []byte(text))
+	documents, err := syntax.Parse("policy.yaml", []byte(text))
 	if err != nil || len(documents) != 1 {
 		t.Fatalf("parsing a policy: %v\n%s", err, text)
 	}

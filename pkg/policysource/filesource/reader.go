@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 	"github.com/ambit-dev/ambit/pkg/policysource/manifest"
 )
 
@@ -105,7 +105,7 @@ func filesIn(argument string) ([]string, error) {
 // isPolicyFile reports whether a file of a folder is read. Hidden ones are not: they are
 // what editors and volumes use to replace files.
 func isPolicyFile(name string) bool {
-	return !strings.HasPrefix(name, ".") && policy.IsFileName(name)
+	return !strings.HasPrefix(name, ".") && syntax.IsFileName(name)
 }
 
 // readFile returns the manifest of one file.

@@ -11,6 +11,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 	"github.com/ambit-dev/ambit/pkg/policysource/manifest"
 	"github.com/ambit-dev/ambit/pkg/policysource/registry"
 	"github.com/ambit-dev/ambit/test/policytext"
@@ -76,7 +77,7 @@ func TestSlowWriter(t *testing.T) {
 		}
 	}
 	d := r.reads(after, 600*time.Millisecond)
-	documents, err := policy.Parse("a.yaml", []byte(after))
+	documents, err := syntax.Parse("a.yaml", []byte(after))
 	must(t, err)
 	want, err := policy.Compile(documents[0])
 	must(t, err)

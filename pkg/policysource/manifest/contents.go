@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // maxDocuments is how many policies one manifest may have: a decision compares each with all.
@@ -19,7 +20,7 @@ const maxKinds = 100
 
 // Document is one policy of a manifest.
 type Document struct {
-	Parsed   *policy.Document
+	Parsed   *syntax.Document
 	Name     string // empty if it is not legible
 	Index    int    // of the document in the manifest
 	Compiled Compiled
@@ -53,7 +54,7 @@ func Compile(t Manifest, own string, schemas func([]schema.GroupVersionKind) pol
 func referencedKinds(documents []Document) []schema.GroupVersionKind {
 	var kinds []schema.GroupVersionKind
 	for _, d := range documents {
-		named := policy.Kinds(d.Parsed)
+		named := d.Parsed.Kinds()
 		kinds = append(kinds, named[:min(len(named), maxKinds)]...)
 	}
 	return kinds
@@ -65,13 +66,13 @@ func parseDocuments(t Manifest) ([]Document, error) {
 		return nil, t.Unreadable
 	}
 	if t.Origin.Kind == CustomResource {
-		document, err := policy.FromObject(t.Origin.String(), t.Object)
+		document, err := syntax.FromObject(t.Origin.String(), t.Object)
 		if err != nil {
 			return nil, err
 		}
 		return []Document{{Parsed: document, Name: t.Origin.Name}}, nil
 	}
-	documents, err := policy.Parse(t.Origin.String(), t.Data)
+	documents, err := syntax.Parse(t.Origin.String(), t.Data)
 	if len(documents) > maxDocuments {
 		return nil, fmt.Errorf("%s: it has more than %d policies", t.Origin, maxDocuments)
 	}
@@ -99,7 +100,7 @@ type Compiled struct {
 }
 
 // compileDocument compiles a document as one of its origin.
-func compileDocument(d *policy.Document, from Origin, own string, schemas policy.Schemas) Compiled {
+func compileDocument(d *syntax.Document, from Origin, own string, schemas policy.Schemas) Compiled {
 	program, err := policy.CompileWith(d, schemas)
 	if err == nil {
 		if program, err = withIdentity(program, from, own); err != nil {
@@ -125,7 +126,7 @@ const MaxMessage = 4096
 // BriefMessage returns the message of an error without lines of the policy that it is about: what a
 // policy holds is nobody's business but its author's.
 func BriefMessage(err error) string {
-	var found policy.Errors
+	var found syntax.Errors
 	if !errors.As(err, &found) {
 		return Truncate(err.Error(), MaxMessage)
 	}

@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // TestBrief: no message has a line of a policy in it, and none is endless.
 func TestBrief(t *testing.T) {
 	secret := "spec:\n  owner: {apiVersion: v1, kind: Pod}\n  children:\n    - id: a\n      template: {apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {password: \"${'hunter2' + }\"}}\n"
-	documents, err := policy.Parse("p.yaml", []byte("apiVersion: ambit.dev/v1alpha1\nkind: ReconcilePolicy\nmetadata: {name: p}\n"+secret))
+	documents, err := syntax.Parse("p.yaml", []byte("apiVersion: ambit.dev/v1alpha1\nkind: ReconcilePolicy\nmetadata: {name: p}\n"+secret))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
-	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // Manifest is the text that stands in one place: a file, one key of a ConfigMap, or a custom
@@ -120,7 +120,7 @@ func FromConfigMap(object *unstructured.Unstructured) []Manifest {
 	}
 	var texts []Manifest
 	for _, key := range slices.Sorted(maps.Keys(data)) {
-		if !policy.IsFileName(key) {
+		if !syntax.IsFileName(key) {
 			continue
 		}
 		t := Manifest{

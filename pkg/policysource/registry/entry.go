@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 	"github.com/ambit-dev/ambit/pkg/policysource/manifest"
 )
 
@@ -24,7 +25,7 @@ type entry struct {
 	// lastGood is the last version that compiled; nil if there was none.
 	lastGood *policy.Program
 	// lastGoodDocument is the document of lastGood, if it is from this manifest; else nil.
-	lastGoodDocument *policy.Document
+	lastGoodDocument *syntax.Document
 	// unreadable is why the manifest cannot be read as a whole now; nil if it can.
 	unreadable error
 	// absentSince is since when complete readings have not got it; zero: it is there.

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // Scenario is a policy with the cluster that it works in. It is immutable, and made once
@@ -179,7 +180,7 @@ func compile(path string, change func([]byte) []byte) (*policy.Program, error) {
 }
 
 func compileText(text string) (*policy.Program, error) {
-	documents, err := policy.Parse("policy.yaml", []byte(text))
+	documents, err := syntax.Parse("policy.yaml", []byte(text))
 	if err != nil {
 		return nil, fmt.Errorf("parsing a policy: %w", err)
 	}

@@ -1,0 +1,116 @@
+package syntax
+
+import (
+	"path"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Document is the text of one policy with its places, not yet checked. It is
+// immutable and safe for concurrent use.
+type Document struct {
+	src  *source
+	root *yaml.Node // a mapping
+}
+
+// Name returns metadata.name, "" if there is none.
+func (d *Document) Name() string { return d.textAt("metadata", "name") }
+
+// Namespace returns metadata.namespace, "" if there is none.
+func (d *Document) Namespace() string { return d.textAt("metadata", "namespace") }
+
+func (d *Document) textAt(path ...any) string {
+	n := Lookup(d.root, path...)
+	if n == nil || !IsText(n) {
+		return ""
+	}
+	return n.Value
+}
+
+// File returns the name given to Parse or FromObject.
+func (d *Document) File() string { return d.src.file }
+
+// Root returns the policy as a mapping, which must not be changed.
+func (d *Document) Root() *yaml.Node { return d.root }
+
+// IsFileName says whether what has this name is read for policies where nobody has asked
+// for it by name: a file of a folder, a key of a ConfigMap. Its name ends in .yaml or .yml;
+// case counts.
+func IsFileName(name string) bool {
+	extension := path.Ext(name)
+	return extension == ".yaml" || extension == ".yml"
+}
+
+// Kinds returns the kinds of owner, children and watches, in this order, some more than once.
+// Those that are not legible are left out.
+func (d *Document) Kinds() []schema.GroupVersionKind {
+	var kinds []schema.GroupVersionKind
+	add := func(n *yaml.Node) {
+		if kind, ok := LiteralKind(n); ok {
+			kinds = append(kinds, kind)
+		}
+	}
+	add(Lookup(d.root, "spec", "owner"))
+	for _, list := range []struct{ name, of string }{{"children", "template"}, {"watches", ""}} {
+		items := Lookup(d.root, "spec", list.name)
+		if items == nil || items.Kind != yaml.SequenceNode {
+			continue
+		}
+		for _, item := range items.Content {
+			if list.of != "" {
+				item = Lookup(item, list.of)
+			}
+			add(item)
+		}
+	}
+	return kinds
+}
+
+// In returns the policy as one of a namespace: d itself if it says a namespace, else
+// a copy that says this one. Its places are those of d.
+func (d *Document) In(namespace string) *Document {
+	metadata := Lookup(d.root, "metadata")
+	if namespace == "" || metadata == nil || metadata.Kind != yaml.MappingNode || Lookup(metadata, "namespace") != nil {
+		return d
+	}
+	at := yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Line: metadata.Line, Column: metadata.Column}
+	key, value := at, at
+	key.Value, value.Value = "namespace", namespace
+	with := *metadata
+	with.Content = append(with.Content[:len(with.Content):len(with.Content)], &key, &value)
+	root := *d.root
+	root.Content = append([]*yaml.Node(nil), root.Content...)
+	for i := range root.Content {
+		if root.Content[i] == metadata {
+			root.Content[i] = &with
+		}
+	}
+	return &Document{src: d.src, root: &root}
+}
+
+// Only returns a copy of d with nothing but some parts, those that stand twice included. Its
+// places are those of d.
+func (d *Document) Only(kept Parts) *Document {
+	return &Document{src: d.src, root: keepParts(d.root, kept)}
+}
+
+// Parts are fields of a mapping by their names, each with those parts of it that count; nil: all of it.
+type Parts map[string]Parts
+
+// keepParts returns a copy of n with nothing but some fields, those that stand twice
+// included.
+func keepParts(n *yaml.Node, of Parts) *yaml.Node {
+	if of == nil || n.Kind != yaml.MappingNode {
+		return n
+	}
+	out := *n
+	out.Content = nil
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		below, ok := of[n.Content[i].Value]
+		if ok {
+			out.Content = append(out.Content, n.Content[i], keepParts(n.Content[i+1], below))
+		}
+	}
+	return &out
+}
