@@ -96,24 +96,24 @@ func (r *recordReads) isGone(e goneEntry, now time.Time) bool {
 	return known && now.Sub(at) < confirmMemory
 }
 
-// confirm reads the objects of the entries that a mark drops, each at most once in a
-// pass: streams do not show those that have lost their labels, nor one whose create was
+// confirmGone reads the objects of the entries that a mark drops, each at most once in a
+// reconcile: streams do not show those that have lost their labels, nor one whose create was
 // accepted while its answer was lost. It returns the mark that may be written; nil: none, now.
-// Where there are too many to be read in one pass, that keeps the others on record, and the owner
+// Where there are too many to be read in one reconcile, that keeps the others on record, and the owner
 // is looked at again. did: something was learnt that the next plan has to know.
-func (p *pass) confirm(ctx context.Context, mark plan.OwnerMetadata) (may *plan.OwnerMetadata, did bool, err error) {
+func (p *ownerReconciler) confirmGone(ctx context.Context, mark plan.OwnerMetadata) (may *plan.OwnerMetadata, did bool, err error) {
 	record := mark.Drops(p.program, p.owner)
 	reads := &p.state.reads
 	var stay []inventory.Entry
 	left, end := -1, func(time.Time) {}
-	defer func() { end(p.engine.now()) }()
+	defer func() { end(p.controller.now()) }()
 	found := false
 	for _, e := range record.Entries {
-		there, known := p.confirmed[e.ObjectKey()]
+		there, known := p.confirmedObjects[e.ObjectKey()]
 		entry := goneEntry{e, record.TokenSecret}
-		if !known && !reads.isGone(entry, p.engine.now()) {
+		if !known && !reads.isGone(entry, p.controller.now()) {
 			if left < 0 {
-				left, end = reads.startBatch(&p.confirms, p.engine.now())
+				left, end = reads.startBatch(&p.confirms, p.controller.now())
 			}
 			if left == 0 {
 				stay = append(stay, e)
@@ -121,8 +121,8 @@ func (p *pass) confirm(ctx context.Context, mark plan.OwnerMetadata) (may *plan.
 			}
 			left--
 			var ok bool
-			there, ok, err = p.seek(ctx, mark, record, e)
-			reads.note(entry, there || !ok, p.engine.now())
+			there, ok, err = p.verifyGone(ctx, mark, record, e)
+			reads.note(entry, there || !ok, p.controller.now())
 			if err != nil || !ok {
 				return nil, true, err
 			}
@@ -137,56 +137,56 @@ func (p *pass) confirm(ctx context.Context, mark plan.OwnerMetadata) (may *plan.
 		return &mark, false, nil
 	}
 	p.waits = true
-	p.lookAgain(reads.next)
+	p.requeueAt(reads.next)
 	if kept, changes := mark.KeepRecorded(p.program, p.owner, stay); changes {
 		return &kept, false, nil
 	}
 	return nil, false, nil
 }
 
-// seek reads the object of one entry. ok is false if that could not be done now; a
+// verifyGone reads the object of one entry. ok is false if that could not be done now; a
 // problem of the owner's metadata then says why.
-func (p *pass) seek(ctx context.Context, mark plan.OwnerMetadata, record inventory.Inventory, e inventory.Entry) (there, ok bool, err error) {
+func (p *ownerReconciler) verifyGone(ctx context.Context, mark plan.OwnerMetadata, record inventory.Inventory, e inventory.Entry) (there, ok bool, err error) {
 	if !p.seekKind(e.GVK) {
 		p.problems[plan.KeyOwner] = *tooManyKinds()
 		return false, false, nil
 	}
-	found, served := p.engine.discovery.LookupAnyVersion(e.GVK)
+	found, served := p.controller.discovery.LookupAnyVersion(e.GVK)
 	if !served {
-		_, problem := p.kindOf(e.GVK)
+		_, problem := p.resolveKind(e.GVK)
 		if problem != nil && !problem.Gone {
 			p.problems[plan.KeyOwner] = *problem
 		}
 		return false, problem != nil && problem.Gone, nil
 	}
-	at := p.state.sources.at(e.Namespace)
-	if p.held(plan.KeyOwner, func() string { return markText(mark) }, at, at.own.lacks(found.GVR.GroupResource(), "", "get")) {
+	at := p.state.inputs.permissionsAt(e.Namespace)
+	if p.isHeldBack(plan.KeyOwner, func() string { return markText(mark) }, at, at.own.problemFor(found.GVR.GroupResource(), "", "get")) {
 		return false, false, nil
 	}
-	client, err := p.engine.options.Clients(p.identity)
+	client, err := p.controller.options.Clients(p.identity)
 	if err != nil {
 		return false, false, err
 	}
-	applier := apply.Applier{Client: client, Manager: p.manager, Identity: p.user()}
-	outcome := applier.Find(ctx, record, e, apply.Target{Resource: found.GVR, OwnerUID: p.ownerUID(), Lives: p.lives})
+	applier := apply.Applier{Client: client, Manager: p.manager, Identity: p.userName()}
+	outcome := applier.Find(ctx, record, e, apply.Target{Resource: found.GVR, OwnerUID: p.ownerUID(), Lives: p.ownerExists})
 	if outcome.Problem != nil && !p.isMissing(found, *outcome.Problem) {
-		p.unconfirmed(ctx, mark, e, found, *outcome.Problem)
+		p.handleUnconfirmed(ctx, mark, e, found, *outcome.Problem)
 		return false, false, nil
 	}
 	there = outcome.Object != nil
 	if there {
-		p.met = append(p.met, met{kind: e.GVK, object: outcome.Object, hidden: true})
+		p.existing = append(p.existing, existingObject{kind: e.GVK, object: outcome.Object, hidden: true})
 		ctrllog.FromContext(ctx).Info("found by the record, though no stream shows it", "kind", e.GVK.Kind, "namespace", e.Namespace, "object", e.Name)
 	}
-	p.confirmed[e.ObjectKey()] = there
+	p.confirmedObjects[e.ObjectKey()] = there
 	return there, true, nil
 }
 
-// unconfirmed lets the next plan know that the mark cannot be written.
-func (p *pass) unconfirmed(ctx context.Context, mark plan.OwnerMetadata, e inventory.Entry, found discovery.Resource, problem plan.Problem) {
+// handleUnconfirmed lets the next plan know that the mark cannot be written.
+func (p *ownerReconciler) handleUnconfirmed(ctx context.Context, mark plan.OwnerMetadata, e inventory.Entry, found discovery.Resource, problem plan.Problem) {
 	a := access.Access{Verb: "get", Group: found.GVR.Group, Resource: found.GVR.Resource, Name: e.Name}
 	level := 1
-	if p.refuse(plan.KeyOwner, markText(mark), e.Namespace, a, problem) && ctx.Err() == nil {
+	if p.recordRefusal(plan.KeyOwner, markText(mark), e.Namespace, a, problem) && ctx.Err() == nil {
 		level = 0
 	}
 	ctrllog.FromContext(ctx).V(level).Info("whether an object of the record is gone cannot be seen", "reason", problem.Reason, "message", problem.Message)
@@ -194,8 +194,8 @@ func (p *pass) unconfirmed(ctx context.Context, mark plan.OwnerMetadata, e inven
 
 // isMissing says whether the kind is not served, which its streams know as well: then
 // the plan knows it too.
-func (p *pass) isMissing(k discovery.Resource, problem plan.Problem) bool {
-	s := p.state.sources
+func (p *ownerReconciler) isMissing(k discovery.Resource, problem plan.Problem) bool {
+	s := p.state.inputs
 	for i, need := range s.needs[:s.watching] {
 		if problem.Reason == v1alpha1.ReasonKindMissing && need.Key.GVR == k.GVR && s.views[i].State() == informer.Missing {
 			return true

@@ -50,7 +50,7 @@ func (s *fakeServer) find(_ context.Context, kinds []schema.GroupKind) (map[sche
 	return found, nil
 }
 
-// wanted returns the kinds that an engine looks up here. They have no answer by that.
+// wanted returns the kinds that an controller looks up here. They have no answer by that.
 func (s *fakeServer) wanted(t *testing.T, e *Controller) []schema.GroupKind {
 	t.Helper()
 	s.asked, s.silent = nil, true

@@ -1,7 +1,7 @@
-// Package controller is the operator: it turns events into owner keys and takes
+// Package controller runs policies: it turns events into owner keys and takes
 // each owner through observe, plan, apply, status.
 //
-// # One pass
+// # One reconcile
 //
 // reconcileOwner names the stages, in order.
 //
@@ -9,27 +9,27 @@
 //     the owner's Key into the one queue. Nothing else happens on the stream's
 //     goroutine.
 //  2. A worker takes the key, fair between policies, and reads the owner from
-//     the cache of its stream, and says what the pass is for (purpose): to serve
+//     the cache of its stream, and says what the reconcile is for (intentFor): to serve
 //     the owner; to retire it, if the policy does not want it any more and there
 //     is something of ours for it; or nothing. An owner that is gone gives back
 //     all it needed.
-//  3. Observe: the pass lays out which streams this owner needs, place by place
-//     (layout), and declares them (informer.Require). While one of them has not delivered
-//     its first list, the pass ends; the stream's Synced event brings the owner back.
-//     After syncGrace the pass goes on and says in the status what it waits for.
+//  3. Observe: the reconcile lays out which streams this owner needs, place by place
+//     (inputPlanner), and declares them (informer.Require). While one of them has not delivered
+//     its first list, the reconcile ends; the stream's Synced event brings the owner back.
+//     After syncGrace the reconcile goes on and says in the status what it waits for.
 //  4. A plan (package plan, pure) may want other places than those that are
 //     observed: they are laid out, and it is planned again, before anything is
-//     written. What it says of the owner's metadata, its Mark, is written first:
+//     written. What it says of the owner's metadata, its OwnerMetadata, is written first:
 //     a record of a child is there before the child. Before it drops a record, the
-//     child is read by its name (confirm): a stream does not show one that has lost its
+//     child is read by its name (confirmGone): a stream does not show one that has lost its
 //     labels. Plan and apply (package apply) take turns until
 //     there is nothing left to do: an answer of the API server enters the cache
 //     at once (informer.Observe), so the next plan sees it. An action is tried at
-//     most once in a pass.
+//     most once in a reconcile.
 //  5. Status: one patch, if there is a difference. If somebody else overwrites what was
-//     written, again and again, that waits longer each time (contest).
+//     written, again and again, that waits longer each time (statusConflict).
 //
-// A pass holds no lock over a request and waits for nothing but its own
+// A reconcile holds no lock over a request and waits for nothing but its own
 // requests. A write that was refused is tried again after its backoff, whatever
 // events come before; another write for the same child is tried at once, and any
 // write when the rights in its namespace have changed.
@@ -40,7 +40,7 @@
 // # Places
 //
 // A place is a namespace, or none: all namespaces, and what is in none. An owner uses
-// its own place and others (uses): those that a plan wants, those of watches, and all
+// its own place and others (namespaceUses): those that a plan wants, those of watches, and all
 // namespaces for what is watched together. Each place is asked about for exactly what
 // is used there, and an owner is told of what is missing in the places that it uses. A
 // use may be optional: what may not be watched is then left out, and missed by nobody.
@@ -53,16 +53,16 @@
 //
 // An owner that was worked on, or carries our finalizer or record, is retired when it
 // stops matching. Of others it is looked at once in each run whether an earlier one has
-// left children (lookFor). A filter that fails says nothing.
+// left children (inspectChildren). A filter that fails says nothing.
 //
 // Where the API server selects the owners, one that stops matching leaves their stream as
-// one that is deleted does. It is then looked for by its name, once (find): if it is there
+// one that is deleted does. It is then looked for by its name, once (findDeselected): if it is there
 // it is retired. Owners that went while Ambit was away are known by their children in the
-// streams of other owners (sweep).
+// streams of other owners (scanForOrphans).
 //
 // # Policies that change
 //
-// There is an operator for each version of a policy (versions). Set puts another in its
+// There is an policy controller for each version of a policy (revisions). Set puts another in its
 // place; one whose policy says what it said before stays, with all that it has.
 //
 //  1. A worker enters the version that there is when it takes a key, and leaves it when it
@@ -70,7 +70,7 @@
 //     policy, not the version: two versions never work on one owner at a time. Who left a
 //     version that was replaced in between queues the owner for the new one. A key of a
 //     policy that is gone is dropped.
-//  2. The new version takes over (succeed) what spares it requests: what was known of
+//  2. The new version takes over (succeedRevision) what spares it requests: what was known of
 //     rights, of namespaces, and of owners that are not wanted; and which owners were
 //     worked on (inherited): it looks at each, and retires those that it does not want.
 //     Owners that exceeded limits have a fresh start, throttled. All else is found out
@@ -98,19 +98,19 @@
 //
 // # Rights
 //
-//  1. survey finds out where a policy's owners may be watched: cluster-wide, or in
+//  1. resolveScope finds out where a policy's owners may be watched: cluster-wide, or in
 //     each namespace. A policy with a ServiceAccount first has to be able to act
-//     as it (account).
+//     as it (impersonationCheck).
 //  2. In each namespace with owners the policy asks package access for all that its
-//     program needs there (ask). The answer is one value, rights, which is the same
+//     program needs there (requirePermissions). The answer is one value, permissions, which is the same
 //     pointer until the answer changes: what was planned under other rights is
 //     planned again.
 //  3. What may not be listed and watched is not watched; what may not be written is
 //     not tried. Both are problems in the plan, which name every missing verb.
-//  4. When the answer changes (place.Changed), streams that are no longer permitted
+//  4. When the answer changes (permissionHandler.Changed), streams that are no longer permitted
 //     are closed, in that call; then the owners there are queued.
 //  5. What makes access look again: changes of RBAC objects where they may be watched
-//     (triggers), streams that are refused when they are opened anew, own writes that
+//     (rbacWatcher), streams that are refused when they are opened anew, own writes that
 //     are refused. A refusal is told to nobody before a review has confirmed it, or
 //     confirmGrace is over.
 //

@@ -10,58 +10,58 @@ import (
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
-// ensure makes what the policy itself needs, or removes it when the policy goes. It
+// ensurePolicyObjects makes what the policy itself needs, or removes it when the policy goes. It
 // is called on the policy's own turn. The result is what stands in the way, and when
 // to look again.
-func (op *operator) ensure(ctx context.Context) (*plan.Problem, time.Duration) {
+func (op *policyController) ensurePolicyObjects(ctx context.Context) (*plan.Problem, time.Duration) {
 	if len(op.program.Ensured) == 0 {
 		return nil, 0
 	}
-	if op.ensuring == nil {
-		op.ensuring = newOwnerState(op.subscriber(types.NamespacedName{}))
+	if op.ensuredState == nil {
+		op.ensuredState = newOwnerState(op.subscriberFor(types.NamespacedName{}))
 	}
-	p := op.newPass(nil, op.ensuring, op.retiring)
-	planned, wait, err := p.converge(ctx, unlimited())
+	p := op.newOwnerReconciler(nil, op.ensuredState, op.retiring)
+	planned, wait, err := p.planAndWrite(ctx, allPermissions())
 	switch {
 	case err != nil:
 		ctrllog.FromContext(ctx).Info("what the policy ensures cannot be made", "reason", err.Error())
 		return nil, backoff(0)
 	case wait > 0:
 		return op.problemOf(nil), wait
-	case p.doubted:
+	case p.isRefusalUnconfirmed:
 		return op.problemOf(nil), confirmGrace
 	}
 	p.releaseUnusedKinds()
 	op.mu.Lock()
-	op.seen = true
-	op.ensured = planned.Done || len(planned.Blockers) == 0 && len(planned.Actions) == 0
+	op.haveEnsured = true
+	op.isEnsured = planned.Done || len(planned.Blockers) == 0 && len(planned.Actions) == 0
 	op.mu.Unlock()
-	return op.problemOf(planned), p.next(planned)
+	return op.problemOf(planned), p.requeueAfter(planned)
 }
 
-// unlimited are the rights in no place: there is nothing to be missing.
-func unlimited() *rights { return &rights{reviewed: true} }
+// allPermissions are the rights in no place: there is nothing to be missing.
+func allPermissions() *permissions { return &permissions{reviewed: true} }
 
 // problemOf is what stands in the way of what is ensured: as before while there is no
 // new plan.
-func (op *operator) problemOf(planned *plan.Plan) *plan.Problem {
+func (op *policyController) problemOf(planned *plan.Plan) *plan.Problem {
 	if planned == nil {
-		return op.ensuring.said
+		return op.ensuredState.loggedProblem
 	}
-	op.ensuring.said = nil
+	op.ensuredState.loggedProblem = nil
 	if len(planned.Blockers) > 0 && planned.Blockers[0].Terminal {
-		op.ensuring.said = &planned.Blockers[0]
+		op.ensuredState.loggedProblem = &planned.Blockers[0]
 	}
-	return op.ensuring.said
+	return op.ensuredState.loggedProblem
 }
 
 // forgetEnsured gives back what ensure needed.
-func (op *operator) forgetEnsured() {
-	if op.ensuring == nil {
+func (op *policyController) forgetEnsured() {
+	if op.ensuredState == nil {
 		return
 	}
-	op.engine.options.Informers.Require(op.ensuring.subscriber, nil)
-	op.use(types.NamespacedName{}, nil)
+	op.controller.options.Informers.Require(op.ensuredState.subscriber, nil)
+	op.setNamespaceUses(types.NamespacedName{}, nil)
 	op.releaseAllKinds(types.NamespacedName{})
-	op.ensuring = nil
+	op.ensuredState = nil
 }

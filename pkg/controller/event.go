@@ -21,9 +21,9 @@ const maxEvent = 1000
 
 // makeEvent makes a warning of the owner, where Events may be made. It is for what changes rarely: a
 // transition, not a state.
-func (p *pass) makeEvent(reason, message string) {
-	recorder := p.engine.options.Recorder
-	if recorder == nil || p.owner == nil || !p.mayTell() {
+func (p *ownerReconciler) makeEvent(reason, message string) {
+	recorder := p.controller.options.Recorder
+	if recorder == nil || p.owner == nil || !p.mayMakeEvents() {
 		return
 	}
 	if len(message) > maxEvent {
@@ -36,13 +36,13 @@ func (p *pass) makeEvent(reason, message string) {
 	recorder.Eventf(owner, nil, corev1.EventTypeWarning, reason, "Reconcile", "%s", message)
 }
 
-// mayTell reports whether an Event of the owner can be made, as far as the last answer tells:
+// mayMakeEvents reports whether an Event of the owner can be made, as far as the last answer tells:
 // that is no reason to ask. Events are Ambit's own, whoever the policy acts as; of an owner
 // without a namespace they are in the namespace `default`.
-func (p *pass) mayTell() bool {
+func (p *ownerReconciler) mayMakeEvents() bool {
 	create := access.Access{Verb: "create", Group: "events.k8s.io", Resource: "events"}
 	for _, namespace := range []string{allNamespaces, cmp.Or(p.owner.GetNamespace(), metav1.NamespaceDefault)} {
-		if p.engine.options.Access.Decide(access.Key{Namespace: namespace}, create) == access.Allowed {
+		if p.controller.options.Access.Decide(access.Key{Namespace: namespace}, create) == access.Allowed {
 			return true
 		}
 	}

@@ -19,32 +19,32 @@ import (
 // After each write that changes what is read the owner is planned again, until the status comes to
 // rest or feedbackWrites are used up. The zero value: nothing was written.
 type statusFeedback struct {
-	generation int64         // of the owner, as of the writes
-	writes     int           // in a row that have changed what is read
-	problem    *plan.Problem // why no more is written; nil: nothing
-	wanted     string        // what would have been written next; empty without a problem
-	backoff    contest       // of beginning anew
+	generation int64          // of the owner, as of the writes
+	writes     int            // in a row that have changed what is read
+	problem    *plan.Problem  // why no more is written; nil: nothing
+	wanted     string         // what would have been written next; empty without a problem
+	backoff    statusConflict // of beginning anew
 }
 
 // feedbackWrites is how many writes of a status in a row may change what the policy reads of it.
 const feedbackWrites = 10
 
-// rest notes that the status is, or may become, as the policy wants it.
-func (f *statusFeedback) rest() { f.writes, f.problem, f.wanted = 0, nil, "" }
+// resetFeedback notes that the status is, or may become, as the policy wants it.
+func (f *statusFeedback) resetFeedback() { f.writes, f.problem, f.wanted = 0, nil, "" }
 
-// unstable returns the plan to write in place of one whose status does not come to rest; nil if
+// unstablePlan returns the plan to write in place of one whose status does not come to rest; nil if
 // it may be written. Who changes the owner's spec has acted, so that all begins anew. Whatever
 // else happens to the owner does not, as long as the same would be written; if it is something
 // else, the backoff of contested statuses decides when it is tried.
-func (p *pass) unstable(planned *plan.Plan, old, next map[string]any) *plan.Plan {
+func (p *ownerReconciler) unstablePlan(planned *plan.Plan, old, next map[string]any) *plan.Plan {
 	reads := p.program.Owner.StatusRead
 	if reads == nil || planned.Partial || planned.Conditions == nil {
 		return nil
 	}
-	f, now := &p.state.feedback, p.engine.now()
+	f, now := &p.state.feedback, p.controller.now()
 	before, after := p.statusRead(old), p.statusRead(next)
 	if status.Equal(before, after) {
-		f.rest()
+		f.resetFeedback()
 		return nil
 	}
 	if f.generation != p.owner.GetGeneration() {
@@ -53,39 +53,39 @@ func (p *pass) unstable(planned *plan.Plan, old, next map[string]any) *plan.Plan
 	if f.writes < feedbackWrites {
 		return nil
 	}
-	wanted := digest(statusText(after))
-	wait := f.backoff.wait(wanted, now)
+	wanted := digestOf(statusText(after))
+	wait := f.backoff.waitToWrite(wanted, now)
 	switch {
 	case f.problem == nil:
 		f.problem, f.wanted = unstableProblem(before, after), wanted
-		f.backoff.wrote(wanted, now)
+		f.backoff.recordWrite(wanted, now)
 	case f.wanted == wanted:
 	case wait > 0:
-		p.lookAgain(now.Add(wait))
+		p.requeueAt(now.Add(wait))
 	default:
-		f.rest()
+		f.resetFeedback()
 		return nil
 	}
 	stalled := planned.Stalled(f.problem.Reason, f.problem.Message)
 	stalled.Blockers = []plan.Problem{*f.problem}
-	p.noteFare(stalled)
+	p.recordHealth(stalled)
 	return stalled
 }
 
 // noteFeedback has the owner planned again if a write of its status has changed what the policy
 // reads of it. The write itself wakes nobody.
-func (p *pass) noteFeedback(old, written map[string]any) {
+func (p *ownerReconciler) noteFeedback(old, written map[string]any) {
 	if p.program.Owner.StatusRead == nil || status.Equal(p.statusRead(old), p.statusRead(written)) {
 		return
 	}
 	f := &p.state.feedback
 	f.generation = p.owner.GetGeneration()
 	f.writes++
-	p.lookAgain(p.engine.now())
+	p.requeueAt(p.controller.now())
 }
 
 // statusRead is what the policy reads of a status, without the times of conditions.
-func (p *pass) statusRead(of map[string]any) map[string]any {
+func (p *ownerReconciler) statusRead(of map[string]any) map[string]any {
 	return p.program.Owner.StatusRead.Project(status.Timeless(of))
 }
 

@@ -17,11 +17,11 @@ import (
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
-// feedbackWorld writes the status of one owner in virtual time, as the engine does.
+// feedbackWorld writes the status of one owner in virtual time, as the controller does.
 type feedbackWorld struct {
 	clock *clocktesting.FakeClock
 	state *ownerState
-	op    *operator
+	op    *policyController
 	owner *unstructured.Unstructured
 }
 
@@ -29,28 +29,28 @@ func newFeedbackWorld(t *testing.T) *feedbackWorld {
 	t.Helper()
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	e := idle(t, clock, compiled(t, "a", "1", "  status: {step: \"${owner.?status.?step.orValue(0) + 1}\"}"))
-	op := e.versions.get("ambit-system/a")
+	op := e.revisions.currentOf("ambit-system/a")
 	owner := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{}}}
 	owner.SetGeneration(1)
-	return &feedbackWorld{clock: clock, op: op, owner: owner, state: newOwnerState(op.subscriber(types.NamespacedName{Name: "x"}))}
+	return &feedbackWorld{clock: clock, op: op, owner: owner, state: newOwnerState(op.subscriberFor(types.NamespacedName{Name: "x"}))}
 }
 
-// pass plans that the step is to be what next says, until that says the same, or is stalled. It
+// reconcile plans that the step is to be what next says, until that says the same, or is stalled. It
 // returns how many writes that took, and what was said in place of another write.
 func (w *feedbackWorld) pass(next func(step int64) int64) (writes int, stalled *plan.Plan, again time.Duration) {
 	planned := &plan.Plan{Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}}}
 	for writes < 1000 {
-		p := w.op.newPass(w.owner, w.state, false)
+		p := w.op.newOwnerReconciler(w.owner, w.state, false)
 		old, _ := w.owner.Object["status"].(map[string]any)
 		step, _ := old["step"].(int64)
 		wanted := map[string]any{"step": next(step)}
-		stalled = p.unstable(planned, old, wanted)
+		stalled = p.unstablePlan(planned, old, wanted)
 		if stalled == nil && next(step) != step {
 			p.noteFeedback(old, wanted)
 			w.owner.Object["status"] = wanted
 			writes++
 		}
-		if again = p.next(planned); again != time.Millisecond {
+		if again = p.requeueAfter(planned); again != time.Millisecond {
 			break
 		}
 		w.clock.Step(again)
@@ -83,8 +83,8 @@ func TestStatusFeedback(t *testing.T) {
 		if got := stalled.Blockers[0]; got.Reason != v1alpha1.ReasonUnstable || !strings.Contains(got.Message, "owner.status.step is 10, and is to be 11") || !strings.Contains(got.Message, strconv.Itoa(feedbackWrites)+" times") {
 			t.Errorf("it says %+v", got)
 		}
-		if w.state.fare != 2 {
-			t.Errorf("the owner counts as %v", w.state.fare)
+		if w.state.health != 2 {
+			t.Errorf("the owner counts as %v", w.state.health)
 		}
 		for range 100 { // events of others
 			w.clock.Step(time.Minute)
@@ -194,16 +194,16 @@ func TestUnstableValues(t *testing.T) {
 // TestFeedbackUnread: a status that the policy does not read is written as ever.
 func TestFeedbackUnread(t *testing.T) {
 	e := idle(t, clocktesting.NewFakeClock(time.Unix(1000, 0)), compiled(t, "a", "1", "  status: {step: \"${owner.spec.step}\"}"))
-	op := e.versions.get("ambit-system/a")
-	p := op.newPass(&unstructured.Unstructured{Object: map[string]any{}}, newOwnerState(op.subscriber(types.NamespacedName{Name: "x"})), false)
+	op := e.revisions.currentOf("ambit-system/a")
+	p := op.newOwnerReconciler(&unstructured.Unstructured{Object: map[string]any{}}, newOwnerState(op.subscriberFor(types.NamespacedName{Name: "x"})), false)
 	for i := range int64(100) {
 		old, next := map[string]any{"step": i}, map[string]any{"step": i + 1}
-		if stalled := p.unstable(&plan.Plan{Conditions: []metav1.Condition{{}}}, old, next); stalled != nil {
+		if stalled := p.unstablePlan(&plan.Plan{Conditions: []metav1.Condition{{}}}, old, next); stalled != nil {
 			t.Fatalf("write %d: %+v", i, stalled)
 		}
 		p.noteFeedback(old, next)
 	}
-	if !p.again.IsZero() {
+	if !p.requeueTime.IsZero() {
 		t.Error("it is planned again")
 	}
 }

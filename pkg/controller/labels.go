@@ -19,7 +19,7 @@ import (
 // exists (apply: Create, Recreate), somebody else has to put them back. If a write was answered
 // without them, admission has removed them. Of both the next plan says so, and the same is tried
 // again with the backoff of what was refused.
-func (p *pass) lacksLabels(ctx context.Context, action plan.Action, k discovery.Resource, outcome apply.Outcome) bool {
+func (p *ownerReconciler) lacksLabels(ctx context.Context, action plan.Action, k discovery.Resource, outcome apply.Outcome) bool {
 	label := missingLabel(action, outcome)
 	if label == "" {
 		return false
@@ -29,7 +29,7 @@ func (p *pass) lacksLabels(ctx context.Context, action plan.Action, k discovery.
 		going := outcome.Object.GetDeletionTimestamp() != nil
 		child := p.childOf(action)
 		if going || child == nil || child.Apply != v1alpha1.ApplyCreate && child.Apply != v1alpha1.ApplyRecreate {
-			p.met = append(p.met, met{kind: action.GVK, object: outcome.Object, hidden: going})
+			p.existing = append(p.existing, existingObject{kind: action.GVK, object: outcome.Object, hidden: going})
 			return true
 		}
 		why = fmt.Sprintf("put it back, or delete the object: with apply: %s nothing is written to what exists", child.Apply)
@@ -37,14 +37,14 @@ func (p *pass) lacksLabels(ctx context.Context, action plan.Action, k discovery.
 	a := access.Access{Verb: verbOf(action), Group: k.GVR.Group, Resource: k.GVR.Resource}
 	problem := plan.Problem{Reason: v1alpha1.ReasonLabelsRemoved, Terminal: true, Message: fmt.Sprintf(
 		"%s exists and is ours, but lacks the label %s, by which it is watched: %s", p.nameOf(action), label, why)}
-	if p.refuse(action.Key(), labelsText(action), action.Namespace, a, problem) && ctx.Err() == nil {
+	if p.recordRefusal(action.Key(), labelsText(action), action.Namespace, a, problem) && ctx.Err() == nil {
 		actionLog(ctx, action).Info("labels are missing", "reason", problem.Reason, "message", problem.Message)
 	}
 	return true
 }
 
 // childOf is the child that an action is about; nil if the program has it no more.
-func (p *pass) childOf(action plan.Action) *policy.Child {
+func (p *ownerReconciler) childOf(action plan.Action) *policy.Child {
 	if action.Ensured {
 		return policy.FindChild(p.program.Ensured, action.Child)
 	}

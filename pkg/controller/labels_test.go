@@ -23,9 +23,9 @@ import (
 func TestLacksLabels(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	e := idle(t, clock, compiled(t, "a", "1", ""))
-	op := e.versions.get("ambit-system/a")
-	state := newOwnerState(op.subscriber(types.NamespacedName{Namespace: "n", Name: "x"}))
-	state.sources = newSources()
+	op := e.revisions.currentOf("ambit-system/a")
+	state := newOwnerState(op.subscriberFor(types.NamespacedName{Namespace: "n", Name: "x"}))
+	state.inputs = newOwnerInputs()
 	object := func(labels map[string]string) *unstructured.Unstructured {
 		o := &unstructured.Unstructured{Object: map[string]any{}}
 		o.SetLabels(labels)
@@ -56,17 +56,17 @@ func TestLacksLabels(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			op.program.Children[0].Apply = tc.apply
-			p := op.newPass(nil, state, false)
+			p := op.newOwnerReconciler(nil, state, false)
 			found := object(tc.have)
 			if tc.going {
 				found.SetDeletionTimestamp(&metav1.Time{Time: clock.Now()})
 			}
 			handled := p.lacksLabels(t.Context(), action, discovery.Resource{}, apply.Outcome{Object: found, Met: tc.met})
 			problem, said := p.problems[action.Key()]
-			if handled != tc.handled || said != (tc.want != "") || !strings.Contains(problem.Message, tc.want) || len(p.met) == 1 != (tc.met && tc.want == "") {
-				t.Errorf("%s: handled %t, met %d, says %+v", tc.reason, handled, len(p.met), problem)
+			if handled != tc.handled || said != (tc.want != "") || !strings.Contains(problem.Message, tc.want) || len(p.existing) == 1 != (tc.met && tc.want == "") {
+				t.Errorf("%s: handled %t, met %d, says %+v", tc.reason, handled, len(p.existing), problem)
 			}
-			if hidden := slices.ContainsFunc(p.met, met.isHidden); hidden != tc.going {
+			if hidden := slices.ContainsFunc(p.existing, existingObject.isHidden); hidden != tc.going {
 				t.Errorf("%s: it is looked for again: %t", tc.reason, hidden)
 			}
 			if tc.want != "" && (problem.Reason != v1alpha1.ReasonLabelsRemoved || !problem.Terminal) {
@@ -77,16 +77,16 @@ func TestLacksLabels(t *testing.T) {
 	state.refused = map[string]refusal{}
 	var waits []time.Duration
 	for range 10 {
-		p := op.newPass(nil, state, false)
+		p := op.newOwnerReconciler(nil, state, false)
 		p.lacksLabels(t.Context(), action, discovery.Resource{}, apply.Outcome{Object: object(nil)})
 		change := action
 		change.Verb, change.UID = plan.Apply, "uid"
 		for _, a := range []plan.Action{action, change} {
-			if !p.held(a.Key(), func() string { return labelsText(a) }, placed{}, nil) {
+			if !p.isHeldBack(a.Key(), func() string { return labelsText(a) }, placePermissions{}, nil) {
 				t.Errorf("%s is tried again at once", a.Verb)
 			}
 		}
-		waits = append(waits, p.next(&plan.Plan{}))
+		waits = append(waits, p.requeueAfter(&plan.Plan{}))
 		clock.Step(waits[len(waits)-1])
 	}
 	if waits[0] > time.Second || waits[9] < retryMax {

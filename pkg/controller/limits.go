@@ -15,7 +15,7 @@ import (
 )
 
 // What a policy costs the others is bounded here: package fairqueue keeps the books, and
-// these methods call it with the time and under the operator's lock.
+// these methods call it with the time and under the policy controller's lock.
 
 const (
 	// slowEvaluation is how long expressions over an owner take that count as slow: half
@@ -27,35 +27,35 @@ const (
 
 // quarantineWait returns how long an owner has to wait because it, or its policy, exceeded
 // limits. An owner that is gone, nil, and one that is to be cleaned up after do not wait.
-func (op *operator) quarantineWait(name types.NamespacedName, owner *unstructured.Unstructured) time.Duration {
+func (op *policyController) quarantineWait(name types.NamespacedName, owner *unstructured.Unstructured) time.Duration {
 	if owner == nil || owner.GetDeletionTimestamp() != nil || op.retiring {
 		return 0
 	}
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	return op.quarantine.Wait(name, owner.GetResourceVersion(), op.engine.now())
+	return op.quarantine.Wait(name, owner.GetResourceVersion(), op.controller.now())
 }
 
 // enterThrottle returns how long an owner has to wait because it is expensive. If the
 // result is 0, the caller calls leave when the work on the owner is done.
-func (op *operator) enterThrottle(name types.NamespacedName) (leave func(), wait time.Duration) {
-	now := op.engine.now()
+func (op *policyController) enterThrottle(name types.NamespacedName) (leave func(), wait time.Duration) {
+	now := op.controller.now()
 	op.mu.Lock()
 	expensive := op.costs.IsExpensive(name, now)
 	op.mu.Unlock()
 	if op.retiring || !expensive {
 		return func() {}, 0
 	}
-	if wait := op.engine.throttle.Enter(now); wait > 0 {
+	if wait := op.controller.throttle.Enter(now); wait > 0 {
 		return nil, wait + rand.N(throttleJitter)
 	}
-	return func() { op.engine.throttle.Leave(op.engine.now()) }, 0
+	return func() { op.controller.throttle.Leave(op.controller.now()) }, 0
 }
 
 // recordEvaluation notes that expressions over an owner were evaluated from a time until
 // now.
-func (op *operator) recordEvaluation(name types.NamespacedName, began time.Time) {
-	now := op.engine.now()
+func (op *policyController) recordEvaluation(name types.NamespacedName, began time.Time) {
+	now := op.controller.now()
 	took := now.Sub(began)
 	op.mu.Lock()
 	expensive := op.costs.IsExpensive(name, began)
@@ -64,17 +64,17 @@ func (op *operator) recordEvaluation(name types.NamespacedName, began time.Time)
 	}
 	op.mu.Unlock()
 	if expensive {
-		op.engine.throttle.Charge(took)
+		op.controller.throttle.Charge(took)
 	}
 }
 
 // recordLimits notes whether the plan exceeded a limit, and returns how long to leave the
 // owner alone because of that. An owner that names too many places or kinds costs no more
 // than others: it only looks again after a while.
-func (p *pass) recordLimits(planned *plan.Plan) time.Duration {
+func (p *ownerReconciler) recordLimits(planned *plan.Plan) time.Duration {
 	exceeded, crowded := false, false
 	for _, b := range planned.Blockers {
-		here := b.Message == p.state.sources.crowded || b.Message == tooManyKinds().Message
+		here := b.Message == p.state.inputs.crowded || b.Message == tooManyKinds().Message
 		exceeded = exceeded || b.Reason == v1alpha1.ReasonLimitExceeded && !here
 		crowded = crowded || b.Reason == v1alpha1.ReasonLimitExceeded && here
 	}
@@ -86,31 +86,31 @@ func (p *pass) recordLimits(planned *plan.Plan) time.Duration {
 	p.quarantine.RecordSuccess(name)
 	p.mu.Unlock()
 	if crowded {
-		return soonest(p.next(planned), crowdedRetry)
+		return shorterWait(p.requeueAfter(planned), crowdedRetry)
 	}
 	return 0
 }
 
 // recordExceeded notes that an owner exceeded a limit, and returns how long to leave it
 // alone.
-func (op *operator) recordExceeded(name types.NamespacedName, resourceVersion string) time.Duration {
-	now := op.engine.now()
+func (op *policyController) recordExceeded(name types.NamespacedName, resourceVersion string) time.Duration {
+	now := op.controller.now()
 	op.mu.Lock()
 	op.costs.RecordExceeded(now)
 	wait, tripped := op.quarantine.RecordExceeded(name, resourceVersion, op.owners.CountOwners().Working, now)
 	op.mu.Unlock()
 	if tripped {
-		op.engine.enqueue(Key{Policy: op.id})
+		op.controller.enqueue(Key{Policy: op.id})
 	}
 	return wait
 }
 
 // policyQuarantine returns the problem of a policy that is quarantined as a whole, and for
 // how long it is. The problem is nil if it is not.
-func (op *operator) policyQuarantine() (*plan.Problem, time.Duration) {
+func (op *policyController) policyQuarantine() (*plan.Problem, time.Duration) {
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	wait := op.quarantine.PolicyWait(op.engine.now())
+	wait := op.quarantine.PolicyWait(op.controller.now())
 	if wait <= 0 {
 		return nil, 0
 	}

@@ -16,44 +16,44 @@ import (
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
 
-// ownerState is what the engine remembers of one owner between passes. All of
+// ownerState is what the controller remembers of one owner between reconciles. All of
 // it can be lost without harm: a restart costs at most a few repeated requests.
 // It belongs to the worker that has the owner's key; the queue gives a key to
-// one worker at a time; but for fare, which mu of the operator guards.
+// one worker at a time; but for fare, which mu of the policy controller guards.
 type ownerState struct {
-	subscriber ownerSubscriber
-	letGo      types.UID // of an owner that went when its mark was taken away: the cache may still show it
+	subscriber  ownerSubscriber
+	releasedUID types.UID // of an owner that went when its mark was taken away: the cache may still show it
 	// newest is the resourceVersion that the owner had last, and olderSince since when a
-	// view shows an older one; zero: it does not. Both under mu of the operator.
+	// view shows an older one; zero: it does not. Both under mu of the policy controller.
 	newest     string
 	olderSince time.Time
-	fare       fare
-	sources    *sources
-	// wants are the places that the last plan wanted, beyond those that are known for
+	health     ownerHealth
+	inputs     *ownerInputs
+	// queries are the places that the last plan wanted, beyond those that are known for
 	// sure.
-	wants []plan.Query
-	// claim is random text for the record of an owner that has none.
-	claim string
-	// met is that of a pass that waits for a stream, for the one that goes on with it.
-	met []met
-	// said is what was logged last to stand in the way, and dropped what was to be left
+	queries []plan.Query
+	// ownershipToken is random text for the record of an owner that has none.
+	ownershipToken string
+	// existing is that of a reconcile that waits for a stream, for the one that goes on with it.
+	existing []existingObject
+	// loggedProblem is what was logged last to stand in the way, and dropped what was to be left
 	// out of children.
-	said     *plan.Problem
-	dropped  string
-	failures int       // passes in a row that found the cache behind
-	syncing  time.Time // since when a stream has not delivered its first list; zero if all have
-	// settled are digests of differences, by uid of the child, that the API server
+	loggedProblem *plan.Problem
+	loggedDropped string
+	failures      int       // reconciles in a row that found the cache behind
+	syncing       time.Time // since when a stream has not delivered its first list; zero if all have
+	// serverNormalized are digests of differences, by uid of the child, that the API server
 	// normalises away: see plan.Snapshot.ServerNormalized.
-	settled map[types.UID]string
-	status  settledStatus
-	contest contest
-	other   otherPolicy // whose record is on the owner
+	serverNormalized map[types.UID]string
+	status           writtenStatus
+	statusConflict   statusConflict
+	other            otherPolicy // whose record is on the owner
 	// feedback is about writes of a status that the policy reads.
 	feedback statusFeedback
 	// conflicts are the writes of children that others may undo, by object; nil: there are none.
-	conflicts map[inventory.ObjectKey]*childConflict
-	former    []schema.GroupVersionKind // see plan.Snapshot.Former
-	lost      time.Time                 // since when rights are missing for the owner; zero: none are. For metrics.
+	conflicts          map[inventory.ObjectKey]*childConflict
+	former             []schema.GroupVersionKind // see plan.Snapshot.Former
+	rightsMissingSince time.Time                 // since when rights are missing for the owner; zero: none are. For metrics.
 	// reads are of objects of the record, and marks of the writes of it and the finalizer.
 	reads recordReads
 	marks markContest
@@ -66,15 +66,15 @@ type ownerState struct {
 type refusal struct {
 	what     string // which write: equal for equal writes
 	problem  plan.Problem
-	rights   *rights // as of then: others, and the write is tried again at once
-	failures int     // in a row, of this write
+	rights   *permissions // as of then: others, and the write is tried again at once
+	failures int          // in a row, of this write
 	atLeast  time.Duration
 	until    time.Time
 }
 
-// refuse notes that a write was refused, and says whether that is news. Writes that
+// recordRefusal notes that a write was refused, and says whether that is news. Writes that
 // nobody has tried again for a while are not wanted any more.
-func (s *ownerState) refuse(key string, r refusal, now time.Time) (news bool) {
+func (s *ownerState) recordRefusal(key string, r refusal, now time.Time) (news bool) {
 	maps.DeleteFunc(s.refused, func(_ string, r refusal) bool { return now.Sub(r.until) > retryMax })
 	before, ok := s.refused[key]
 	if ok && before.what == r.what {
@@ -85,29 +85,29 @@ func (s *ownerState) refuse(key string, r refusal, now time.Time) (news bool) {
 	return !ok || before.problem.Message != r.problem.Message
 }
 
-// refusedStill returns the problem of a write that was refused a short while ago.
-func (s *ownerState) refusedStill(key, what string, rights *rights, now time.Time) (plan.Problem, bool) {
+// currentRefusal returns the problem of a write that was refused a short while ago.
+func (s *ownerState) currentRefusal(key, what string, rights *permissions, now time.Time) (plan.Problem, bool) {
 	r, ok := s.refused[key]
 	return r.problem, ok && r.what == what && r.rights == rights && now.Before(r.until)
 }
 
-// settledStatus remembers what the owner's status was to be and what the API server kept of
+// writtenStatus remembers what the owner's status was to be and what the API server kept of
 // it, which may be less (a schema without some of its fields): so that it is not written again
-// at each pass, and that it is seen when somebody else overwrites it. Both are as of the last
-// write, or the last pass since that found nothing to write; nil: there was none.
-type settledStatus struct {
+// at each reconcile, and that it is seen when somebody else overwrites it. Both are as of the last
+// write, or the last reconcile since that found nothing to write; nil: there was none.
+type writtenStatus struct {
 	wanted, kept map[string]any
 }
 
-// covers says whether writing next over old was done before, to no effect.
-func (s settledStatus) covers(old, next map[string]any) bool {
+// isUnchanged says whether writing next over old was done before, to no effect.
+func (s writtenStatus) isUnchanged(old, next map[string]any) bool {
 	return s.wanted != nil && status.Same(s.kept, old) && status.Same(s.wanted, next)
 }
 
 // ownerSubscriber queues one owner when something it needs has changed. It is
 // comparable: equal values are the same subscriber.
 type ownerSubscriber struct {
-	operator *operator
+	operator *policyController
 	name     types.NamespacedName
 }
 
@@ -115,39 +115,39 @@ var _ informer.EventHandler = ownerSubscriber{}
 
 // Changed implements informer.EventHandler.
 func (s ownerSubscriber) Changed(event informer.Event) {
-	s.operator.suspect(event)
-	s.operator.engine.enqueue(Key{Policy: s.operator.id, Namespace: s.name.Namespace, Name: s.name.Name})
+	s.operator.checkEvent(event)
+	s.operator.controller.enqueue(Key{Policy: s.operator.id, Namespace: s.name.Namespace, Name: s.name.Name})
 }
 
-func (op *operator) subscriber(name types.NamespacedName) ownerSubscriber {
+func (op *policyController) subscriberFor(name types.NamespacedName) ownerSubscriber {
 	return ownerSubscriber{operator: op, name: name}
 }
 
 // formerOf are the kinds that older versions may have made beside an owner: none if it is
 // younger than this version.
-func (op *operator) formerOf(owner *unstructured.Unstructured) []schema.GroupVersionKind {
-	if len(op.former) == 0 || owner.GetCreationTimestamp().After(op.followed) {
+func (op *policyController) formerOf(owner *unstructured.Unstructured) []schema.GroupVersionKind {
+	if len(op.formerKinds) == 0 || owner.GetCreationTimestamp().After(op.revisedAt) {
 		return nil
 	}
-	return op.former
+	return op.formerKinds
 }
 
-// state returns what is remembered of an owner that was read from a view; made if there is
+// ownerStateOf returns what is remembered of an owner that was read from a view; made if there is
 // nothing yet. False: the view was given up in between, and who did so did
 // not know of this owner.
-func (op *operator) state(name types.NamespacedName, owner *unstructured.Unstructured, from informer.Lister) (*ownerState, bool) {
+func (op *policyController) ownerStateOf(name types.NamespacedName, owner *unstructured.Unstructured, from informer.Lister) (*ownerState, bool) {
 	uid := owner.GetUID()
 	op.mu.Lock()
 	defer op.mu.Unlock()
 	state, before := op.owners.WorkOf(name)
 	switch {
-	case state == nil && op.views[op.streamOfLocked(name.Namespace)] != from:
+	case state == nil && op.ownerViews[op.streamOfLocked(name.Namespace)] != from:
 		return nil, false
 	case state == nil:
-		state = newOwnerState(op.subscriber(name))
+		state = newOwnerState(op.subscriberFor(name))
 		state.former = op.formerOf(owner)
 	case before != uid: // another owner of that name
-		state.status, state.contest, state.feedback, state.conflicts, state.other = settledStatus{}, contest{}, statusFeedback{}, nil, otherPolicy{}
+		state.status, state.statusConflict, state.feedback, state.conflicts, state.other = writtenStatus{}, statusConflict{}, statusFeedback{}, nil, otherPolicy{}
 		state.reads, state.marks = recordReads{}, markContest{}
 		state.former = op.formerOf(owner)
 	}
@@ -162,16 +162,16 @@ func (op *operator) state(name types.NamespacedName, owner *unstructured.Unstruc
 const olderGrace = 10 * time.Second
 
 // waitForNewer returns how long to wait because a view shows an owner as it was before the
-// last pass: the streams have changed over, and the new one is behind the one before. What
+// last reconcile: the streams have changed over, and the new one is behind the one before. What
 // was done since would be undone, and done again; its event is to come. 0: go on.
-func (op *operator) waitForNewer(name types.NamespacedName, owner *unstructured.Unstructured) time.Duration {
+func (op *policyController) waitForNewer(name types.NamespacedName, owner *unstructured.Unstructured) time.Duration {
 	op.mu.Lock()
 	defer op.mu.Unlock()
 	state, uid := op.owners.WorkOf(name)
 	if state == nil || owner == nil || uid != owner.GetUID() {
 		return 0
 	}
-	now := op.engine.now()
+	now := op.controller.now()
 	switch order, err := resourceversion.CompareResourceVersion(owner.GetResourceVersion(), state.newest); {
 	case err != nil || order >= 0:
 		state.olderSince = time.Time{}
@@ -185,43 +185,43 @@ func (op *operator) waitForNewer(name types.NamespacedName, owner *unstructured.
 }
 
 func newOwnerState(subscriber ownerSubscriber) *ownerState {
-	return &ownerState{subscriber: subscriber, settled: map[types.UID]string{}, refused: map[string]refusal{}}
+	return &ownerState{subscriber: subscriber, serverNormalized: map[types.UID]string{}, refused: map[string]refusal{}}
 }
 
-// forget gives back all that an owner needed. It is called on the owner's turn, or
+// forgetOwner gives back all that an owner needed. It is called on the owner's turn, or
 // when there are no turns any more.
-func (op *operator) forget(name types.NamespacedName) {
+func (op *policyController) forgetOwner(name types.NamespacedName) {
 	op.mu.Lock()
-	was := op.owners.StopWork(name, op.isSeenLocked(name.Namespace), op.halted)
-	delete(op.stuck, name)
+	was := op.owners.StopWork(name, op.isSeenLocked(name.Namespace), op.isHalted)
+	delete(op.cleanupBlockers, name)
 	op.quarantine.RecordSuccess(name)
 	op.costs.Forget(name)
 	if was.Last {
-		delete(op.swept, name.Namespace)
+		delete(op.scanned, name.Namespace)
 	}
 	op.mu.Unlock()
 	if was.Inspected {
-		op.stopLookingFor(name)
+		op.stopInspection(name)
 	}
-	op.stopFinding(name)
+	op.stopOwnerProbe(name)
 	op.releaseAllKinds(name)
 	if was.Worked {
-		op.engine.options.Informers.Require(op.subscriber(name), nil)
-		op.use(name, nil)
+		op.controller.options.Informers.Require(op.subscriberFor(name), nil)
+		op.setNamespaceUses(name, nil)
 	}
 	if was.Last {
-		op.leave(name.Namespace)
+		op.releasePermissions(name.Namespace)
 	}
 	if was.Last || was.Inherited {
-		op.left(name.Namespace)
+		op.recheckScope(name.Namespace)
 	}
 }
 
-// left has the policy look again at where it watches, if a namespace that it no longer
+// recheckScope has the policy look again at where it watches, if a namespace that it no longer
 // wants has only been watched for the sake of owners that were there.
-func (op *operator) left(namespace string) {
+func (op *policyController) recheckScope(namespace string) {
 	if !op.inScope(namespace) {
-		op.engine.enqueue(Key{Policy: op.id})
+		op.controller.enqueue(Key{Policy: op.id})
 	}
 }
 

@@ -13,14 +13,14 @@ import (
 
 // reconcileOwner takes one owner through the stages of a reconcile. The result is when to look
 // again if nothing happens; 0: not at all.
-func (op *operator) reconcileOwner(ctx context.Context, key Key) (wait time.Duration, err error) {
+func (op *policyController) reconcileOwner(ctx context.Context, key Key) (wait time.Duration, err error) {
 	name := types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
 
 	// Load: the owner as its stream shows it.
-	owner, from, live := op.owner(key)
+	owner, from, live := op.readOwner(key)
 	if !live {
-		if op.outside(key.Namespace) {
-			op.forget(name)
+		if op.isOutsideScope(key.Namespace) {
+			op.forgetOwner(name)
 		}
 		return 0, nil
 	}
@@ -31,13 +31,13 @@ func (op *operator) reconcileOwner(ctx context.Context, key Key) (wait time.Dura
 	defer leave()
 
 	// Intent: what there is to do for it.
-	owner, why, wait := op.consider(ctx, name, owner)
-	if wait > 0 || why != serve && why != retire {
+	owner, why, wait := op.resolveIntent(ctx, name, owner)
+	if wait > 0 || why != intentReconcile && why != intentCleanUp {
 		return op.leaveOwner(name, owner, why, wait), nil
 	}
 
 	// Permissions: what may be done in its namespace.
-	p, home, wait := op.beginPass(name, owner, from, why == retire)
+	p, home, wait := op.beginReconcile(name, owner, from, why == intentCleanUp)
 	if p == nil {
 		return wait, nil
 	}
@@ -46,27 +46,27 @@ func (op *operator) reconcileOwner(ctx context.Context, key Key) (wait time.Dura
 
 	// Observe and plan; write the owner's metadata, then the children; and again, until the
 	// plan has nothing more to do.
-	planned, wait, err := p.converge(ctx, home)
+	planned, wait, err := p.planAndWrite(ctx, home)
 	switch {
 	case err != nil:
 		return 0, err
 	case wait > 0:
-		p.state.met = p.met
+		p.state.existing = p.existing
 		return wait, nil
-	case p.doubted:
+	case p.isRefusalUnconfirmed:
 		return confirmGrace, nil
 	}
-	p.notePlan(ctx, planned)
+	p.recordPlan(ctx, planned)
 
 	// Status.
 	switch {
 	case p.retire && planned.Done:
-		p.finished()
+		p.markCleanedUp()
 		return 0, nil
-	case p.gone:
-		return p.next(planned), nil
+	case p.isReleased:
+		return p.requeueAfter(planned), nil
 	}
-	if err := p.tellOwner(ctx, planned); err != nil {
+	if err := p.reportOwner(ctx, planned); err != nil {
 		return 0, err
 	}
 
@@ -74,13 +74,13 @@ func (op *operator) reconcileOwner(ctx context.Context, key Key) (wait time.Dura
 	if wait := p.recordLimits(planned); wait > 0 {
 		return wait, nil
 	}
-	return p.next(planned), nil
+	return p.requeueAfter(planned), nil
 }
 
 // admitOwner returns how long the owner has to wait before anything is done for it: its stream is
 // behind, it exceeded limits, or it is expensive and others are at work. If the result is 0,
 // the caller calls leave when the work on the owner is done.
-func (op *operator) admitOwner(name types.NamespacedName, owner *unstructured.Unstructured) (leave func(), wait time.Duration) {
+func (op *policyController) admitOwner(name types.NamespacedName, owner *unstructured.Unstructured) (leave func(), wait time.Duration) {
 	if wait := max(op.waitForNewer(name, owner), op.quarantineWait(name, owner)); wait > 0 {
 		return nil, wait
 	}
@@ -89,25 +89,25 @@ func (op *operator) admitOwner(name types.NamespacedName, owner *unstructured.Un
 
 // leaveOwner ends a reconcile of an owner that is neither to be served nor to be cleaned up
 // after, or of which that is not known before the wait is over.
-func (op *operator) leaveOwner(name types.NamespacedName, owner *unstructured.Unstructured, why purpose, wait time.Duration) time.Duration {
+func (op *policyController) leaveOwner(name types.NamespacedName, owner *unstructured.Unstructured, why intent, wait time.Duration) time.Duration {
 	switch {
 	case wait > 0:
-	case why == leaveAlone:
-		op.forget(name)
-	case why == inspect:
-		if wait = op.lookFor(name, owner); wait == 0 {
-			op.lookedAt(name)
+	case why == intentIgnore:
+		op.forgetOwner(name)
+	case why == intentInspect:
+		if wait = op.inspectChildren(name, owner); wait == 0 {
+			op.markLookedAt(name)
 		}
 	}
 	return wait
 }
 
-// beginPass begins the work on an owner: from here on it is told of changes. It returns what
-// may be done in the owner's namespace. The pass is nil if nothing can be done now; the wait
+// beginReconcile begins the work on an owner: from here on it is told of changes. It returns what
+// may be done in the owner's namespace. The reconcile is nil if nothing can be done now; the wait
 // says when to look again.
-func (op *operator) beginPass(name types.NamespacedName, owner *unstructured.Unstructured, from informer.Lister, retire bool) (*pass, *rights, time.Duration) {
-	state, ok := op.state(name, owner, from)
-	if !ok || state.letGo == owner.GetUID() { // of one that was let go the event is to come
+func (op *policyController) beginReconcile(name types.NamespacedName, owner *unstructured.Unstructured, from informer.Lister, retire bool) (*ownerReconciler, *permissions, time.Duration) {
+	state, ok := op.ownerStateOf(name, owner, from)
+	if !ok || state.releasedUID == owner.GetUID() { // of one that was let go the event is to come
 		return nil, nil, 0
 	}
 	home, wait := op.rightsIn(name.Namespace)
@@ -115,21 +115,21 @@ func (op *operator) beginPass(name types.NamespacedName, owner *unstructured.Uns
 		return nil, nil, wait
 	}
 	if home.refusal != nil { // said of the policy: nothing can be done as its identity
-		op.engine.options.Informers.Require(state.subscriber, nil)
-		state.sources = nil
-		op.lookedAt(name)
+		op.controller.options.Informers.Require(state.subscriber, nil)
+		state.inputs = nil
+		op.markLookedAt(name)
 		return nil, nil, 0
 	}
-	return op.newPass(owner, state, retire), home, 0
+	return op.newOwnerReconciler(owner, state, retire), home, 0
 }
 
-// notePlan takes note of the plan that the pass came to, and gives back what it showed to be
+// recordPlan takes note of the plan that the reconcile came to, and gives back what it showed to be
 // of no use.
-func (p *pass) notePlan(ctx context.Context, planned *plan.Plan) {
-	p.lookedAt(p.state.subscriber.name)
+func (p *ownerReconciler) recordPlan(ctx context.Context, planned *plan.Plan) {
+	p.markLookedAt(p.state.subscriber.name)
 	p.releaseUnusedKinds()
-	p.sweep()
-	p.noteFare(planned)
-	p.noteDropped(ctx, planned)
-	p.noteOther(planned)
+	p.scanForOrphans()
+	p.recordHealth(planned)
+	p.logDropped(ctx, planned)
+	p.recordOtherPolicy(planned)
 }

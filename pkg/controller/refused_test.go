@@ -18,18 +18,18 @@ import (
 // no write waits when the rights have changed since.
 func TestRefusedStill(t *testing.T) {
 	now := time.Unix(1000, 0)
-	before, after := &rights{}, &rights{}
+	before, after := &permissions{}, &permissions{}
 	state := &ownerState{refused: map[string]refusal{}}
-	if news := state.refuse("web", refusal{what: "w", problem: plan.Problem{Message: "no"}, rights: before}, now); !news {
+	if news := state.recordRefusal("web", refusal{what: "w", problem: plan.Problem{Message: "no"}, rights: before}, now); !news {
 		t.Error("a first refusal is news")
 	}
-	if news := state.refuse("web", refusal{what: "w", problem: plan.Problem{Message: "no"}, rights: before}, now); news {
+	if news := state.recordRefusal("web", refusal{what: "w", problem: plan.Problem{Message: "no"}, rights: before}, now); news {
 		t.Error("the same refusal again is no news")
 	}
 	cases := map[string]struct {
 		reason string
 		what   string
-		rights *rights
+		rights *permissions
 		later  time.Duration
 		want   bool
 	}{
@@ -40,7 +40,7 @@ func TestRefusedStill(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if _, still := state.refusedStill("web", tc.what, tc.rights, now.Add(tc.later)); still != tc.want {
+			if _, still := state.currentRefusal("web", tc.what, tc.rights, now.Add(tc.later)); still != tc.want {
 				t.Errorf("%s: got %t", tc.reason, still)
 			}
 		})
@@ -52,18 +52,18 @@ func TestRefusedStill(t *testing.T) {
 func TestRefusedNames(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	e := idle(t, clock, compiled(t, "a", "1", ""))
-	op := e.versions.get("ambit-system/a")
-	state := newOwnerState(op.subscriber(types.NamespacedName{Namespace: "n", Name: "x"}))
-	state.sources = newSources()
+	op := e.revisions.currentOf("ambit-system/a")
+	state := newOwnerState(op.subscriberFor(types.NamespacedName{Namespace: "n", Name: "x"}))
+	state.inputs = newOwnerInputs()
 	problem := plan.Problem{Reason: v1alpha1.ReasonQuotaExceeded, Message: "exceeded quota"}
 	write := strings.Repeat("content", 1000)
 	refuse := func(child int) string {
-		p, key := op.newPass(nil, state, false), fmt.Sprintf("child-%d", child)
-		p.refuse(key, write, "n", access.Access{}, problem)
-		if !p.held(key, func() string { return write }, placed{}, nil) {
+		p, key := op.newOwnerReconciler(nil, state, false), fmt.Sprintf("child-%d", child)
+		p.recordRefusal(key, write, "n", access.Access{}, problem)
+		if !p.isHeldBack(key, func() string { return write }, placePermissions{}, nil) {
 			t.Fatal("the same write is tried again at once")
 		}
-		if p.held(key, func() string { return write + "x" }, placed{}, nil) {
+		if p.isHeldBack(key, func() string { return write + "x" }, placePermissions{}, nil) {
 			t.Fatal("another write is not tried")
 		}
 		return key

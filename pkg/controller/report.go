@@ -30,16 +30,16 @@ func (d Denial) Kind() string {
 // owner are not in it.
 func (e *Controller) Denied() []Denial {
 	var list []Denial
-	for _, op := range e.versions.all() {
-		list = append(list, op.denials()...)
+	for _, op := range e.revisions.allCurrent() {
+		list = append(list, op.listDenials()...)
 	}
 	return list
 }
 
-// denials is Controller.Denied for one policy.
-func (op *operator) denials() []Denial {
+// listDenials is Controller.Denied for one policy.
+func (op *policyController) listDenials() []Denial {
 	var list []Denial
-	for _, d := range op.denied() {
+	for _, d := range op.missingAccess() {
 		list = append(list, Denial{Policy: op.id, DeniedAccess: d})
 	}
 	slices.SortStableFunc(list, compareDenials)
@@ -52,10 +52,10 @@ func compareDenials(a, b Denial) int {
 }
 
 // Programs returns the policies that are run, those that are retired aside, sorted by
-// policy. They are the engine's own.
+// policy. They are the controller's own.
 func (e *Controller) Programs() []*policy.Program {
 	var list []*policy.Program
-	for _, op := range e.versions.all() {
+	for _, op := range e.revisions.allCurrent() {
 		if !op.retiring {
 			list = append(list, op.program)
 		}
@@ -74,37 +74,37 @@ type PolicyError struct {
 // PolicyErrors returns the policies that cannot do their work as a whole, sorted by name.
 func (e *Controller) PolicyErrors() []PolicyError {
 	var list []PolicyError
-	for _, op := range e.versions.all() {
-		if halt := op.halting(); halt != nil {
+	for _, op := range e.revisions.allCurrent() {
+		if halt := op.policyError(); halt != nil {
 			list = append(list, *halt)
 		}
 	}
 	return list
 }
 
-// halting is what keeps the policy from its work, or from a part of it; nil: nothing does.
-func (op *operator) halting() *PolicyError {
+// policyError is what keeps the policy from its work, or from a part of it; nil: nothing does.
+func (op *policyController) policyError() *PolicyError {
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	if op.problem == nil {
+	if op.currentProblem == nil {
 		return nil
 	}
-	return &PolicyError{Policy: op.id, Reason: op.problem.Reason, Message: op.problem.Message}
+	return &PolicyError{Policy: op.id, Reason: op.currentProblem.Reason, Message: op.currentProblem.Message}
 }
 
-// denied is what keeps the policy as a whole from its work, what is missing in
+// missingAccess is what keeps the policy as a whole from its work, what is missing in
 // namespaces with owners, and what it takes to see owners in those that are named
 // or where there were some.
-func (op *operator) denied() []v1alpha1.DeniedAccess {
-	named := scope(op.program, op.engine.options.Namespaces)
+func (op *policyController) missingAccess() []v1alpha1.DeniedAccess {
+	named := scope(op.program, op.controller.options.Namespaces)
 	op.mu.Lock()
 	defer op.mu.Unlock()
 	var list []v1alpha1.DeniedAccess
-	if op.problem != nil {
-		list = append(list, op.problem.Denied...)
+	if op.currentProblem != nil {
+		list = append(list, op.currentProblem.Denied...)
 	}
-	for namespace, a := range op.asked {
-		if a.rights == nil || a.extent == toSee && !op.served[namespace] && !slices.Contains(named, namespace) {
+	for namespace, a := range op.permissionRequests {
+		if a.rights == nil || a.extent == toSee && !op.servedNamespaces[namespace] && !slices.Contains(named, namespace) {
 			continue
 		}
 		for _, m := range a.rights.missing {
@@ -112,7 +112,7 @@ func (op *operator) denied() []v1alpha1.DeniedAccess {
 				list = append(list, m.problem.Denied...)
 			}
 		}
-		for _, m := range op.narrowed(namespace, a.rights).missing {
+		for _, m := range op.narrowPermissions(namespace, a.rights).missing {
 			list = append(list, m.problem.Denied...)
 		}
 	}
@@ -129,7 +129,7 @@ type Report struct {
 	// Nowhere: there are namespaces that it looks at, and it may watch owners in none.
 	Nowhere bool
 	Owners  Owners
-	// Denied is as Engine.Denied returns it.
+	// Denied is as Controller.Denied returns it.
 	Denied []Denial
 	// PolicyError is what keeps the policy from its work as a whole, or from a part of it; nil:
 	// nothing does.
@@ -139,10 +139,10 @@ type Report struct {
 // Reports says how each policy fares, those that are retired included, sorted by policy.
 // It reads what is there: its cost grows with the number of owners and of namespaces.
 func (e *Controller) Reports() []Report {
-	operators := e.versions.all()
+	operators := e.revisions.allCurrent()
 	list := make([]Report, len(operators))
 	for i, op := range operators {
-		list[i] = Report{Policy: op.id, Serving: op.isServing(), Nowhere: op.isNowhere(), Owners: op.fares(), Denied: op.denials(), PolicyError: op.halting()}
+		list[i] = Report{Policy: op.id, Serving: op.isServing(), Nowhere: op.isNowhere(), Owners: op.countHealth(), Denied: op.listDenials(), PolicyError: op.policyError()}
 	}
 	return list
 }

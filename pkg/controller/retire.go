@@ -10,19 +10,19 @@ import (
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
-// retirement is the purpose of an owner whose policy goes.
-func (op *operator) retirement(owner *unstructured.Unstructured) purpose {
+// retireIntent is the purpose of an owner whose policy goes.
+func (op *policyController) retireIntent(owner *unstructured.Unstructured) intent {
 	op.mu.Lock()
 	defer op.mu.Unlock()
 	if op.owners.IsCleanedUp(owner.GetUID()) {
-		return leaveAlone
+		return intentIgnore
 	}
-	return retire
+	return intentCleanUp
 }
 
-// finished notes that there is nothing left of a retired owner, and gives back what
+// markCleanedUp notes that there is nothing left of a retired owner, and gives back what
 // it needed.
-func (p *pass) finished() {
+func (p *ownerReconciler) markCleanedUp() {
 	if p.owner == nil {
 		return
 	}
@@ -30,7 +30,7 @@ func (p *pass) finished() {
 	p.mu.Lock()
 	p.owners.RecordCleanedUp(name, p.owner.GetUID(), p.retiring)
 	p.mu.Unlock()
-	p.forget(name)
+	p.forgetOwner(name)
 }
 
 // CleanupBlocker is something that is in the way of cleaning up after an owner.
@@ -46,9 +46,9 @@ type CleanupBlocker struct {
 // namespace and name, the most important of each first.
 func (e *Controller) CleanupBlockers() []CleanupBlocker {
 	var list []CleanupBlocker
-	for _, op := range e.versions.all() {
+	for _, op := range e.revisions.allCurrent() {
 		op.mu.Lock()
-		for name, problems := range op.stuck {
+		for name, problems := range op.cleanupBlockers {
 			for _, problem := range problems {
 				list = append(list, CleanupBlocker{Policy: op.id, Namespace: name.Namespace, Name: name.Name, Reason: problem.Reason, Message: problem.Message})
 			}
@@ -61,12 +61,12 @@ func (e *Controller) CleanupBlockers() []CleanupBlocker {
 	return list
 }
 
-// noteStuck keeps what is in the way of cleaning up after the owner. Nothing is made
+// recordCleanupBlockers keeps what is in the way of cleaning up after the owner. Nothing is made
 // for it, so that the right to create is none of it.
-func (p *pass) noteStuck(planned *plan.Plan) {
+func (p *ownerReconciler) recordCleanupBlockers(planned *plan.Plan) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.operator.stuck[p.state.subscriber.name] = slices.DeleteFunc(slices.Clone(planned.Blockers), func(b plan.Problem) bool {
+	p.policyController.cleanupBlockers[p.state.subscriber.name] = slices.DeleteFunc(slices.Clone(planned.Blockers), func(b plan.Problem) bool {
 		return len(b.Denied) > 0 && !slices.ContainsFunc(b.Denied, func(d v1alpha1.DeniedAccess) bool { return d.Verb != "create" })
 	})
 }
@@ -76,11 +76,11 @@ func (p *pass) noteStuck(planned *plan.Plan) {
 // What cannot be seen, for want of a right or of a first list, is not done.
 func (e *Controller) Retired() (left int, done bool) {
 	done = true
-	for _, op := range e.versions.all() {
+	for _, op := range e.revisions.allCurrent() {
 		if !op.retiring {
 			continue
 		}
-		n, all := e.retired(op)
+		n, all := e.countRetired(op)
 		left, done = left+n, done && all
 	}
 	return left, done
@@ -89,34 +89,34 @@ func (e *Controller) Retired() (left int, done bool) {
 // RetiredOf is Retired for one policy by its id, as in Key.Policy. One that is not
 // retired is not done.
 func (e *Controller) RetiredOf(policy string) (left int, done bool) {
-	op := e.versions.get(policy)
+	op := e.revisions.currentOf(policy)
 	if op == nil || !op.retiring {
 		return 0, false
 	}
-	return e.retired(op)
+	return e.countRetired(op)
 }
 
-// retired is Retired for one policy. As long as a worker is in an older version of it,
+// countRetired is Retired for one policy. As long as a worker is in an older version of it,
 // that may still make something.
-func (e *Controller) retired(op *operator) (left int, done bool) {
-	busy := e.versions.isBusy(op.id)
+func (e *Controller) countRetired(op *policyController) (left int, done bool) {
+	busy := e.revisions.isBusy(op.id)
 	left, complete := op.leftToRetire()
 	return left, !busy && complete && left == 0
 }
 
 // leftToRetire says how much is left to clean up, and whether all of it is seen.
-func (op *operator) leftToRetire() (left int, complete bool) {
+func (op *policyController) leftToRetire() (left int, complete bool) {
 	if op.isKindGone() {
 		return op.ensuredLeft(), true // no kind, no owners
 	}
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	complete = op.problem == nil && op.surveyed
-	for _, namespace := range op.where.streams { // of all namespaces there is no view before its first list is in
-		_, seen := op.views[namespace]
+	complete = op.currentProblem == nil && op.isScopeResolved
+	for _, namespace := range op.watchScope.streams { // of all namespaces there is no view before its first list is in
+		_, seen := op.ownerViews[namespace]
 		complete = complete && seen
 	}
-	for _, view := range op.views {
+	for _, view := range op.ownerViews {
 		owners, status := view.Read()
 		complete = complete && status.Synced
 		for _, owner := range owners {
@@ -125,7 +125,7 @@ func (op *operator) leftToRetire() (left int, complete bool) {
 			}
 		}
 	}
-	if !op.ensured && len(op.program.Ensured) > 0 {
+	if !op.isEnsured && len(op.program.Ensured) > 0 {
 		left++
 	}
 	// Of those that older versions worked on some may be gone from the stream of owners,
@@ -134,10 +134,10 @@ func (op *operator) leftToRetire() (left int, complete bool) {
 	return left, complete && counts.Inherited == 0 && counts.Missing == 0
 }
 
-func (op *operator) ensuredLeft() int {
+func (op *policyController) ensuredLeft() int {
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	if op.ensured || len(op.program.Ensured) == 0 {
+	if op.isEnsured || len(op.program.Ensured) == 0 {
 		return 0
 	}
 	return 1

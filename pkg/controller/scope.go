@@ -42,28 +42,28 @@ func scopeOf(named, limit []string) []string {
 	return namespaces
 }
 
-// outOfScope is the problem of a policy that can have no owners, whatever there is: what it
+// scopeProblem is the problem of a policy that can have no owners, whatever there is: what it
 // is limited to and what the process is limited to have no namespace in common. It is nil if
 // they have, and where labels of namespaces decide.
-func outOfScope(program *policy.Program, limit []string) *plan.Problem {
+func scopeProblem(program *policy.Program, limit []string) *plan.Problem {
 	if program.NamespaceSelector != nil || len(scope(program, limit)) > 0 {
 		return nil
 	}
 	where := "everywhere"
 	if len(program.Namespaces) > 0 {
-		where = "in " + listed(program.Namespaces)
+		where = "in " + listText(program.Namespaces)
 	}
 	if len(program.Exclude) > 0 {
-		where += " but not in " + listed(program.Exclude)
+		where += " but not in " + listText(program.Exclude)
 	}
 	if len(limit) > 0 {
-		where += ", and Ambit is limited to " + listed(limit) + " by --namespaces"
+		where += ", and Ambit is limited to " + listText(limit) + " by --namespaces"
 	}
 	return &plan.Problem{Reason: v1alpha1.ReasonOutOfScope, Terminal: true, Message: "nothing is served: the policy looks for owners " + where}
 }
 
-// listed names namespaces, not more than are read.
-func listed(namespaces []string) string {
+// listText names namespaces, not more than are read.
+func listText(namespaces []string) string {
 	names := slices.Compact(slices.Sorted(slices.Values(namespaces)))
 	var quoted []string
 	for _, name := range names[:min(len(names), maxNamed)] {

@@ -57,11 +57,11 @@ func TestOutOfScope(t *testing.T) {
 			want: `nothing is served: the policy looks for owners everywhere but not in "a", and Ambit is limited to "a" by --namespaces`},
 		"Labels": {program: policy.Program{NamespaceSelector: labels.Everything(), Namespaces: []string{"a"}}, limit: []string{"b"}},
 		"Many": {program: policy.Program{Namespaces: []string{"a"}}, limit: many,
-			want: `nothing is served: the policy looks for owners in "a", and Ambit is limited to ` + listed(many[:maxNamed]) + `, 2 more by --namespaces`},
+			want: `nothing is served: the policy looks for owners in "a", and Ambit is limited to ` + listText(many[:maxNamed]) + `, 2 more by --namespaces`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			if problem := outOfScope(&tc.program, tc.limit); problem != nil {
+			if problem := scopeProblem(&tc.program, tc.limit); problem != nil {
 				got = problem.Message
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {

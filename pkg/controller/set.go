@@ -11,7 +11,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
-// Set makes the engine run these policies, and retire those, instead of what it ran
+// Set makes the controller run these policies, and retire those, instead of what it ran
 // before. To retire a policy is to clean up after it, whether it is suspended or not: of
 // each owner what is ours is removed as the policy says, and what the policy ensures as
 // well; RetiredOf says how far that is. No policy is in both lists; policy.CheckConflicts says which
@@ -30,40 +30,40 @@ import (
 // Set may be called before Start, and at any time after, by one goroutine at a time. It
 // makes no request, and waits for no worker: one that works on an owner finishes with the
 // version that it began with, and the owner is looked at again. The programs are the
-// engine's from then on.
+// controller's from then on.
 func (e *Controller) Set(programs, retire []*policy.Program) error {
 	if err := errors.Join(policy.CheckConflicts(programs), policy.CheckRemoval(programs, retire)); err != nil {
 		return err
 	}
-	e.setting.Lock()
-	defer e.setting.Unlock()
+	e.setMutex.Lock()
+	defer e.setMutex.Unlock()
 	now := e.now()
-	next := make(map[string]*operator, len(programs)+len(retire))
+	next := make(map[string]*policyController, len(programs)+len(retire))
 	for _, program := range programs {
-		next[idOf(program)] = e.version(program, false, now)
+		next[idOf(program)] = e.revisionOf(program, false, now)
 	}
 	for _, program := range retire {
-		next[idOf(program)] = e.version(program, true, now)
+		next[idOf(program)] = e.revisionOf(program, true, now)
 	}
-	before := e.versions.all()
-	changed, release := e.versions.replace(next, now.Add(keepOlder))
+	before := e.revisions.allCurrent()
+	changed, release := e.revisions.replaceCurrent(next, now.Add(keepOlder))
 	for _, op := range before { // what workers have done for it until it was replaced
 		if other := next[op.id]; other != nil && other != op {
-			other.inheritAll(op)
+			other.inheritOwners(op)
 			other.incomplete.Store(false)
 		}
 	}
-	e.release(release)
+	e.releaseRevisions(release)
 	for _, id := range changed {
 		e.enqueue(Key{Policy: id})
 	}
 	return nil
 }
 
-// version returns the operator that there is, if it is for the same, or else a new one that
+// revisionOf returns the policy controller that there is, if it is for the same, or else a new one that
 // takes over what can be of use to it.
-func (e *Controller) version(program *policy.Program, retiring bool, now time.Time) *operator {
-	before := e.versions.get(idOf(program))
+func (e *Controller) revisionOf(program *policy.Program, retiring bool, now time.Time) *policyController {
+	before := e.revisions.currentOf(idOf(program))
 	if before != nil && before.retiring == retiring && isSame(before.program, program) {
 		return before
 	}
@@ -72,15 +72,15 @@ func (e *Controller) version(program *policy.Program, retiring bool, now time.Ti
 		active.Suspend = false
 		program = &active
 	}
-	op := newOperator(e, program)
+	op := newPolicyController(e, program)
 	op.retiring = retiring
-	if e.versions.hasDropped(before) {
-		op.began = now.Add(clockSkew)
+	if e.revisions.hasDropped(before) {
+		op.startedAt = now.Add(clockSkew)
 	}
 	if before != nil {
 		op.incomplete.Store(true)
-		op.followed = now.Add(clockSkew)
-		op.succeed(before)
+		op.revisedAt = now.Add(clockSkew)
+		op.succeedRevision(before)
 	}
 	return op
 }
@@ -96,45 +96,45 @@ func isSame(a, b *policy.Program) bool {
 		fmt.Sprint(a.CleanupOnly) == fmt.Sprint(b.CleanupOnly) && (a.Protect == nil) == (b.Protect == nil) && a.Owner.SkipStatus == b.Owner.SkipStatus
 }
 
-// leave ends the work on a key. If the policy was changed in between, the new version
+// leaveRevision ends the work on a key. If the policy was changed in between, the new version
 // looks at the owner after this.
-func (e *Controller) leave(op *operator, key Key) {
-	var worked legacy
+func (e *Controller) leaveRevision(op *policyController, key Key) {
+	var worked workedOwner
 	if op.replaced.Load() { // else Set looks at it after this
-		worked = op.legacy(types.NamespacedName{Namespace: key.Namespace, Name: key.Name})
+		worked = op.workedOwnerOf(types.NamespacedName{Namespace: key.Namespace, Name: key.Name})
 	}
-	replaced, release := e.versions.leave(op, worked)
+	replaced, release := e.revisions.leaveRevision(op, worked)
 	if replaced {
 		e.enqueue(key)
 	}
-	e.release(release)
+	e.releaseRevisions(release)
 }
 
-// settle has older versions of a policy released when they are of no use to this one any
+// settleRevision has older versions of a policy released when they are of no use to this one any
 // more, and says when to look at that again; 0: not at all.
-func (e *Controller) settle(op *operator) time.Duration {
+func (e *Controller) settleRevision(op *policyController) time.Duration {
 	if !op.succeeding.Load() {
 		return 0
 	}
-	release, wait := e.versions.settle(op, op.isSettled(), e.now())
-	e.release(release)
+	release, wait := e.revisions.settleRevision(op, op.isSettled(), e.now())
+	e.releaseRevisions(release)
 	if wait == 0 {
-		op.settle()
+		op.endSuccession()
 	}
 	return wait
 }
 
-// release gives back what operators needed, and what is asked for their sake.
-func (e *Controller) release(gone []*operator) {
+// releaseRevisions gives back what policy controllers needed, and what is asked for their sake.
+func (e *Controller) releaseRevisions(gone []*policyController) {
 	if len(gone) == 0 {
 		return
 	}
 	for _, op := range gone {
-		op.release()
+		op.releaseAll()
 	}
 	var kinds []schema.GroupVersionKind
 	for _, op := range gone {
-		kinds = append(kinds, op.kinds()...)
+		kinds = append(kinds, op.kindsOf()...)
 	}
 	e.releaseKinds(kinds)
 }

@@ -44,7 +44,7 @@ spec:
 	return p
 }
 
-// idle is an engine that was not started, and can reach nobody. No kind is served.
+// idle is an controller that was not started, and can reach nobody. No kind is served.
 func idle(tb testing.TB, clock *clocktesting.FakeClock, programs ...*policy.Program) *Controller {
 	tb.Helper()
 	return idleWith(tb, &fakeServer{}, clock, programs...)
@@ -65,7 +65,7 @@ func idleWith(tb testing.TB, server *fakeServer, clock *clocktesting.FakeClock, 
 	return e
 }
 
-// TestSet: an operator stays as long as nothing has changed that it acts by.
+// TestSet: an policy controller stays as long as nothing has changed that it acts by.
 func TestSet(t *testing.T) {
 	as := func(p *policy.Program, account string) *policy.Program {
 		other := *p
@@ -101,9 +101,9 @@ func TestSet(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := idle(t, clocktesting.NewFakeClock(time.Unix(1000, 0)))
 			set(t, e, tc.before, tc.retired)
-			before := e.versions.get("ambit-system/a")
+			before := e.revisions.currentOf("ambit-system/a")
 			set(t, e, tc.after, tc.retires)
-			now := e.versions.get("ambit-system/a")
+			now := e.revisions.currentOf("ambit-system/a")
 			if (now == before) != tc.stays || now.retiring != tc.retires || now.program.Suspend && tc.retires {
 				t.Errorf("%s: the operator stays: %t, retires: %t", tc.reason, now == before, now.retiring)
 			}
@@ -126,14 +126,14 @@ func set(tb testing.TB, e *Controller, p *policy.Program, retire bool) {
 func TestSetRefused(t *testing.T) {
 	a, b := compiled(t, "a", "1", ""), compiled(t, "b", "1", "")
 	e := idle(t, clocktesting.NewFakeClock(time.Unix(1000, 0)), a, b)
-	before := e.versions.all()
+	before := e.revisions.allCurrent()
 	if err := e.Set([]*policy.Program{a, compiled(t, "a", "2", "")}, nil); err == nil {
 		t.Error("two policies of one name are accepted")
 	}
 	if err := e.Set([]*policy.Program{b}, []*policy.Program{b}); err == nil {
 		t.Error("a policy both runs and is retired")
 	}
-	if diff := cmp.Diff(ids(before), ids(e.versions.all())); diff != "" || e.versions.all()[0] != before[0] {
+	if diff := cmp.Diff(ids(before), ids(e.revisions.allCurrent())); diff != "" || e.revisions.allCurrent()[0] != before[0] {
 		t.Errorf("something has changed (-want +got):\n%s", diff)
 	}
 	if _, done := e.RetiredOf("ambit-system/a"); done {
@@ -144,7 +144,7 @@ func TestSetRefused(t *testing.T) {
 	}
 }
 
-func ids(list []*operator) (names []string) {
+func ids(list []*policyController) (names []string) {
 	for _, op := range list {
 		names = append(names, op.id)
 	}
@@ -157,11 +157,11 @@ func TestInheritance(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	e := idle(t, clock, compiled(t, "a", "1", ""))
 	x, y, z := types.NamespacedName{Namespace: "n", Name: "x"}, types.NamespacedName{Namespace: "n", Name: "y"}, types.NamespacedName{Namespace: "n", Name: "z"}
-	first := e.versions.enter("ambit-system/a")
-	works := func(op *operator, name types.NamespacedName) {
+	first := e.revisions.enterRevision("ambit-system/a")
+	works := func(op *policyController, name types.NamespacedName) {
 		op.mu.Lock()
 		defer op.mu.Unlock()
-		op.owners.StartWork(name, types.UID(name.Name), newOwnerState(op.subscriber(name)))
+		op.owners.StartWork(name, types.UID(name.Name), newOwnerState(op.subscriberFor(name)))
 	}
 	works(first, x)
 	first.owners.RecordInspection(z, "z", false)
@@ -171,8 +171,8 @@ func TestInheritance(t *testing.T) {
 		set(t, e, compiled(t, "a", fmt.Sprint(2+i), ""), false)
 	}
 	works(first, y) // by a worker who began before
-	e.leave(first, Key{Policy: first.id, Namespace: "n", Name: "y"})
-	op := e.versions.enter("ambit-system/a")
+	e.leaveRevision(first, Key{Policy: first.id, Namespace: "n", Name: "y"})
+	op := e.revisions.enterRevision("ambit-system/a")
 	if diff := cmp.Diff(map[types.NamespacedName]types.UID{x: "x", y: "y"}, op.owners.WorkedOwners()); diff != "" {
 		t.Fatalf("inherited (-want +got):\n%s", diff)
 	}
@@ -180,20 +180,20 @@ func TestInheritance(t *testing.T) {
 	if !op.costs.IsExpensive(x, now) || op.quarantine.Wait(x, "1", now) != 0 {
 		t.Error("an edit is no fresh start, throttled")
 	}
-	if got := op.fares(); got.Progressing != 2 {
+	if got := op.countHealth(); got.Progressing != 2 {
 		t.Errorf("of owners that are to be looked at it is said: %+v", got)
 	}
 	owner := &unstructured.Unstructured{}
 	owner.SetUID("x")
-	if got := op.unmatch(x, owner); got != retire {
+	if got := op.markUnwanted(x, owner); got != intentCleanUp {
 		t.Errorf("an owner that was worked on and is not wanted: %d, want to retire it", got)
 	}
 	owner.SetUID("z")
-	if got := op.unmatch(z, owner); got != leaveAlone {
+	if got := op.markUnwanted(z, owner); got != intentIgnore {
 		t.Errorf("an owner that was looked at in vain: %d, want to leave it alone", got)
 	}
 	owner.SetUID("another")
-	if got := op.unmatch(x, owner); got != inspect {
+	if got := op.markUnwanted(x, owner); got != intentInspect {
 		t.Errorf("another owner of that name: %d, want to look", got)
 	}
 	if uid, _, ok := op.owners.MarkMissing(y); !ok || uid != "y" {
@@ -202,20 +202,20 @@ func TestInheritance(t *testing.T) {
 	if op.isSettled() {
 		t.Error("settled, with owners to look at")
 	}
-	op.lookedAt(x)
-	op.lookedAt(y)
-	op.surveyed, op.adopted = true, map[string]adopted{}
+	op.markLookedAt(x)
+	op.markLookedAt(y)
+	op.isScopeResolved, op.adoptedViews = true, map[string]adoptedView{}
 	if !op.isSettled() {
 		t.Error("not settled, with nothing to look at")
 	}
-	if wait := e.settle(op); wait != 0 || len(e.versions.everyone()) != 1 {
-		t.Errorf("wait %s with %d versions", wait, len(e.versions.everyone()))
+	if wait := e.settleRevision(op); wait != 0 || len(e.revisions.allRevisions()) != 1 {
+		t.Errorf("wait %s with %d versions", wait, len(e.revisions.allRevisions()))
 	}
 	other := compiled(t, "a", "9", "")
 	other.Owner.GVK.Kind = "Other"
 	works(op, x)
 	set(t, e, other, false)
-	if other := e.versions.get("ambit-system/a"); other.program.Hash == op.program.Hash || len(other.owners.WorkedOwners()) != 0 {
+	if other := e.revisions.currentOf("ambit-system/a"); other.program.Hash == op.program.Hash || len(other.owners.WorkedOwners()) != 0 {
 		t.Errorf("of owners of another kind %v are inherited", other.owners.WorkedOwners())
 	}
 }
@@ -225,11 +225,11 @@ func TestUnwant(t *testing.T) {
 	a, b := compiled(t, "a", "1", ""), compiled(t, "b", "1", "")
 	server := &fakeServer{}
 	e := idleWith(t, server, clocktesting.NewFakeClock(time.Unix(1000, 0)), a, b)
-	for _, op := range e.versions.all() {
-		if e.versions.enter(op.id).reconcile(context.Background()) != 0 {
+	for _, op := range e.revisions.allCurrent() {
+		if e.revisions.enterRevision(op.id).reconcilePolicy(context.Background()) != 0 {
 			t.Fatal("it goes on before the kinds are known")
 		}
-		e.leave(op, Key{Policy: op.id})
+		e.leaveRevision(op, Key{Policy: op.id})
 	}
 	if wanted := server.wanted(t, e); len(wanted) != 3 {
 		t.Fatalf("looked up are %v", wanted)
@@ -251,13 +251,13 @@ func BenchmarkSet(b *testing.B) {
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		programs[50] = versions[i%2]
-		op := e.versions.enter("ambit-system/p-50")
-		e.leave(op, Key{Policy: op.id})
+		op := e.revisions.enterRevision("ambit-system/p-50")
+		e.leaveRevision(op, Key{Policy: op.id})
 		if err := e.Set(programs, nil); err != nil {
 			b.Fatal(err)
 		}
-		next := e.versions.get("ambit-system/p-50")
-		next.surveyed, next.adopted = true, map[string]adopted{}
-		e.settle(next)
+		next := e.revisions.currentOf("ambit-system/p-50")
+		next.isScopeResolved, next.adoptedViews = true, map[string]adoptedView{}
+		e.settleRevision(next)
 	}
 }

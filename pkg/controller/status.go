@@ -24,23 +24,23 @@ import (
 // child has it.
 const statusProblem = "status of the owner"
 
-// tellOwner says in the owner's status how it fares. Of an owner whose status belongs
+// reportOwner says in the owner's status how it fares. Of an owner whose status belongs
 // to others it is logged, as of one that the policy does not want.
-func (p *pass) tellOwner(ctx context.Context, planned *plan.Plan) error {
+func (p *ownerReconciler) reportOwner(ctx context.Context, planned *plan.Plan) error {
 	switch {
 	case p.retire:
-		p.noteStuck(planned)
+		p.recordCleanupBlockers(planned)
 	case p.program.Owner.SkipStatus:
 	case planned.Foreign != "":
-		return p.tellOnce(ctx, planned)
+		return p.reportOnce(ctx, planned)
 	default:
-		p.state.said = nil
+		p.state.loggedProblem = nil
 		return p.writeStatus(ctx, planned)
 	}
-	before, now := p.state.said, stalledBy(planned)
-	p.state.said = now
+	before, now := p.state.loggedProblem, stalledBy(planned)
+	p.state.loggedProblem = now
 	switch {
-	case now != nil && isNews(before, now):
+	case now != nil && isNewProblem(before, now):
 		ctrllog.FromContext(ctx).Info("owner is stalled", "reason", now.Reason, "message", now.Message)
 	case now == nil && before != nil:
 		ctrllog.FromContext(ctx).Info("owner is no longer stalled")
@@ -63,9 +63,9 @@ func stalledBy(planned *plan.Plan) *plan.Problem {
 	return now
 }
 
-// noteDropped logs, once, what expressions gave for the metadata of children although only
+// logDropped logs, once, what expressions gave for the metadata of children although only
 // Ambit sets it.
-func (p *pass) noteDropped(ctx context.Context, planned *plan.Plan) {
+func (p *ownerReconciler) logDropped(ctx context.Context, planned *plan.Plan) {
 	var now strings.Builder
 	for _, c := range planned.Children {
 		if len(c.Dropped) > 0 && now.Len() < maxLogged {
@@ -73,83 +73,83 @@ func (p *pass) noteDropped(ctx context.Context, planned *plan.Plan) {
 		}
 	}
 	text := strings.TrimPrefix(now.String(), "; ")
-	if text != "" && text != p.state.dropped {
+	if text != "" && text != p.state.loggedDropped {
 		ctrllog.FromContext(ctx).Info("left out of children, because only Ambit sets it", "children", text)
 	}
-	p.state.dropped = text
+	p.state.loggedDropped = text
 }
 
 // maxLogged is after how many bytes nothing more is said in one line of the log.
 const maxLogged = 4096
 
-// isNews says whether a line of the log would say something else than the one before.
+// isNewProblem says whether a line of the log would say something else than the one before.
 // Which limit it is that an owner runs into is chance, and no news.
-func isNews(before, now *plan.Problem) bool {
+func isNewProblem(before, now *plan.Problem) bool {
 	return before == nil || before.Reason != now.Reason || before.Message != now.Message && now.Reason != v1alpha1.ReasonLimitExceeded
 }
 
-// tellOnce says that another policy has its record on the owner. It does not insist: if
+// reportOnce says that another policy has its record on the owner. It does not insist: if
 // that policy still serves the owner, its word stands.
-func (p *pass) tellOnce(ctx context.Context, planned *plan.Plan) error {
+func (p *ownerReconciler) reportOnce(ctx context.Context, planned *plan.Plan) error {
 	now := planned.Blockers[0]
-	if said := p.state.said; said != nil && said.Message == now.Message {
+	if said := p.state.loggedProblem; said != nil && said.Message == now.Message {
 		return nil
 	}
 	err := p.writeStatus(ctx, planned)
-	if _, refused := p.state.refused[statusProblem]; err == nil && !refused && !p.stale && p.again.IsZero() {
-		p.state.said = &now
+	if _, refused := p.state.refused[statusProblem]; err == nil && !refused && !p.isCacheBehind && p.requeueTime.IsZero() {
+		p.state.loggedProblem = &now
 	}
 	return err
 }
 
 // writeStatus writes the owner's status if the plan changes it. Where it may not
 // be written that is logged, for there is no better place for it.
-func (p *pass) writeStatus(ctx context.Context, planned *plan.Plan) error {
-	next := status.Next(p.owner, p.program, planned, p.engine.now())
+func (p *ownerReconciler) writeStatus(ctx context.Context, planned *plan.Plan) error {
+	next := status.Next(p.owner, p.program, planned, p.controller.now())
 	old := status.Of(p.owner)
 	switch {
 	case status.Equal(old, next):
 		if !planned.Partial {
-			p.state.status = settledStatus{wanted: old, kept: old}
-			p.state.feedback.rest()
+			p.state.status = writtenStatus{wanted: old, kept: old}
+			p.state.feedback.resetFeedback()
 		}
-		p.stands(ctx)
+		p.confirmStatus(ctx)
 		return nil
-	case p.state.status.covers(old, next):
-		p.stands(ctx)
+	case p.state.status.isUnchanged(old, next):
+		p.confirmStatus(ctx)
 		return nil
 	}
-	if stalled := p.unstable(planned, old, next); stalled != nil {
+	if stalled := p.unstablePlan(planned, old, next); stalled != nil {
 		return p.writeStatus(ctx, stalled)
 	}
-	found, ok, err := p.engine.discovery.Lookup(p.program.Owner.GVK)
+	found, ok, err := p.controller.discovery.Lookup(p.program.Owner.GVK)
 	if !ok {
 		return err
 	}
-	home := p.state.sources.home
-	if p.held(statusProblem, func() string { return statusText(next) }, home, home.own.lacks(found.GVR.GroupResource(), "status", "patch")) {
+	home := p.state.inputs.home
+	if p.isHeldBack(statusProblem, func() string { return statusText(next) }, home, home.own.problemFor(found.GVR.GroupResource(), "status", "patch")) {
 		return nil
 	}
-	client, err := p.engine.options.Clients(p.identity)
+	client, err := p.controller.options.Clients(p.identity)
 	if err != nil {
 		return err
 	}
 	objects := client.Resource(found.GVR).Namespace(p.owner.GetNamespace())
-	contested := p.contested(old, next)
-	if p.holdsBack(ctx, contested, objects) {
+	contested := p.statusConflictOf(old, next)
+	if p.isStatusHeldBack(ctx, contested, objects) {
 		return nil
 	}
 	writing, end := p.traceWrite(ctx, "patch", resourceText(found.GVR.GroupResource(), "status"), p.owner.GetNamespace())
 	written, err := status.Write(writing, objects, p.owner, next, p.manager)
 	end(writingOf(err))
-	p.noteContested(contested, err)
+	p.recordStatusConflict(contested, err)
 	switch {
 	case apierrors.IsConflict(err):
-		p.stale = true
+		p.isCacheBehind = true
 		return nil
 	case apierrors.IsNotFound(err):
 		// The owner is gone, and its event will say so; or its kind has no status.
-		p.state.status = settledStatus{wanted: next, kept: old}
+		p.state.status = writtenStatus{wanted: next, kept: old}
 		ctrllog.FromContext(ctx).V(1).Info("the owner has no status to write", "reason", err.Error())
 		return nil
 	case err != nil:
@@ -165,34 +165,34 @@ func (p *pass) writeStatus(ctx context.Context, planned *plan.Plan) error {
 }
 
 // statusWritten notes the owner as the API server answered the write of its status.
-func (p *pass) statusWritten(ctx context.Context, owner discovery.Resource, next map[string]any, written *unstructured.Unstructured, planned *plan.Plan) {
+func (p *ownerReconciler) statusWritten(ctx context.Context, owner discovery.Resource, next map[string]any, written *unstructured.Unstructured, planned *plan.Plan) {
 	if !planned.Partial {
 		delete(p.state.refused, statusProblem)
 	}
-	p.tell(ctx, planned)
+	p.logStatus(ctx, planned)
 	p.noteFeedback(status.Of(p.owner), status.Of(written))
-	p.state.status = settledStatus{wanted: next, kept: status.Of(written)}
-	p.engine.options.Informers.Observe(p.ownerKey(owner), written, p.operator)
+	p.state.status = writtenStatus{wanted: next, kept: status.Of(written)}
+	p.controller.options.Informers.Observe(p.ownerKey(owner), written, p.policyController)
 	p.owner = written
-	p.stands(ctx)
+	p.confirmStatus(ctx)
 }
 
-func (p *pass) statusRefused(ctx context.Context, owner discovery.Resource, next map[string]any, err error) {
+func (p *ownerReconciler) statusRefused(ctx context.Context, owner discovery.Resource, next map[string]any, err error) {
 	problem := plan.Problem{Reason: v1alpha1.ReasonUnavailable, Message: err.Error()}
 	if apierrors.IsForbidden(err) {
-		problem = p.forbidden(missing{resource: owner.GVR.GroupResource(), subresource: "status", verbs: []string{"patch"}}, p.owner.GetNamespace())
+		problem = p.forbiddenProblem(missingAccess{resource: owner.GVR.GroupResource(), subresource: "status", verbs: []string{"patch"}}, p.owner.GetNamespace())
 	}
 	a := access.Access{Verb: "patch", Group: owner.GVR.Group, Resource: owner.GVR.Resource, Subresource: "status", Name: p.owner.GetName()}
 	level := 1
-	if p.refuse(statusProblem, statusText(next), p.owner.GetNamespace(), a, problem) && ctx.Err() == nil {
+	if p.recordRefusal(statusProblem, statusText(next), p.owner.GetNamespace(), a, problem) && ctx.Err() == nil {
 		level = 0
 	}
 	ctrllog.FromContext(ctx).V(level).Info("the owner's status cannot be written", "reason", err.Error())
 }
 
-// tell logs that an owner came to need somebody to act, or no longer does. What somebody
+// logStatus logs that an owner came to need somebody to act, or no longer does. What somebody
 // else made of the status in between is no news.
-func (p *pass) tell(ctx context.Context, planned *plan.Plan) {
+func (p *ownerReconciler) logStatus(ctx context.Context, planned *plan.Plan) {
 	stalled := slices.IndexFunc(planned.Conditions, func(c metav1.Condition) bool { return c.Type == v1alpha1.ConditionStalled })
 	before := p.state.status.wanted
 	if before == nil {
@@ -201,9 +201,9 @@ func (p *pass) tell(ctx context.Context, planned *plan.Plan) {
 	was := status.Condition(before, v1alpha1.ConditionStalled)
 	log := ctrllog.FromContext(ctx)
 	switch {
-	case stalled >= 0 && !isNews(problemOf(was), &plan.Problem{Reason: planned.Conditions[stalled].Reason, Message: planned.Conditions[stalled].Message}):
+	case stalled >= 0 && !isNewProblem(problemOf(was), &plan.Problem{Reason: planned.Conditions[stalled].Reason, Message: planned.Conditions[stalled].Message}):
 	case stalled >= 0:
-		if len(p.state.sources.home.own.missing) > 0 {
+		if len(p.state.inputs.home.own.missing) > 0 {
 			log = log.V(1) // the namespace's missing rights are logged once, not for each owner
 		}
 		message := planned.Conditions[stalled].Message
@@ -232,9 +232,9 @@ func statusText(next map[string]any) string {
 	return string(text)
 }
 
-func (p *pass) ownerKey(owner discovery.Resource) informer.Key {
+func (p *ownerReconciler) ownerKey(owner discovery.Resource) informer.Key {
 	p.mu.Lock()
 	stream := p.streamOfLocked(p.owner.GetNamespace())
 	p.mu.Unlock()
-	return p.ownerNeed(owner, stream).Key
+	return p.ownerInterest(owner, stream).Key
 }

@@ -1,0 +1,120 @@
+package controller
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/ambit-dev/ambit/pkg/informer"
+	"github.com/ambit-dev/ambit/pkg/plan"
+)
+
+// childProbe subscribes to the children of an owner that is not wanted while it is looked
+// at whether there are some. It is comparable.
+type childProbe struct{ ownerSubscriber }
+
+var _ informer.EventHandler = childProbe{}
+
+// inspectChildren looks whether there are children of an owner that is not wanted. They can only
+// be such as an ownerReference ties to it, in its own place: of others there is a record.
+// The streams are given back when the answer is there. Nothing is said of rights that are
+// missing for it; with others it is looked at again. The result is when to look again;
+// 0: not at all.
+func (op *policyController) inspectChildren(name types.NamespacedName, owner *unstructured.Unstructured) time.Duration {
+	found := op.planChildProbe(name, owner)
+	if found.wait > 0 {
+		return found.wait
+	}
+	if found.blind != nil && op.isBlind(name, found.blind) {
+		return 0
+	}
+	ours := false
+	for _, view := range op.controller.options.Informers.Require(childProbe{op.subscriberFor(name)}, found.needs) {
+		objects, status := view.Read()
+		if !status.Synced && !status.State.Final() {
+			return syncGraceKnown // its Synced event comes before
+		}
+		ours = ours || slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool { return plan.IsOurs(o, owner.GetUID()) })
+	}
+	if found.blind != nil && !ours {
+		op.recordBlind(name, owner.GetUID(), found.blind)
+		return 0
+	}
+	op.recordInspection(name, owner.GetUID(), ours)
+	return 0
+}
+
+// isBlind says whether it was looked with these rights before.
+func (op *policyController) isBlind(name types.NamespacedName, with *permissions) bool {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	return op.owners.IsBlindWith(name, with)
+}
+
+// recordBlind notes that not everything could be looked at. The streams are given back, but
+// not the place: when something else may be done there the owner is queued.
+func (op *policyController) recordBlind(name types.NamespacedName, uid types.UID, with *permissions) {
+	op.mu.Lock()
+	op.owners.RecordBlind(name, uid, with)
+	op.mu.Unlock()
+	op.controller.options.Informers.Require(childProbe{op.subscriberFor(name)}, nil)
+}
+
+// recordInspection notes what was found, and gives back what it took.
+func (op *policyController) recordInspection(name types.NamespacedName, uid types.UID, ours bool) {
+	op.mu.Lock()
+	op.owners.RecordInspection(name, uid, ours)
+	op.mu.Unlock()
+	op.stopInspection(name)
+	if ours {
+		op.controller.enqueue(Key{Policy: op.id, Namespace: name.Namespace, Name: name.Name})
+	}
+}
+
+func (op *policyController) stopInspection(name types.NamespacedName) {
+	op.controller.options.Informers.Require(childProbe{op.subscriberFor(name)}, nil)
+	op.setNamespaceUses(name, nil)
+}
+
+// childProbePlan is how to look for children of an owner.
+type childProbePlan struct {
+	needs []informer.Interest
+	wait  time.Duration // until it is known what is permitted
+	blind *permissions  // under which not all of it is; else nil
+}
+
+// planChildProbe are the streams to look at, where they are permitted: those of all
+// namespaces where everything is.
+func (op *policyController) planChildProbe(name types.NamespacedName, owner *unstructured.Unstructured) (found childProbePlan) {
+	everywhere, ok := op.currentPermissions(allNamespaces)
+	all := ok && op.hasAll(everywhere)
+	l := &inputPlanner{policyController: op, owner: owner, name: name, cleans: true, uses: usesAt{}, s: newOwnerInputs()}
+	l.findChildQueries(nil)
+	for _, s := range l.childQueries {
+		if !s.elsewhere {
+			l.uses.addUse(s.Namespace, namespaceUse{part: s.Child, optional: true})
+		}
+	}
+	if !all {
+		op.setNamespaceUses(name, l.uses)
+	}
+	for _, s := range l.childQueries {
+		place := s.Namespace
+		if all {
+			place = allNamespaces
+		}
+		r, pending := op.rightsAt(s.Namespace)
+		switch {
+		case s.elsewhere:
+		case pending > 0:
+			found.wait = max(found.wait, pending)
+		case r.mayWatch(s.kind.GVR.GroupResource()):
+			found.needs = append(found.needs, l.childInterest(s, place))
+		default:
+			found.blind = r
+		}
+	}
+	return found
+}

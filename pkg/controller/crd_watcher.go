@@ -1,0 +1,162 @@
+package controller
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/informer"
+)
+
+// crdWatcher look out for kinds that the API server does not serve. While some are
+// missing, and where that is permitted, CustomResourceDefinitions are watched (by
+// metadata, as Ambit itself): each change of one leads to another look at what is
+// missing. Without that it is looked at every few seconds anyway. Safe for
+// concurrent use.
+type crdWatcher struct {
+	controller             *Controller
+	wake                   chan struct{} // holds at most one
+	haveDefinitionsChanged atomic.Bool   // a definition has changed, or may have
+	isAnyMissing           atomic.Bool   // something is known to be missing
+}
+
+func newCRDWatcher(e *Controller) *crdWatcher {
+	return &crdWatcher{controller: e, wake: make(chan struct{}, 1)}
+}
+
+// crdWatcherRights are arrivals as a subscriber of the rights that they need.
+type crdWatcherRights struct{ *crdWatcher }
+
+var (
+	_ informer.EventHandler = (*crdWatcher)(nil)
+	_ access.ChangeHandler  = crdWatcherRights{}
+)
+
+// Changed implements access.ChangeHandler.
+func (a crdWatcherRights) Changed(access.Key) { a.checkSoon(false) }
+
+// Changed implements informer.EventHandler.
+func (a *crdWatcher) Changed(event informer.Event) {
+	if event.Object != nil || event.Type == informer.Synced {
+		a.haveDefinitionsChanged.Store(true)
+	}
+	a.checkSoon(false)
+}
+
+// checkSoon says that something has gone missing, or may have come back, which is of
+// interest only while something is missing. It never blocks.
+func (a *crdWatcher) checkSoon(missing bool) {
+	if missing {
+		a.isAnyMissing.Store(true)
+	}
+	if !a.isAnyMissing.Load() {
+		return
+	}
+	wakeUp(a.wake)
+}
+
+// retryDelays are the times after a change at which to look at what is missing: the
+// API server begins to serve a kind some time after it said that it does.
+func retryDelays() []time.Duration {
+	return []time.Duration{0, 100 * time.Millisecond, 400 * time.Millisecond, 1500 * time.Millisecond}
+}
+
+// watchWhileMissing looks out until ctx ends.
+func (a *crdWatcher) watchWhileMissing(ctx context.Context) {
+	defer a.releaseAll()
+	var looks []time.Duration // still to come
+	refused := false          // while the same things are missing, it is not asked for again
+	for {
+		due, ok := a.waitForCheck(ctx, looks)
+		if !ok {
+			return
+		}
+		a.isAnyMissing.Store(false)
+		missing := a.missingStreams()
+		if len(missing) == 0 && !a.controller.discovery.AnyUnserved() {
+			refused, looks = false, nil
+			a.releaseAll()
+			continue
+		}
+		a.isAnyMissing.Store(true)
+		if a.haveDefinitionsChanged.Swap(false) {
+			looks, due = retryDelays(), true
+		}
+		if due {
+			looks = looks[1:]
+			a.retryMissing(missing)
+		}
+		if !refused {
+			refused = a.watchDefinitions()
+		}
+	}
+}
+
+// waitForCheck returns when there is something to look at, and whether that is the next of
+// the looks; not ok: ctx has ended.
+func (a *crdWatcher) waitForCheck(ctx context.Context, looks []time.Duration) (due, ok bool) {
+	var timeout <-chan time.Time
+	if len(looks) > 0 {
+		timer := a.controller.options.Clock.NewTimer(looks[0])
+		defer timer.Stop()
+		timeout = timer.C()
+	}
+	select {
+	case <-ctx.Done():
+		return false, false
+	case <-a.wake:
+		return false, true
+	case <-timeout:
+		return true, true
+	}
+}
+
+// missingStreams are the streams whose resource is not served.
+func (a *crdWatcher) missingStreams() []informer.Key {
+	var keys []informer.Key
+	for _, s := range a.controller.options.Informers.States() {
+		if s.State == informer.Missing {
+			keys = append(keys, s.Key)
+		}
+	}
+	return keys
+}
+
+// missingResources are their resources, some more than once.
+func (a *crdWatcher) missingResources() (list []schema.GroupVersionResource) {
+	for _, key := range a.missingStreams() {
+		list = append(list, key.GVR)
+	}
+	return list
+}
+
+func (a *crdWatcher) retryMissing(missing []informer.Key) {
+	a.controller.discovery.Refresh()
+	for _, key := range missing {
+		a.controller.options.Informers.Retry(key)
+	}
+}
+
+// watchDefinitions watches definitions if that is permitted, and says whether it is not.
+func (a *crdWatcher) watchDefinitions() (refused bool) {
+	definitions := apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+	wanted := readAccess(definitions.GroupResource())
+	a.controller.options.Access.Require(crdWatcherRights{a}, access.Key{}, wanted, access.Payer{})
+	switch all, _ := decideAll(a.controller.options.Access, access.Key{}, wanted); all {
+	case access.Denied:
+		a.releaseAll()
+		return true
+	case access.Allowed:
+		a.controller.options.Informers.Require(a, []informer.Interest{{Key: informer.Key{GVR: definitions, Form: informer.Form{Metadata: true, Versions: true}}}})
+	}
+	return false
+}
+
+func (a *crdWatcher) releaseAll() {
+	a.controller.options.Access.Require(crdWatcherRights{a}, access.Key{}, nil, access.Payer{})
+	a.controller.options.Informers.Require(a, nil)
+}

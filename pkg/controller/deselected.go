@@ -1,0 +1,104 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/ambit-dev/ambit/pkg/controller/discovery"
+	"github.com/ambit-dev/ambit/pkg/informer"
+)
+
+// ownerProbe subscribes to an owner by its name while it is looked for. It is comparable.
+type ownerProbe struct{ ownerSubscriber }
+
+var _ informer.EventHandler = ownerProbe{}
+
+// ownerSelectors is what the API server selects owners by; empty where all must be seen
+// because they may be marked, which may be known only now that the kinds are.
+func (op *policyController) ownerSelectors() (labels, fields string) {
+	labels, fields = op.program.Owner.LabelSelector, op.program.Owner.FieldSelector
+	if labels+fields != "" && op.program.NeedsFinalizerFor(op.isNamespaced) {
+		return "", ""
+	}
+	return labels, fields
+}
+
+// isSelective says whether the API server selects the owners. One that stops matching is
+// then gone from their stream, just as one that was deleted.
+func (op *policyController) isSelective() bool {
+	byLabels, byFields := op.ownerSelectors()
+	return byLabels != "" || byFields != ""
+}
+
+// resolveIntent says what there is to do for an owner that the stream of owners shows, or
+// does not show (nil); then the result may be the owner all the same. A wait that is
+// not 0 says when to look again.
+func (op *policyController) resolveIntent(ctx context.Context, name types.NamespacedName, owner *unstructured.Unstructured) (*unstructured.Unstructured, intent, time.Duration) {
+	if owner != nil {
+		op.stopOwnerProbe(name)
+	}
+	why := op.intentFor(ctx, name, owner)
+	if owner != nil || !op.isSelective() {
+		return owner, why, 0
+	}
+	return op.findDeselected(ctx, name)
+}
+
+// findDeselected looks by name for an owner that is gone from the stream of owners, once: if it is
+// there, it is to be retired.
+func (op *policyController) findDeselected(ctx context.Context, name types.NamespacedName) (*unstructured.Unstructured, intent, time.Duration) {
+	op.mu.Lock()
+	uid, found, ok := op.owners.MarkMissing(name)
+	op.mu.Unlock()
+	switch {
+	case !ok:
+		return nil, intentIgnore, 0
+	case found != nil:
+		return found, intentCleanUp, 0
+	}
+	kind, ok, _ := op.controller.discovery.Lookup(op.program.Owner.GVK)
+	if !ok {
+		return nil, intentIgnore, syncGraceKnown
+	}
+	view := op.controller.options.Informers.Require(ownerProbe{op.subscriberFor(name)}, []informer.Interest{op.ownerProbeInterest(kind, name)})[0]
+	objects, status := view.Read()
+	if !status.Synced {
+		return nil, intentIgnore, syncGraceKnown // its Synced event comes before
+	}
+	if len(objects) > 0 {
+		found = objects[0] // the stream is of one name
+	}
+	op.controller.options.Informers.Require(ownerProbe{op.subscriberFor(name)}, nil)
+	if found == nil || found.GetUID() != uid || found.GetDeletionTimestamp() != nil {
+		return nil, intentIgnore, 0 // its children go with it
+	}
+	wanted, known := op.isWanted(ctx, found)
+	if wanted || !known {
+		return nil, intentIgnore, syncGraceKnown // if it is wanted, its Added event comes before
+	}
+	op.mu.Lock()
+	op.owners.RecordFound(name, found)
+	op.mu.Unlock()
+	return found, intentCleanUp, 0
+}
+
+// ownerProbeInterest is the stream of one owner, whether it is selected or not.
+func (op *policyController) ownerProbeInterest(owner discovery.Resource, name types.NamespacedName) informer.Interest {
+	need := op.ownerInterest(owner, name.Namespace)
+	need.Key.LabelSelector, need.Key.FieldSelector = "", byName(name.Name)
+	return need
+}
+
+// stopOwnerProbe forgets that an owner was gone, and gives back what the search for it
+// needed.
+func (op *policyController) stopOwnerProbe(name types.NamespacedName) {
+	op.mu.Lock()
+	was := op.owners.MarkVisible(name)
+	op.mu.Unlock()
+	if was {
+		op.controller.options.Informers.Require(ownerProbe{op.subscriberFor(name)}, nil)
+	}
+}

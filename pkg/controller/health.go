@@ -1,0 +1,64 @@
+package controller
+
+import "github.com/ambit-dev/ambit/pkg/plan"
+
+// ownerHealth says how an owner fares.
+type ownerHealth int
+
+const (
+	// healthProgressing: something is still to come, or the owner was not looked at yet.
+	healthProgressing ownerHealth = iota
+	// healthReady: all is as the policy says.
+	healthReady
+	// healthStalled: somebody has to act.
+	healthStalled
+)
+
+func healthOf(planned *plan.Plan) ownerHealth {
+	switch {
+	case len(planned.Blockers) == 0:
+		return healthReady
+	case planned.Blockers[0].Terminal:
+		return healthStalled
+	}
+	return healthProgressing
+}
+
+// recordHealth keeps how the owner fares, for metrics: the status of an owner of a kind of
+// Kubernetes itself does not say it.
+func (p *ownerReconciler) recordHealth(planned *plan.Plan) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.state.health = healthOf(planned)
+	p.lastPlan = planned
+}
+
+// Owners says how many owners a policy works on, and how they fare.
+type Owners struct {
+	// Policy is as in Denial.
+	Policy string
+	// Ready are as the policy says, for Stalled ones somebody has to act, and
+	// Progressing are all others.
+	Ready, Progressing, Stalled int
+}
+
+// Owners returns how the owners of each policy fare, sorted by policy. Owners that the
+// policy does not want are counted while there is something left to clean up.
+func (e *Controller) Owners() []Owners {
+	var list []Owners
+	for _, op := range e.revisions.allCurrent() {
+		list = append(list, op.countHealth())
+	}
+	return list
+}
+
+func (op *policyController) countHealth() Owners {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	counts := map[ownerHealth]int{}
+	for _, state := range op.owners.WorkingOwners() {
+		counts[state.health]++
+	}
+	counts[healthProgressing] += op.owners.CountUnseen()
+	return Owners{Policy: op.id, Ready: counts[healthReady], Progressing: counts[healthProgressing], Stalled: counts[healthStalled]}
+}

@@ -1,0 +1,203 @@
+package controller
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/controller/discovery"
+	"github.com/ambit-dev/ambit/pkg/informer"
+	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/policy"
+)
+
+// watchQuery is a watch of the policy as it is for one owner.
+type watchQuery struct {
+	*policy.Watch
+	need informer.Interest
+	kind discovery.Resource
+	// everywhere: in all namespaces in which it is permitted. wide: better in all
+	// together, if that is permitted.
+	everywhere, wide bool
+	// searched: it is known in which namespaces to look one by one.
+	searched bool
+	problem  *plan.Problem
+}
+
+// findWatchQueries says what the watches of the policy are for this owner.
+func (l *inputPlanner) findWatchQueries(ctx context.Context) {
+	for _, w := range l.program.Watches {
+		found := watchQuery{Watch: w}
+		found.kind, found.problem = l.resolveKind(w.GVK)
+		l.s.kinds[w.GVK] = found.kind
+		if found.problem != nil {
+			l.s.complete = false
+		} else {
+			found.problem = l.resolveWatch(ctx, &found)
+		}
+		l.watchQueries = append(l.watchQueries, found)
+	}
+}
+
+// resolveWatch fills in a look.
+func (l *inputPlanner) resolveWatch(ctx context.Context, w *watchQuery) *plan.Problem {
+	p := l.projections.watches[w.ID]
+	w.need = informer.Interest{
+		Key:    informer.Key{Identity: l.identity, GVR: w.kind.GVR, Namespace: l.ownNamespace(), FieldSelector: w.FieldSelector, Form: p.form},
+		Fields: p.fields, Kind: w.GVK.Kind,
+	}
+	target, problem := plan.ResolveWatch(ctx, w.Watch, l.scope, l.ownNamespace(), w.kind.Namespaced)
+	if problem != nil {
+		return problem
+	}
+	if problem := w.addFieldSelector(target.FieldSelector); problem != nil {
+		return problem
+	}
+	l.addWatchPlace(w, target.Namespace)
+	exact, err := w.Selector.For(ctx, l.scope)
+	if err != nil {
+		return plan.WatchProblem(w.Watch, "selector", err)
+	}
+	w.need.Key.LabelSelector = exact.String()
+	if l.sharesStreams() && w.Selector.OwnerSpecific() {
+		w.need.Key.LabelSelector = w.Selector.Relaxed()
+		if key, value, err := w.Selector.Index(ctx, l.scope); err == nil {
+			w.need.IndexLabel, w.need.IndexValue = key, value
+		}
+	}
+	return nil
+}
+
+// sharesStreams says whether owners share one stream for what each selects by labels.
+func (l *inputPlanner) sharesStreams() bool {
+	switch l.program.Informers {
+	case v1alpha1.InformersOwner:
+		return false
+	case v1alpha1.InformersNamespace, v1alpha1.InformersCluster:
+		return true
+	}
+	return l.s.shared
+}
+
+// addWatchPlace notes where the objects are, and makes use of it.
+func (l *inputPlanner) addWatchPlace(w *watchQuery, namespace string) {
+	if w.kind.Namespaced && w.AllNamespaces {
+		w.everywhere = true
+		l.s.seeks = true
+		l.searchAllNamespaces(w)
+		return
+	}
+	w.need.Key.Namespace = namespace
+	if w.Namespace != nil || w.AllNamespaces || !w.kind.Namespaced && !l.isClusterScoped.Load() {
+		l.uses.addUse(namespace, namespaceUse{part: w.ID})
+	}
+	if w.wide = l.program.Informers == v1alpha1.InformersCluster && namespace != ""; w.wide {
+		l.uses.addUse(allNamespaces, namespaceUse{part: w.ID, optional: true})
+	}
+}
+
+// searchAllNamespaces makes use of all namespaces together, and of each where that is not
+// permitted or the scope has not all.
+func (l *inputPlanner) searchAllNamespaces(w *watchQuery) {
+	w.need.Key.Namespace = allNamespaces
+	if !l.isLimited() {
+		l.uses.addUse(allNamespaces, namespaceUse{part: w.ID, optional: true})
+	}
+	if !l.isLimited() && !l.isDeniedEverywhere(w.ID) {
+		return
+	}
+	var names []string
+	names, w.searched = l.searchedNamespaces()
+	for _, namespace := range names {
+		l.uses.addUse(namespace, namespaceUse{part: w.ID, optional: true})
+	}
+}
+
+// unsearchedProblem is the problem of a watch in all namespaces as long as it is not known
+// which there are, and has to be: that it shows nothing says nothing.
+func (l *inputPlanner) unsearchedProblem(w watchQuery) *plan.Problem {
+	l.s.complete = false
+	key := Key{Policy: l.id} // on whose turn namespaces are listed
+	if _, known := l.searchedNamespaces(); known {
+		key.Namespace, key.Name = l.name.Namespace, l.name.Name // it has only now turned out that it is denied
+	}
+	l.controller.enqueue(key)
+	denied := l.s.permissionsAt(allNamespaces).answer.problemFor(w.kind.GVR.GroupResource(), "", "list", "watch")
+	if all, _ := decideAll(l.controller.options.Access, l.clusterKey(), readAccess(namespaces.GroupResource())); all == access.Denied && denied != nil {
+		return l.nowhereProblem(denied)
+	}
+	return &plan.Problem{Reason: v1alpha1.ReasonSyncing, Message: "waiting for the list of namespaces to look for " + w.ID + " in"}
+}
+
+// isLimited says whether the scope has only some namespaces.
+func (op *policyController) isLimited() bool {
+	return op.program.NamespaceSelector != nil || len(scopeOf(op.program.Namespaces, op.controller.options.Namespaces)) > 0
+}
+
+// addFieldSelector adds what only the API server can select by.
+func (w *watchQuery) addFieldSelector(by fields.Selector) *plan.Problem {
+	if by == nil {
+		return nil
+	}
+	pushed, err := fields.ParseSelector(w.FieldSelector)
+	if err != nil {
+		return plan.WatchProblem(w.Watch, "fieldSelector", err)
+	}
+	w.need.Key.FieldSelector = fields.AndSelectors(pushed, by).String()
+	return nil
+}
+
+// openWatch needs the streams of a watch.
+func (l *inputPlanner) openWatch(w watchQuery) inputSource {
+	if w.problem != nil {
+		return inputSource{problem: w.problem}
+	}
+	resource := w.kind.GVR.GroupResource()
+	if w.everywhere {
+		return l.openEverywhere(w)
+	}
+	if w.wide && l.mayWatchAll(w.kind) {
+		return l.openClusterWide(w)
+	}
+	if problem := l.s.permissionsAt(w.need.Key.Namespace).own.problemFor(resource, "", "list", "watch"); problem != nil {
+		return inputSource{problem: problem}
+	}
+	return l.addInterest(w.need)
+}
+
+// openClusterWide needs a stream of all namespaces for a watch in one.
+func (l *inputPlanner) openClusterWide(w watchQuery) inputSource {
+	need := w.need
+	need.Key.Namespace = allNamespaces
+	at := l.addInterest(need)
+	at.wide, at.namespace = true, w.need.Key.Namespace
+	return at
+}
+
+// openEverywhere needs the stream of all namespaces, or those of the ones where it is
+// permitted.
+func (l *inputPlanner) openEverywhere(w watchQuery) inputSource {
+	if !l.isLimited() && l.mayWatchAll(w.kind) {
+		at := l.addInterest(w.need)
+		at.scoped = true
+		return at
+	}
+	if !w.searched {
+		return inputSource{problem: l.unsearchedProblem(w)}
+	}
+	at := inputSource{from: len(l.s.needs), lenient: true}
+	for _, namespace := range sortedKeys(l.s.elsewhere) {
+		r := l.s.elsewhere[namespace].answer
+		if namespace == allNamespaces || !slices.Contains(l.uses[namespace], namespaceUse{part: w.ID, optional: true}) || !r.mayWatch(w.kind.GVR.GroupResource()) {
+			continue
+		}
+		need := w.need
+		need.Key.Namespace = namespace
+		l.s.needs = append(l.s.needs, need)
+	}
+	at.to = len(l.s.needs)
+	return at
+}

@@ -1,0 +1,130 @@
+package controller
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/ambit-dev/ambit/pkg/controller/owners"
+	"github.com/ambit-dev/ambit/pkg/internal/cel"
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
+)
+
+// intent is what a reconcile over an owner is for.
+type intent int
+
+const (
+	// intentIgnore: there is nothing to do for the owner.
+	intentIgnore intent = iota
+	// intentReconcile: the owner is to be as the policy describes it, or cleaned up after if it
+	// is being deleted.
+	intentReconcile
+	// intentCleanUp: what is ours is removed, and the owner itself stays.
+	intentCleanUp
+	// intentUnknown: whether the policy wants the owner is not known. Nothing is done, and what is
+	// known of the owner is not forgotten: it may have to be retired.
+	intentUnknown
+	// intentInspect: it is looked at whether something is ours, of an owner that is not wanted.
+	intentInspect
+)
+
+// intentFor says what there is to do for an owner; nil: it is gone.
+func (op *policyController) intentFor(ctx context.Context, name types.NamespacedName, owner *unstructured.Unstructured) intent {
+	switch {
+	case owner == nil:
+		op.markWanted(name)
+		return intentIgnore
+	case op.program.CleanupOnly != nil && !op.retiring:
+		if owner.GetDeletionTimestamp() != nil && op.isHeld(owner) {
+			return intentReconcile
+		}
+		return intentIgnore
+	case op.retiring:
+		return op.retireIntent(owner)
+	case owner.GetDeletionTimestamp() != nil && op.isHeld(owner):
+		return intentReconcile
+	}
+	wanted, known := op.isWanted(ctx, owner)
+	switch {
+	case wanted:
+		op.markWanted(name)
+		return intentReconcile
+	case !known:
+		return intentUnknown
+	case inventory.IsMarked(op.program.Name, owner):
+		return intentCleanUp
+	}
+	return op.markUnwanted(name, owner)
+}
+
+// isWanted says whether the policy wants this owner, and whether that is known: nothing
+// is concluded from a filter that failed. An owner without a field that the filter
+// reads is not wanted.
+func (op *policyController) isWanted(ctx context.Context, owner *unstructured.Unstructured) (wanted, known bool) {
+	if !op.hasInScope(owner) || !op.matchesSelector(owner) {
+		return false, true
+	}
+	filter := op.program.Owner.Filter
+	if filter == nil {
+		return true, true
+	}
+	name := types.NamespacedName{Namespace: owner.GetNamespace(), Name: owner.GetName()}
+	began := op.controller.now()
+	ctx = sandbox.WithBudget(ctx, sandbox.NewBudget(0, 0))
+	wanted, err := filter.EvalBool(ctx, cel.Activation{"object": op.program.Owner.See(owner.Object)})
+	op.recordEvaluation(name, began)
+	if cel.IsBudget(err) {
+		op.recordExceeded(name, owner.GetResourceVersion())
+	}
+	if err != nil && !cel.IsNoSuchKey(err) {
+		ctrllog.FromContext(ctx).Info("the owner filter failed; the owner is left alone", "reason", err.Error())
+		return false, false
+	}
+	return wanted && err == nil, true
+}
+
+// hasInScope says whether the scope has the owner: it has namespaces, or, of owners
+// that are Namespaces, the owners themselves.
+func (op *policyController) hasInScope(owner *unstructured.Unstructured) bool {
+	if op.namespaceOwners() {
+		return op.isSelected(owner.GetName(), owner.GetLabels())
+	}
+	return op.inScope(owner.GetNamespace())
+}
+
+// matchesSelector says whether the labels of an owner are as the policy selects them.
+func (op *policyController) matchesSelector(owner *unstructured.Unstructured) bool {
+	o := op.program.Owner
+	return o.Selector == nil || o.Selector.Empty() || o.Selector.Matches(labels.Set(owner.GetLabels()))
+}
+
+// markWanted notes that an owner is wanted, or gone.
+func (op *policyController) markWanted(name types.NamespacedName) {
+	op.mu.Lock()
+	looking := op.owners.IsInspected(name)
+	op.owners.MarkWanted(name)
+	op.mu.Unlock()
+	if looking {
+		op.stopInspection(name)
+	}
+}
+
+// markUnwanted notes that an owner is not wanted. What was worked on is retired. Of others
+// it is looked at once whether there is something of ours from an earlier run; of one
+// that is younger than this run, and any version of the policy in it, there is not.
+func (op *policyController) markUnwanted(name types.NamespacedName, owner *unstructured.Unstructured) intent {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	switch op.owners.MarkUnwanted(name, owner.GetUID(), owner.GetCreationTimestamp().After(op.startedAt)) {
+	case owners.CleaningUp:
+		return intentCleanUp
+	case owners.Clean:
+		return intentIgnore
+	default:
+		return intentInspect
+	}
+}

@@ -1,0 +1,76 @@
+package controller
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/ambit-dev/ambit/pkg/informer"
+)
+
+// orphanScan subscribes to all children in the streams of an owner, for as long as it takes
+// to read them. It is comparable.
+type orphanScan struct{ ownerSubscriber }
+
+var _ informer.EventHandler = orphanScan{}
+
+// scanForOrphans looks once in each run through each stream of children that an owner needs for
+// such of owners that are not seen: these may have stopped matching while Ambit was
+// away. It opens no stream.
+func (p *ownerReconciler) scanForOrphans() {
+	if p.owner == nil || p.retiring || !p.isSelective() {
+		return
+	}
+	var needs []informer.Interest
+	for i, need := range p.state.inputs.needs[:p.state.inputs.watching] {
+		if need.IndexLabel != "" && p.state.inputs.views[i].Synced() && p.startScan(need.Key) {
+			need.IndexLabel, need.IndexValue = "", ""
+			needs = append(needs, need)
+		}
+	}
+	if len(needs) == 0 {
+		return
+	}
+	for _, view := range p.controller.options.Informers.Require(orphanScan{p.state.subscriber}, needs) {
+		for _, child := range view.List() {
+			p.checkParent(child)
+		}
+	}
+	p.controller.options.Informers.Require(orphanScan{p.state.subscriber}, nil)
+}
+
+// startScan says whether a stream was not looked through before, and notes that it is.
+func (op *policyController) startScan(key informer.Key) bool {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	here := op.scanned[key.Namespace]
+	if here == nil {
+		here = map[informer.Key]bool{}
+		op.scanned[key.Namespace] = here
+	}
+	before := here[key]
+	here[key] = true
+	return !before
+}
+
+// checkParent has the owner of a child looked for, if the stream of owners does not show
+// it.
+func (op *policyController) checkParent(child *unstructured.Unstructured) {
+	ref := metav1.GetControllerOfNoCopy(child)
+	if ref == nil || schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind() != op.program.Owner.GVK.GroupKind() {
+		return
+	}
+	name := types.NamespacedName{Namespace: child.GetNamespace(), Name: ref.Name}
+	if op.isClusterScoped.Load() {
+		name.Namespace = ""
+	}
+	key := Key{Policy: op.id, Namespace: name.Namespace, Name: name.Name}
+	if owner, _, live := op.readOwner(key); !live || owner != nil {
+		return
+	}
+	op.mu.Lock()
+	op.owners.MarkParentMissing(name, ref.UID)
+	op.mu.Unlock()
+	op.controller.enqueue(key)
+}

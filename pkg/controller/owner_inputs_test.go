@@ -1,0 +1,50 @@
+package controller
+
+import (
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/informer"
+)
+
+// TestKindIsAnotherNow: when a kind is another one than it was, the streams of its objects
+// are laid out anew, and rights are asked for as it is now.
+func TestKindIsAnotherNow(t *testing.T) {
+	op := askOperator(t)
+	name := types.NamespacedName{Namespace: "home", Name: "x"}
+	state, _ := op.ownerStateOf(name, ownerOf("uid"), informer.Lister{})
+	home, _ := op.currentPermissions("home")
+	p := op.newOwnerReconciler(nil, state, false)
+	state.inputs = newOwnerInputs()
+	state.inputs.home = placePermissions{answer: home, own: home}
+	l := &inputPlanner{policyController: op, name: name, s: state.inputs}
+	configMap := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	l.findKind(configMap, false)
+	if !p.haveInputsFor(state.inputs, false, home) {
+		t.Fatal("the sources do not hold, and nothing has changed")
+	}
+	asks := func(resource string) bool {
+		return slices.ContainsFunc(op.permissionRequests["home"].accesses, func(a access.Access) bool { return a.Resource == resource })
+	}
+	if !asks("configmaps") {
+		t.Fatalf("asked: %v", op.permissionRequests["home"].accesses)
+	}
+	server := serverOf(op.program)
+	for _, m := range server.served {
+		if m.GroupVersionKind == configMap {
+			m.Resource.Resource = "others"
+		}
+	}
+	op.controller.discovery = server.cache(t)
+	if p.haveInputsFor(state.inputs, false, home) {
+		t.Error("the sources hold")
+	}
+	op.requirePermissionsAnew()
+	if asks("configmaps") || !asks("others") {
+		t.Errorf("asked: %v", op.permissionRequests["home"].accesses)
+	}
+}

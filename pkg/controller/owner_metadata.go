@@ -1,0 +1,199 @@
+package controller
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/controller/discovery"
+	"github.com/ambit-dev/ambit/pkg/internal/apply"
+	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
+)
+
+// writeOwnerMetadata makes the owner's metadata say what the plan wants it to, unless that was
+// tried in this reconcile already. What it drops from the record has to be confirmed first.
+// The reconcile goes on with the owner as it is then.
+func (p *ownerReconciler) writeOwnerMetadata(ctx context.Context, mark plan.OwnerMetadata) (did bool, err error) {
+	id := "mark " + markText(mark)
+	if p.triedActions[id] {
+		return false, nil
+	}
+	p.triedActions[id] = true
+	found, ok, err := p.controller.discovery.Lookup(p.program.Owner.GVK)
+	if !ok {
+		return false, err
+	}
+	var outcome apply.Outcome
+	may := &mark
+	write := ownerWrite{text: markText(mark), kind: found, do: func(ctx context.Context, a *apply.Applier, objects dynamic.ResourceInterface) apply.Outcome {
+		outcome = a.Mark(ctx, objects, p.owner, *may)
+		return outcome
+	}}
+	if p.isOwnerHeldBack(write) {
+		return true, nil
+	}
+	if held, did, err := p.holdsMark(ctx, mark, found); held || err != nil {
+		return did, err
+	}
+	if may, did, err = p.confirmGone(ctx, mark); err != nil || may == nil {
+		delete(p.triedActions, id)
+		return did, err
+	}
+	before := markOf(p.owner)
+	err = p.writeOwner(ctx, write)
+	p.noteMark(before, mark, outcome)
+	return true, err
+}
+
+// needsRecord says whether what an action makes, or merges, is found again by the record of
+// the owner alone.
+func (p *ownerReconciler) needsRecord(action plan.Action) bool {
+	switch {
+	case p.owner == nil:
+		return false
+	case action.Verb == plan.Create && action.Claim == "":
+		child := p.childOf(action)
+		return child != nil && child.CrossNamespace // the record has the place
+	}
+	return action.Verb == plan.Create || action.Verb == plan.Merge
+}
+
+// verifyRecord reports whether the record of the owner is what it was seen to be, so that what is
+// made now is in it: the stream may be behind, and another process have gone further. It is
+// asked again where the last answer is older than recordTrust, but not after a refusal; did: the
+// next plan has to know why not.
+func (p *ownerReconciler) verifyRecord(ctx context.Context) (is, did bool, err error) {
+	const id = "verify"
+	if p.isVerified() {
+		return true, false, nil
+	}
+	if p.triedActions[id] {
+		return false, false, nil
+	}
+	p.triedActions[id] = true
+	found, ok, err := p.controller.discovery.Lookup(p.program.Owner.GVK)
+	if !ok {
+		return false, false, err
+	}
+	write := ownerWrite{text: id, kind: found, do: func(ctx context.Context, a *apply.Applier, objects dynamic.ResourceInterface) apply.Outcome {
+		return a.VerifyOwner(ctx, objects, p.owner)
+	}}
+	if p.isOwnerHeldBack(write) {
+		return false, true, nil
+	}
+	before := p.verifiedAt
+	err = p.writeOwner(ctx, write)
+	is = p.verifiedAt != before // an answer that came late counts for this one action
+	p.triedActions[id] = !is
+	return is, true, err
+}
+
+// recordTrust is how long the record is taken to be what a write was answered: a request of the
+// reconcile may take long, and another process go further meanwhile.
+const recordTrust = time.Second
+
+func (p *ownerReconciler) isVerified() bool {
+	return !p.verifiedAt.IsZero() && p.controller.now().Sub(p.verifiedAt) < recordTrust
+}
+
+// ownerWrite is a write of the owner's metadata.
+type ownerWrite struct {
+	text string             // equal for equal writes
+	kind discovery.Resource // of the owner
+	do   func(context.Context, *apply.Applier, dynamic.ResourceInterface) apply.Outcome
+}
+
+// isOwnerHeldBack says whether the owner is not to be written now: see held.
+func (p *ownerReconciler) isOwnerHeldBack(w ownerWrite) bool {
+	home := p.state.inputs.home
+	return p.isHeldBack(plan.KeyOwner, func() string { return w.text }, home, home.own.problemFor(w.kind.GVR.GroupResource(), "", "patch"))
+}
+
+// writeOwner writes, and goes on with the owner as it is then.
+func (p *ownerReconciler) writeOwner(ctx context.Context, w ownerWrite) error {
+	client, err := p.controller.options.Clients(p.identity)
+	if err != nil {
+		return err
+	}
+	applier := apply.Applier{Client: client, Manager: p.manager, Identity: p.userName()}
+	sent := p.controller.now()
+	writing, end := p.traceWrite(ctx, "patch", w.kind.GVR.GroupResource().String(), p.owner.GetNamespace())
+	outcome := w.do(writing, &applier, client.Resource(w.kind.GVR).Namespace(p.owner.GetNamespace()))
+	end(metadataOutcome(outcome))
+	if outcome.Problem != nil {
+		p.ownerRefused(ctx, w, *outcome.Problem)
+		return nil
+	}
+	p.takeOwnerMetadata(ctx, w.kind, outcome, sent)
+	return nil
+}
+
+// markText is equal for marks that say the same.
+func markText(mark plan.OwnerMetadata) string {
+	if mark.Finalizer {
+		return "finalizer " + mark.Children
+	}
+	return mark.Children
+}
+
+func (p *ownerReconciler) ownerRefused(ctx context.Context, w ownerWrite, problem plan.Problem) {
+	a := access.Access{Verb: "patch", Group: w.kind.GVR.Group, Resource: w.kind.GVR.Resource, Name: p.owner.GetName()}
+	level := 1
+	if p.recordRefusal(plan.KeyOwner, w.text, p.owner.GetNamespace(), a, problem) && ctx.Err() == nil {
+		level = 0
+	}
+	ctrllog.FromContext(ctx).V(level).Info("the owner cannot be marked", "reason", problem.Reason, "message", problem.Message)
+}
+
+// takeOwnerMetadata takes over the owner as the API server has answered it to what was sent then: the
+// streams that it needs do not depend on its marks.
+func (p *ownerReconciler) takeOwnerMetadata(ctx context.Context, found discovery.Resource, outcome apply.Outcome, sent time.Time) {
+	log := ctrllog.FromContext(ctx)
+	delete(p.state.refused, plan.KeyOwner)
+	switch {
+	case outcome.Stale:
+		p.isCacheBehind = true
+		log.V(1).Info("the cache is behind; will try again")
+	case outcome.Object != nil:
+		p.owner, p.verifiedAt = outcome.Object, sent
+		p.state.inputs.resourceVersion = p.owner.GetResourceVersion()
+		p.controller.options.Informers.Observe(p.ownerKey(found), outcome.Object, p.policyController)
+		log.V(1).Info("owner is marked")
+	default: // it is gone: its event says so
+		p.isCacheBehind, p.isReleased = true, true
+		if outcome.Deleted {
+			p.state.releasedUID = p.owner.GetUID()
+		}
+		log.V(1).Info("owner is let go")
+	}
+}
+
+// isHeld says whether an owner is held until this policy has cleaned up after it.
+func (op *policyController) isHeld(owner *unstructured.Unstructured) bool {
+	return hasFinalizer(owner) && inventory.IsMarked(op.program.Name, owner)
+}
+
+func hasFinalizer(owner *unstructured.Unstructured) bool {
+	return slices.Contains(owner.GetFinalizers(), v1alpha1.FinalizerCleanup)
+}
+
+// ownerExists says whether there is, or may be, an owner of that uid: only where all of
+// them can be seen it is known that there is none.
+func (op *policyController) ownerExists(uid types.UID) bool {
+	op.mu.Lock()
+	view, ok := op.ownerViews[allNamespaces]
+	op.mu.Unlock()
+	if !ok {
+		return true
+	}
+	owners, status := view.Read()
+	return !status.Synced || slices.ContainsFunc(owners, func(o *unstructured.Unstructured) bool { return o.GetUID() == uid })
+}

@@ -1,0 +1,88 @@
+package controller
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/ambit-dev/ambit/pkg/informer"
+)
+
+// ownerOf is an owner of which only the uid is known.
+func ownerOf(uid types.UID) *unstructured.Unstructured {
+	owner := &unstructured.Unstructured{}
+	owner.SetUID(uid)
+	return owner
+}
+
+// TestOlderView: a view that shows an owner as it was before the last reconcile is waited for,
+// but not for ever: the resourceVersions may have begun anew.
+func TestOlderView(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
+	op := idle(t, clock, compiled(t, "a", "1", "")).revisions.currentOf("ambit-system/a")
+	name := types.NamespacedName{Namespace: "home", Name: "x"}
+	at := func(version string) *unstructured.Unstructured {
+		owner := ownerOf("uid")
+		owner.SetResourceVersion(version)
+		return owner
+	}
+	wait := func(want time.Duration, owner *unstructured.Unstructured) {
+		t.Helper()
+		if wait := op.waitForNewer(name, owner); wait != want {
+			t.Errorf("at %s: waits for %s, not %s", owner.GetResourceVersion(), wait, want)
+		}
+	}
+	op.ownerStateOf(name, at("1000"), informer.Lister{})
+	wait(0, at("1000"))
+	wait(0, at("1001"))
+	wait(olderGrace, at("999"))
+	clock.Step(olderGrace - time.Second)
+	wait(time.Second, at("999"))
+	wait(0, at("1000"))
+	wait(olderGrace, at("999"))
+	clock.Step(olderGrace)
+	wait(0, at("999"))
+	wait(0, at("not a number"))
+	another := at("1")
+	another.SetUID("another")
+	wait(0, another)
+}
+
+// TestNamespacesThatCameAndWent: of namespaces that are watched together nothing stays when
+// their last owner has gone; that one which is watched by itself had owners is remembered.
+func TestNamespacesThatCameAndWent(t *testing.T) {
+	e := idle(t, clocktesting.NewFakeClock(time.Unix(1000, 0)), compiled(t, "a", "1", ""))
+	op := e.revisions.currentOf("ambit-system/a")
+	live := func(stream, namespace string) {
+		name := types.NamespacedName{Namespace: namespace, Name: "x"}
+		owner := &unstructured.Unstructured{}
+		owner.SetNamespace(name.Namespace)
+		owner.SetName(name.Name)
+		event := informer.Event{Key: informer.Key{Namespace: stream}, Type: informer.Added, Object: owner}
+		op.Changed(event)
+		if _, ok := op.ownerStateOf(name, ownerOf("uid"), informer.Lister{}); !ok {
+			t.Fatal("the owner has no state")
+		}
+		if key := (informer.Key{Namespace: namespace}); !op.startScan(key) || op.startScan(key) {
+			t.Error("a stream is swept once as long as there are owners")
+		}
+		event.Type = informer.Deleted
+		op.Changed(event)
+		op.forgetOwner(name)
+	}
+	for i := range 100 {
+		live(allNamespaces, fmt.Sprint("n-", i))
+	}
+	if len(op.servedNamespaces)+len(op.scanned)+len(op.ownerGroups)+op.owners.CountKnown() > 0 {
+		t.Errorf("of 100 namespaces that are gone, served: %d, swept: %d, members: %d, owners: %d",
+			len(op.servedNamespaces), len(op.scanned), len(op.ownerGroups), op.owners.CountKnown())
+	}
+	live("one", "one")
+	if !op.servedNamespaces["one"] {
+		t.Error("that nothing may be seen there any more would not be told")
+	}
+}

@@ -1,0 +1,237 @@
+package controller
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/policy"
+)
+
+var (
+	deployments = schema.GroupResource{Group: "apps", Resource: "deployments"}
+	pods        = schema.GroupResource{Resource: "pods"}
+	caches      = schema.GroupResource{Group: "example.com", Resource: "caches"}
+)
+
+// operatorAs is an policy controller of a policy that acts as an account, or as Ambit.
+func operatorAs(account string) *policyController {
+	e := &Controller{options: Options{Identity: "ambit"}}
+	return newPolicyController(e, &policy.Program{Name: "p", Namespace: "team", ServiceAccount: account})
+}
+
+func TestForbidden(t *testing.T) {
+	cases := map[string]struct {
+		reason    string
+		missing   missingAccess
+		namespace string
+		want      string
+		resource  string
+	}{
+		"Namespace": {
+			reason:  "every verb is named, with resource, namespace and identity",
+			missing: missingAccess{resource: deployments, verbs: []string{"get", "list"}}, namespace: "a",
+			want: `cannot get, list deployments.apps in namespace "a" as ambit`, resource: "deployments",
+		},
+		"Subresource": {
+			reason:  "a subresource comes after the group, as in kubectl, and with the resource in an access",
+			missing: missingAccess{resource: caches, subresource: "status", verbs: []string{"patch"}}, namespace: "a",
+			want: `cannot patch caches.example.com/status in namespace "a" as ambit`, resource: "caches/status",
+		},
+		"Everywhere": {
+			reason:  "no namespace means all",
+			missing: missingAccess{resource: pods, verbs: []string{"watch"}},
+			want:    `cannot watch pods in all namespaces as ambit`, resource: "pods",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := operatorAs("").forbiddenProblem(tc.missing, tc.namespace)
+			if got.Message != tc.want || got.Reason != v1alpha1.ReasonForbidden || !got.Terminal {
+				t.Errorf("%s: got %+v, want %q", tc.reason, got, tc.want)
+			}
+			var verbs []string
+			for _, d := range got.Denied {
+				verbs = append(verbs, d.Verb)
+				if d.Resource != tc.resource || d.Group != tc.missing.resource.Group || d.Namespace != tc.namespace {
+					t.Errorf("%s: denied is %+v", tc.reason, d)
+				}
+			}
+			if diff := cmp.Diff(tc.missing.verbs, verbs); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestLacks(t *testing.T) {
+	r := &permissions{missing: []missingAccess{
+		{resource: deployments, verbs: []string{"get", "create"}, problem: plan.Problem{Message: "deployments"}},
+		{resource: caches, subresource: "status", verbs: []string{"patch"}, problem: plan.Problem{Message: "status"}},
+	}}
+	cases := map[string]struct {
+		reason      string
+		resource    schema.GroupResource
+		subresource string
+		verbs       []string
+		want        string
+	}{
+		"OneOfSome":        {reason: "one missing verb is enough", resource: deployments, verbs: []string{"list", "create"}, want: "deployments"},
+		"OtherVerbs":       {reason: "verbs that are there are not lacked", resource: deployments, verbs: []string{"list", "watch"}},
+		"OtherResource":    {reason: "another resource is not concerned", resource: pods, verbs: []string{"get"}},
+		"Subresource":      {reason: "a subresource is a thing of its own", resource: caches, subresource: "status", verbs: []string{"patch"}, want: "status"},
+		"NotOfSubresource": {reason: "the object is not its subresource", resource: caches, verbs: []string{"patch"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			if problem := r.problemFor(tc.resource, tc.subresource, tc.verbs...); problem != nil {
+				got = problem.Message
+			}
+			if got != tc.want {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+	if got, want := r.String(), "deployments; status"; got != want {
+		t.Errorf("in words it is %q, want %q", got, want)
+	}
+}
+
+func TestAccesses(t *testing.T) {
+	needs := []resourceNeed{
+		{Need: policy.Need{Parts: []string{policy.OwnerPart, "web"}, Verbs: []string{"get", "list", "watch", "create"}}, resource: caches},
+		{Need: policy.Need{Parts: []string{policy.OwnerPart}, Subresource: "status", Verbs: []string{"patch"}}, resource: caches},
+		{Need: policy.Need{Parts: []string{"pods"}, Verbs: []string{"list", "watch"}}, resource: pods},
+		{Need: policy.Need{Parts: []string{"copy"}, Verbs: []string{"create", "list"}}, resource: deployments, elsewhere: true},
+	}
+	of := func(verb, subresource string, resource schema.GroupResource) access.Access {
+		return access.Access{Verb: verb, Group: resource.Group, Resource: resource.Resource, Subresource: subresource}
+	}
+	seeing := []access.Access{of("list", "", caches), of("watch", "", caches)}
+	whole := []access.Access{
+		of("get", "", caches), of("list", "", caches), of("watch", "", caches), of("create", "", caches),
+		of("patch", "status", caches), of("list", "", pods), of("watch", "", pods),
+	}
+	creating := []access.Access{of("create", "", deployments), of("list", "", deployments)}
+	cases := map[string]struct {
+		reason   string
+		place    string
+		extent   reviewScope
+		used     []namespaceUse
+		want     []access.Access
+		required int
+	}{
+		"ToSee":      {reason: "to see owners takes list and watch, whatever else is done with that kind", place: "a", extent: toSee, want: seeing, required: 2},
+		"AtHome":     {reason: "in their namespace all is needed that is not elsewhere", place: "a", extent: atHome, want: whole, required: 7},
+		"Everything": {reason: "in search of owners nothing is required in all namespaces", extent: everything, want: slices.Concat(whole, creating)},
+		"Used":       {reason: "elsewhere only what is made use of", place: "b", used: []namespaceUse{{part: "copy"}}, want: creating, required: 2},
+		"Optional":   {reason: "what is only of use there is only looked at", place: "b", used: []namespaceUse{{part: "copy", optional: true}}, want: creating[1:]},
+		"Both":       {reason: "a place may be both", place: "a", extent: toSee, used: []namespaceUse{{part: "copy"}}, want: slices.Concat(seeing, creating), required: 4},
+		"Unused":     {reason: "nothing is asked without a use", place: "b"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, required := operatorAs("").requiredAccess(needs, tc.place, tc.extent, tc.used)
+			if diff := cmp.Diff(tc.want, got); diff != "" || required != tc.required {
+				t.Errorf("%s: %d of them required, want %d (-want +got):\n%s", tc.reason, required, tc.required, diff)
+			}
+		})
+	}
+}
+
+func TestRefusal(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "serviceaccounts"}, "bot", errors.New("no"))
+	unauthorized := apierrors.NewGenericServerResponse(http.StatusUnauthorized, "post", schema.GroupResource{}, "", "", 0, true)
+	cases := map[string]struct {
+		reason  string
+		account string
+		err     error
+		want    string
+	}{
+		"None":          {reason: "no error, no problem", account: "bot"},
+		"Unauthorized":  {reason: "a 401 is about the credentials", err: unauthorized, want: v1alpha1.ReasonUnauthenticated},
+		"Impersonation": {reason: "a 403 of a review as somebody else is the impersonation's", account: "bot", err: forbidden, want: v1alpha1.ReasonImpersonationRefused},
+		"NoReviews":     {reason: "where Ambit may not even ask, it finds out by trying", err: forbidden},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			if problem := operatorAs(tc.account).refusalProblem(tc.err); problem != nil {
+				got = problem.Reason
+			}
+			if got != tc.want {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestPending(t *testing.T) {
+	since := time.Unix(1000, 0)
+	cases := map[string]struct {
+		reason string
+		rights permissions
+		after  time.Duration
+		want   time.Duration
+	}{
+		"Reviewed": {reason: "there is an answer", rights: permissions{reviewed: true}},
+		"Fresh":    {reason: "it is waited for", want: reviewGrace},
+		"Later":    {reason: "but no longer than that", after: reviewGrace - time.Second, want: time.Second},
+		"Over":     {reason: "then work goes on without", after: reviewGrace + time.Second},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.rights.pendingFor(since, since.Add(tc.after)); got != tc.want {
+				t.Errorf("%s: got %s, want %s", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestCovers(t *testing.T) {
+	cases := map[string]struct {
+		reason    string
+		territory watchScope
+		want      bool
+	}{
+		"Everywhere":          {reason: "a cluster-wide stream shows it", territory: watchScope{streams: []string{allNamespaces}}, want: true},
+		"Own":                 {reason: "its stream shows it", territory: watchScope{streams: []string{"a", "b"}}, want: true},
+		"Undecided":           {reason: "it is not known yet, so nothing is given up", territory: watchScope{undecided: []string{"a"}}, want: true},
+		"UndecidedEverywhere": {reason: "nor while it is not known whether there are cluster-wide rights", territory: watchScope{undecided: []string{allNamespaces}}, want: true},
+		"Other":               {reason: "only others are watched", territory: watchScope{streams: []string{"b"}}},
+		"Nowhere":             {reason: "nothing is"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.territory.coversNamespace("a"); got != tc.want {
+				t.Errorf("%s: got %t", tc.reason, got)
+			}
+		})
+	}
+}
+
+func TestDenialKind(t *testing.T) {
+	for _, tc := range []struct {
+		reason string
+		denied v1alpha1.DeniedAccess
+		want   string
+	}{
+		{"a core resource", v1alpha1.DeniedAccess{Resource: "pods"}, "pods"},
+		{"one with a group", v1alpha1.DeniedAccess{Group: "apps", Resource: "deployments"}, "deployments.apps"},
+		{"a subresource", v1alpha1.DeniedAccess{Group: "example.com", Resource: "caches/status"}, "caches.example.com/status"},
+	} {
+		if got := (Denial{DeniedAccess: tc.denied}).Kind(); got != tc.want {
+			t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+		}
+	}
+}

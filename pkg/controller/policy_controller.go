@@ -1,0 +1,151 @@
+package controller
+
+import (
+	"cmp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/controller/fairqueue"
+	"github.com/ambit-dev/ambit/pkg/controller/owners"
+	"github.com/ambit-dev/ambit/pkg/informer"
+	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/policy"
+)
+
+// policyController is one policy at work. It is an informer.EventHandler for the streams of
+// its owners. Safe for concurrent use.
+type policyController struct {
+	controller  *Controller
+	id          string
+	program     *policy.Program
+	manager     string // field manager
+	identity    string // who the policy acts as, as in informer.Key
+	projections projections
+	retiring    bool // the policy goes: what is ours is removed
+	// startedAt: no owner that is younger was worked on before this version of the policy.
+	startedAt time.Time
+	// replaced: there is another version of the policy, or none any more. succeeding:
+	// older ones still hold what they needed. incomplete: Set has yet to tell what these
+	// have worked on.
+	replaced, succeeding, incomplete atomic.Bool
+	// workers are those that have a key of the policy, worked says that there was one.
+	// They are guarded by mu of versions.
+	workers int
+	worked  bool
+	// ensuredState is the state of what the policy itself ensures; nil if there is none. It
+	// belongs to the worker that has the policy's own key.
+	ensuredState *ownerState
+	// namedKinds are the kinds of the policy, recorded those of records of owners beside them.
+	namedKinds    kindSet
+	recordedKinds recordedKinds
+	// lookAnew: every owner is to be looked at, whatever has changed.
+	lookAnew atomic.Bool
+	// isClusterScoped: the owners are of a cluster-scoped kind.
+	isClusterScoped atomic.Bool
+	// selectedScope are the namespaces that the scope's selector selects, sorted; nil while
+	// they are not known.
+	selectedScope atomic.Pointer[[]string]
+	// namespaceList are the namespaces there are; nil while nobody asks, or they are not known.
+	namespaceList atomic.Pointer[namespaceSet]
+	// isListingNamespaces: the list of namespaces was asked for on this turn. It belongs to the
+	// worker that has the policy's own key.
+	isListingNamespaces bool
+
+	// requestMutex is held while asked is changed together with what package access knows
+	// of it. It is taken before mu.
+	requestMutex sync.Mutex
+
+	// mu guards what is below. It is held over no call but Lister.List, which takes
+	// only the lock of its stream; streams hold none when they call Changed.
+	mu                 sync.Mutex
+	ownerViews         map[string]informer.Lister // by namespace
+	adoptedViews       map[string]adoptedView     // as of which the owners in views were queued
+	watchScope         watchScope                 // as of the views
+	ownerGroups        ownerGroups
+	owners             *owners.Index[ownerState]
+	namespaceUses      namespaceUses
+	permissionRequests map[string]*permissionRequest // by namespace
+	// candidates are the namespaces in which owners are looked for one by one.
+	candidates []string
+	// servedNamespaces are the namespaces in which an owner was ever seen: that nothing may be
+	// seen there any more is worth to be told. Of those that were watched together, with
+	// all others, when their last owner went, it is not.
+	servedNamespaces map[string]bool
+	// scanned are the streams of children that were looked through for owners that are gone
+	// from the stream of owners, by namespace.
+	scanned map[string]map[informer.Key]bool
+	// quarantine and costs keep the policy from harming others.
+	quarantine fairqueue.Quarantine
+	costs      fairqueue.CostHistory
+	// confirms are the turns of owners that have many objects of their records read. It has a
+	// lock of its own.
+	confirms fairqueue.Throttle
+	// formerKinds are the kinds that older versions made beside owners, and this one does not;
+	// of owners that were made after followed there are none. Not changed once the policy controller
+	// works.
+	formerKinds []schema.GroupVersionKind
+	revisedAt   time.Time
+	// inheritedPermissions are what older versions knew of places, until this one has settled.
+	inheritedPermissions map[string]inheritedPermissions
+	// isEnsured: what the policy ensures is there, or cleaned up if the policy goes.
+	isEnsured bool
+	// haveEnsured: it was looked once at what the policy ensures.
+	haveEnsured bool
+	// cleanupBlockers is what is in the way of cleaning up, by owner.
+	cleanupBlockers map[types.NamespacedName][]plan.Problem
+	// isScopeResolved: it is known where owners can be seen. halted: the policy does nothing.
+	isScopeResolved, isHalted bool
+	// currentProblem is what keeps the policy as a whole from its work; nil if nothing does.
+	currentProblem *plan.Problem
+	// loggedNarrow is what was logged last to be missing for cluster-wide watches.
+	loggedNarrow string
+	// loggedServing is what the policy serves, as it was logged last.
+	loggedServing string
+}
+
+func newPolicyController(e *Controller, program *policy.Program) *policyController {
+	op := &policyController{
+		controller: e, id: idOf(program), program: program, startedAt: e.startedAt,
+		manager:            v1alpha1.FieldManager(program.Name),
+		identity:           program.Identity(),
+		ownerGroups:        ownerGroups{},
+		owners:             owners.New[ownerState](),
+		namespaceUses:      newNamespaceUses(),
+		permissionRequests: map[string]*permissionRequest{},
+		servedNamespaces:   map[string]bool{},
+
+		scanned:         map[string]map[informer.Key]bool{},
+		cleanupBlockers: map[types.NamespacedName][]plan.Problem{},
+	}
+	op.projections = projectionsOf(program, op.manager)
+	op.namedKinds = kindSet{}
+	for _, gvk := range op.kindsOf() {
+		op.namedKinds[gvk] = true
+	}
+	return op
+}
+
+// idOf is Key.Policy of a policy.
+func idOf(program *policy.Program) string {
+	return strings.TrimPrefix(program.Namespace+"/"+program.Name, "/")
+}
+
+// userName is who the policy acts as, for messages.
+func (op *policyController) userName() string {
+	return cmp.Or(op.identity, op.controller.options.Identity)
+}
+
+// releaseAll gives everything back. No worker is in the policy controller, nor will there be one.
+func (op *policyController) releaseAll() {
+	for _, name := range op.installViews(nil, watchScope{}, true) {
+		op.forgetOwner(name)
+	}
+	op.stopLooking()
+	op.newImpersonationCheck().releaseAll()
+}

@@ -1,0 +1,51 @@
+package controller
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/informer"
+)
+
+// isRefused says whether a stream was refused for want of a right, or of an identity.
+func isRefused(event informer.Event) bool {
+	return event.Type == informer.StateChanged && (event.State == informer.Forbidden || event.State == informer.Unauthenticated)
+}
+
+// checkEvent asks for a review when a stream was refused, unless the rights say
+// already that it would be, and looks out for a resource that is not served.
+func (op *policyController) checkEvent(event informer.Event) {
+	if event.State == informer.Missing || event.Type == informer.Synced {
+		op.controller.crdWatcher.checkSoon(event.State == informer.Missing)
+	}
+	if !isRefused(event) {
+		return
+	}
+	key := event.Key
+	if r, ok := op.currentPermissions(key.Namespace); ok && !r.mayWatch(key.GVR.GroupResource()) {
+		return
+	}
+	op.reportDenied(key.Namespace, access.Access{Verb: "watch", Group: key.GVR.Group, Resource: key.GVR.Resource})
+}
+
+// enqueueOwnersOf queues the owners of a namespace and those that make use of it, or
+// all.
+func (op *policyController) enqueueOwnersOf(namespace string) {
+	op.mu.Lock()
+	var names []types.NamespacedName
+	note := func(name types.NamespacedName) {
+		if namespace == allNamespaces || name.Namespace == namespace || len(op.namespaceUses.owners[name][namespace]) > 0 {
+			names = append(names, name)
+		}
+	}
+	for name := range op.owners.WorkingOwners() {
+		note(name)
+	}
+	for name := range op.owners.BlindOwners() {
+		note(name)
+	}
+	op.mu.Unlock()
+	for _, name := range names {
+		op.controller.enqueue(Key{Policy: op.id, Namespace: name.Namespace, Name: name.Name})
+	}
+}

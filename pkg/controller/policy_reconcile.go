@@ -1,0 +1,181 @@
+package controller
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/ambit-dev/ambit/pkg/controller/discovery"
+	"github.com/ambit-dev/ambit/pkg/plan"
+)
+
+// reconcilePolicy takes care of the policy as a whole: it finds out where its owners
+// may be watched, declares the streams of them, and queues every owner that they
+// hold if the streams have changed. The result is when to look again if nothing
+// happens; 0: not at all.
+func (op *policyController) reconcilePolicy(ctx context.Context) time.Duration {
+	log := ctrllog.FromContext(ctx)
+	if op.program.Suspend {
+		log.Info("policy is suspended")
+		return 0
+	}
+	if !op.haveLookedUpKinds() {
+		return 0
+	}
+	owner, ok, err := op.controller.discovery.Lookup(op.program.Owner.GVK)
+	switch {
+	case discovery.IsUnserved(err) && !op.retiring:
+		op.setProblem(ctx, op.kindUnservedProblem(err), false)
+		return 0
+	case err != nil:
+		log.Info("waiting for the owner's kind", "kind", op.program.Owner.GVK.String(), "reason", err.Error())
+		return 0
+	case !ok:
+		return 0
+	}
+	op.isClusterScoped.Store(!owner.Namespaced)
+	problem, wait := op.newImpersonationCheck().checkPermitted()
+	if wait > 0 {
+		return wait
+	}
+	if problem != nil {
+		op.haltPolicy(ctx, problem)
+		return 0
+	}
+	return op.servePolicy(ctx, owner)
+}
+
+// servePolicy watches owners where that is permitted, and makes what the policy ensures.
+func (op *policyController) servePolicy(ctx context.Context, owner discovery.Resource) time.Duration {
+	op.isListingNamespaces = false
+	if op.lookAnew.Load() {
+		op.requirePermissionsAnew()
+	}
+	where := op.resolveScope(owner)
+	op.followNamespaces()
+	problem, wait := op.policyProblem(ctx, where)
+	if gone := op.kindMissingProblem(owner, op.currentViews()); gone != nil {
+		problem = gone
+	}
+	decided, partly := len(where.undecided) == 0, len(where.streams) > 0
+	op.mu.Lock()
+	op.isScopeResolved, op.isHalted = op.isScopeResolved && decided, false
+	op.mu.Unlock()
+	// Without its views a policy seems to have no owners: before they go it is known why,
+	// and before they are there it is not said that all is well.
+	if decided && problem != nil {
+		op.setProblem(ctx, problem, partly)
+	}
+	all := op.lookAnew.Swap(false)
+	views := op.watchOwners(owner, where)
+	op.adoptViews(views, where, all)
+	op.mu.Lock()
+	op.isScopeResolved = decided
+	op.mu.Unlock()
+	if !decided {
+		return shorterWait(wait, reviewGrace)
+	}
+	if gone := op.kindMissingProblem(owner, views); gone != nil {
+		op.setProblem(ctx, gone, partly)
+		return wait
+	}
+	op.setProblem(ctx, problem, partly)
+	op.logServing(ctx, views, where)
+	return wait
+}
+
+// policyProblem is what keeps the policy from its work, or from a part of it, and when to
+// look at that again.
+func (op *policyController) policyProblem(ctx context.Context, where watchScope) (*plan.Problem, time.Duration) {
+	held, until := op.policyQuarantine()
+	ensured, again := op.ensurePolicyObjects(ctx)
+	wait := shorterWait(until, again)
+	for _, problem := range []*plan.Problem{where.problem, held, ensured} {
+		if problem != nil {
+			return problem, wait
+		}
+	}
+	return nil, wait
+}
+
+// shorterWait is the shorter of two waits, of which 0 is none.
+func shorterWait(a, b time.Duration) time.Duration {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// haltPolicy stops all work of the policy until its problem is gone. Children and
+// statuses stay as they are.
+func (op *policyController) haltPolicy(ctx context.Context, problem *plan.Problem) {
+	op.setProblem(ctx, problem, false)
+	op.mu.Lock()
+	op.isHalted = true
+	op.mu.Unlock()
+	op.adoptViews(nil, watchScope{}, true) // each owner gives back what it needed, on its own turn
+	op.stopLooking()
+}
+
+// stopLooking gives back what the search for owners needed.
+func (op *policyController) stopLooking() {
+	op.controller.options.Informers.Require(op, nil)
+	op.forgetNamespaces()
+	op.keepRequests(nil)
+	op.forgetEnsured()
+	op.dropRequest(allNamespaces)
+}
+
+// setProblem remembers what keeps the policy from its work, or from a part of it, and logs
+// it once.
+func (op *policyController) setProblem(ctx context.Context, problem *plan.Problem, partly bool) {
+	op.mu.Lock()
+	before := op.currentProblem
+	op.currentProblem = problem
+	if problem != nil {
+		op.loggedServing = ""
+	}
+	op.mu.Unlock()
+	switch {
+	case problem != nil && (before == nil || before.Message != problem.Message):
+		what := "policy cannot do its work"
+		if partly {
+			what = "policy cannot do all of its work"
+		}
+		ctrllog.FromContext(ctx).Info(what, "reason", problem.Reason, "message", problem.Message)
+	case problem == nil && before != nil:
+		ctrllog.FromContext(ctx).Info("policy can do its work again")
+	}
+}
+
+// haveLookedUpKinds says whether every kind of the policy was looked up at least once,
+// so that the first reconcile over an owner does not take a kind for missing.
+func (op *policyController) haveLookedUpKinds() bool {
+	all := true
+	for _, gvk := range op.kindsOf() {
+		_, ok, err := op.controller.discovery.Lookup(gvk)
+		all = all && (ok || err != nil)
+	}
+	return all
+}
+
+// concernsKinds reports whether the policy names one of these kinds, or has made objects of one
+// that is served.
+func (op *policyController) concernsKinds(kinds map[schema.GroupKind]bool) bool {
+	return slices.ContainsFunc(op.kindsOf(), func(gvk schema.GroupVersionKind) bool { return kinds[gvk.GroupKind()] }) ||
+		slices.ContainsFunc(op.recordedKinds.allKinds(), func(gvk schema.GroupVersionKind) bool {
+			_, known, _ := op.controller.discovery.Peek(gvk)
+			return known && kinds[gvk.GroupKind()]
+		})
+}
+
+func (op *policyController) kindsOf() []schema.GroupVersionKind {
+	var kinds []schema.GroupVersionKind
+	for _, n := range op.program.Needs() {
+		kinds = append(kinds, n.GVK)
+	}
+	return kinds
+}

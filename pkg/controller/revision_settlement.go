@@ -1,0 +1,73 @@
+package controller
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// markLookedAt notes that this version has looked at an owner: it has declared what it needs
+// for it.
+func (op *policyController) markLookedAt(name types.NamespacedName) {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	op.owners.MarkLookedAt(name)
+}
+
+// isSettled says whether this version has declared all that it needs of what older ones
+// had.
+func (op *policyController) isSettled() bool {
+	switch {
+	case op.incomplete.Load():
+		return false
+	case op.program.Suspend:
+		return true
+	}
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	ensures := op.haveEnsured || len(op.program.Ensured) == 0
+	return op.isHalted || ensures && op.owners.CountOwners().Inherited == 0 && op.hasListedLocked(true)
+}
+
+// endSuccession forgets what older versions knew. If namespaces were listed for them, it is seen
+// whether this one needs that.
+func (op *policyController) endSuccession() {
+	op.mu.Lock()
+	op.inheritedPermissions = nil
+	op.mu.Unlock()
+	if op.namespaceList.Load() != nil {
+		op.controller.enqueue(Key{Policy: op.id})
+	}
+}
+
+// isServing says whether it is known where owners may be watched, and each stream of them
+// has delivered its first list.
+func (op *policyController) isServing() bool {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	return op.hasListedLocked(false)
+}
+
+// isNowhere is Report.Nowhere. Of a kind that is not there, there are no owners to watch.
+func (op *policyController) isNowhere() bool {
+	if _, _, err := op.controller.discovery.Lookup(op.program.Owner.GVK); meta.IsNoMatchError(err) {
+		return false
+	}
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	return op.isScopeResolved && !op.isHalted && len(op.ownerViews) == 0 && len(op.candidates) > 0
+}
+
+// hasListedLocked says whether it is known where owners may be watched, and each stream of
+// them has delivered its first list or, if that counts as well, was refused. The caller
+// holds mu.
+func (op *policyController) hasListedLocked(refused bool) bool {
+	if !op.isScopeResolved || op.isHalted || op.adoptedViews == nil {
+		return false
+	}
+	for _, view := range op.ownerViews {
+		if status := view.Status(); !status.Synced && !(refused && status.State.Final()) {
+			return false
+		}
+	}
+	return true
+}
