@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
+	_ "github.com/ambit-dev/ambit/test/draws"
 )
 
 // TestPushDownProperty: every object that a filter selects, the API server selects

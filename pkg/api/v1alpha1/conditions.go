@@ -92,8 +92,9 @@ const (
 	// ReasonFieldConflict: another manager has fields that a child is to merge into its
 	// object (Stalled=True).
 	ReasonFieldConflict = "FieldConflict"
-	// ReasonContested: another writer undoes what is written to a child, again and again, so
-	// that it is written more and more rarely (Stalled=True).
+	// ReasonContested: another writer undoes what is written to a child, or takes the owner's
+	// annotation or finalizer back, again and again, so that it is written more and more rarely
+	// (Stalled=True).
 	ReasonContested = "Contested"
 	// ReasonUnstable: the policy reads the status that it writes, and that does not come to
 	// rest: 10 writes in a row have each led to another (Stalled=True).

@@ -2,6 +2,7 @@ package objectsource
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -70,7 +71,7 @@ func TestPatch(t *testing.T) {
 		server patched
 		want   *unstructured.Unstructured
 		may    bool
-		wakes  int
+		wakes  int32
 	}{
 		"Written":   {reason: "the next write begins with the answer", server: patched{answer: written}, want: written, may: true},
 		"Last":      {reason: "the last finalizer is gone, and the object with it", server: patched{answer: removed}, may: true},
@@ -81,16 +82,17 @@ func TestPatch(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				reviewer := access.New(access.Options{Reviews: func(string) (access.Reviews, error) { return everything{}, nil }})
 				go func() { _ = reviewer.Start(t.Context()) }()
-				wakes := 0
+				var wakes atomic.Int32
 				s := ForCustomResources(Options{
 					Access: reviewer, Client: c.server, Namespace: "own",
 					Informers: informer.New(informer.Options{Clients: func(string) (dynamic.Interface, metadata.Interface, error) { return nil, nil, nil }}),
-					Wake:      func() { wakes++ },
+					Wake:      func() { wakes.Add(1) },
 				})
 				s.informers.requireReview(allNamespaces)
 				s.informers.requireReview("own")
 				time.Sleep(time.Second)
-				wakes = 0
+				synctest.Wait()
+				wakes.Store(0)
 				at := manifest.Origin{Kind: manifest.CustomResource, Namespace: "own", Name: "p"}
 				s.objects[at] = before
 				if allowed, known := s.MayPatch(before, "status"); !allowed || !known {
@@ -99,8 +101,8 @@ func TestPatch(t *testing.T) {
 				if err := s.Patch(t.Context(), before, "status", []byte("{}")); err != c.server.err {
 					t.Errorf("the error is %v", err)
 				}
-				if allowed, _ := s.MayPatch(before, "status"); s.Object(at) != c.want || allowed != c.may || wakes != c.wakes {
-					t.Errorf("%s: it is %v, may be patched: %t, and woke %d times", c.reason, s.Object(at), allowed, wakes)
+				if allowed, _ := s.MayPatch(before, "status"); s.Object(at) != c.want || allowed != c.may || wakes.Load() != c.wakes {
+					t.Errorf("%s: it is %v, may be patched: %t, and woke %d times", c.reason, s.Object(at), allowed, wakes.Load())
 				}
 			})
 		})
