@@ -240,11 +240,14 @@ func (h *hostileWorld) isBeast(name, ready string) {
 }
 
 // servesBeside returns nil if all Beasts of the policy are Ready but for those with hostile
-// records, of which none is, and the one with kinds is told so.
+// records: of these none is Ready that is refused, the one with kinds is told so, and something
+// is said on each that is believed.
 func (h *hostileWorld) servesBeside(records map[string]string) error {
 	found := h.must()
 	for name, how := range found {
-		if _, hostile := records[name]; hostile == (how.ready == "True") || how.ready == "" {
+		_, hostile := records[name]
+		refused := hostile && !strings.HasPrefix(name, "believed-")
+		if how.ready == "" || !hostile && how.ready != "True" || refused && how.ready == "True" {
 			return fmt.Errorf("%s is %+v", name, how)
 		}
 	}
