@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -22,8 +23,8 @@ var _ informer.EventHandler = childProbe{}
 // The streams are given back when the answer is there. Nothing is said of rights that are
 // missing for it; with others it is looked at again. The result is when to look again;
 // 0: not at all.
-func (op *policyController) inspectChildren(name types.NamespacedName, owner *unstructured.Unstructured) time.Duration {
-	found := op.planChildProbe(name, owner)
+func (op *policyController) inspectChildren(ctx context.Context, name types.NamespacedName, owner *unstructured.Unstructured) time.Duration {
+	found := op.planChildProbe(ctx, name, owner)
 	if found.wait > 0 {
 		return found.wait
 	}
@@ -87,11 +88,11 @@ type childProbePlan struct {
 
 // planChildProbe are the streams to look at, where they are permitted: those of all
 // namespaces where everything is.
-func (op *policyController) planChildProbe(name types.NamespacedName, owner *unstructured.Unstructured) (found childProbePlan) {
+func (op *policyController) planChildProbe(ctx context.Context, name types.NamespacedName, owner *unstructured.Unstructured) (found childProbePlan) {
 	everywhere, ok := op.currentPermissions(allNamespaces)
 	all := ok && op.hasAll(everywhere)
 	l := &inputPlanner{policyController: op, owner: owner, name: name, cleans: true, uses: usesAt{}, s: newOwnerInputs()}
-	l.findChildQueries(nil)
+	l.findQueries(ctx, plan.Snapshot{Owner: owner, Retire: true}, nil)
 	for _, s := range l.childQueries {
 		if !s.elsewhere {
 			l.uses.addUse(s.Namespace, namespaceUse{part: s.Child, optional: true})

@@ -13,8 +13,6 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
-	"github.com/ambit-dev/ambit/pkg/internal/cel"
-	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox"
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
@@ -31,7 +29,6 @@ type inputPlanner struct {
 	name  types.NamespacedName
 	// cleans: the owner is being deleted or retired, so that nothing is made.
 	cleans       bool
-	scope        cel.Activation
 	childQueries []childQuery
 	watchQueries []watchQuery
 	uses         usesAt
@@ -57,13 +54,8 @@ func (p *ownerReconciler) planInputs(ctx context.Context, shared bool, home *per
 		l.s.uid, l.s.resourceVersion = p.owner.GetUID(), p.owner.GetResourceVersion()
 	}
 	l.cleans = p.retire || p.owner != nil && p.owner.GetDeletionTimestamp() != nil
-	l.findChildQueries(p.state.queries)
+	l.findQueries(ctx, plan.Snapshot{Owner: p.owner, Retire: p.retire}, p.state.queries)
 	l.s.records = p.owner != nil && (p.program.NeedsFinalizerFor(p.isNamespaced) || slices.ContainsFunc(p.program.Children, isElsewhere))
-	if p.owner != nil && !p.retire {
-		ctx = sandbox.WithBudget(ctx, sandbox.NewBudget(0, 0))
-		l.scope = plan.Bind(ctx, p.program, p.owner)
-		l.findWatchQueries(ctx)
-	}
 	l.boundPlaces()
 	p.setNamespaceUses(l.name, l.uses)
 	if wait := l.checkPermissions(); wait > 0 {
@@ -93,9 +85,9 @@ func (l *inputPlanner) ownNamespace() string {
 	return l.owner.GetNamespace()
 }
 
-// findChildQueries says where objects of children are looked for: where they are for sure,
-// and where the last plan wanted it.
-func (l *inputPlanner) findChildQueries(wants []plan.Query) {
+// findQueries finds what has to be observed for a plan of the subject: what is for sure, and
+// what the last plan wanted.
+func (l *inputPlanner) findQueries(ctx context.Context, subject plan.Snapshot, wants []plan.Query) {
 	for _, child := range l.plannedChildren() {
 		found, problem := l.findKind(child.GVK, l.cleans)
 		if problem != nil {
@@ -103,19 +95,17 @@ func (l *inputPlanner) findChildQueries(wants []plan.Query) {
 			continue
 		}
 		l.s.namespaced[child.GVK] = found.Namespaced
-		if l.owner == nil || isElsewhere(child) {
-			continue
-		}
-		at := plan.Location{Child: child.ID}
-		if found.Namespaced {
-			at.Namespace = l.ownNamespace()
-		}
-		l.addChildQuery(plan.Query{Location: at, GVK: child.GVK}, child)
 	}
-	for _, want := range wants {
+	subject.Namespaced = maps.Clone(l.s.namespaced)
+	watched := l.findWatchedKinds(subject)
+	queries := plan.Queries(ctx, l.program, subject)
+	for _, want := range slices.Concat(queries.Children, wants) {
 		l.addChildQuery(want, policy.FindChild(l.plannedChildren(), want.Child))
 	}
 	l.findSpreadChildren()
+	for i, w := range queries.Watches {
+		l.addWatchQuery(w, watched[i])
+	}
 }
 
 // findKind finds the resource of a kind. Where objects are only to be removed any version

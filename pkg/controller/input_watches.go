@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"context"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/fields"
@@ -11,14 +10,13 @@ import (
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/plan"
-	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
 // watchQuery is a watch of the policy as it is for one owner.
 type watchQuery struct {
-	*policy.Watch
+	plan.WatchQuery
+	watchedKind
 	need informer.Interest
-	kind discovery.Resource
 	// everywhere: in all namespaces in which it is permitted. wide: better in all
 	// together, if that is permitted.
 	everywhere, wide bool
@@ -27,46 +25,61 @@ type watchQuery struct {
 	problem  *plan.Problem
 }
 
-// findWatchQueries says what the watches of the policy are for this owner.
-func (l *inputPlanner) findWatchQueries(ctx context.Context) {
-	for _, w := range l.program.Watches {
-		found := watchQuery{Watch: w}
-		found.kind, found.problem = l.resolveKind(w.GVK)
-		l.s.kinds[w.GVK] = found.kind
-		if found.problem != nil {
-			l.s.complete = false
-		} else {
-			found.problem = l.resolveWatch(ctx, &found)
-		}
-		l.watchQueries = append(l.watchQueries, found)
-	}
+// watchedKind is the resource of a watch's kind, or why it is not known.
+type watchedKind struct {
+	kind    discovery.Resource
+	unknown *plan.Problem
 }
 
-// resolveWatch fills in a look.
-func (l *inputPlanner) resolveWatch(ctx context.Context, w *watchQuery) *plan.Problem {
+// findWatchedKinds finds the resources of the policy's watches, for a plan that reads them.
+func (l *inputPlanner) findWatchedKinds(subject plan.Snapshot) []watchedKind {
+	if subject.Owner == nil || subject.Retire {
+		return nil
+	}
+	watched := make([]watchedKind, len(l.program.Watches))
+	for i, w := range l.program.Watches {
+		found, problem := l.resolveKind(w.GVK)
+		watched[i] = watchedKind{kind: found, unknown: problem}
+		l.s.kinds[w.GVK] = found
+		if problem != nil {
+			l.s.complete = false
+			continue
+		}
+		subject.Namespaced[w.GVK] = found.Namespaced
+	}
+	return watched
+}
+
+// addWatchQuery adds what a watch of the policy is for this owner.
+func (l *inputPlanner) addWatchQuery(query plan.WatchQuery, at watchedKind) {
+	w := watchQuery{WatchQuery: query, watchedKind: at, problem: at.unknown}
+	if w.problem == nil {
+		w.problem = l.addWatchNeed(&w)
+	}
+	l.watchQueries = append(l.watchQueries, w)
+}
+
+// addWatchNeed says which informer a watch needs, and makes use of its places.
+func (l *inputPlanner) addWatchNeed(w *watchQuery) *plan.Problem {
 	p := l.projections.watches[w.ID]
 	w.need = informer.Interest{
 		Key:    informer.Key{Identity: l.identity, GVR: w.kind.GVR, Namespace: l.ownNamespace(), FieldSelector: w.FieldSelector, Form: p.form},
 		Fields: p.fields, Kind: w.GVK.Kind,
 	}
-	target, problem := plan.ResolveWatch(ctx, w.Watch, l.scope, l.ownNamespace(), w.kind.Namespaced)
-	if problem != nil {
+	if w.Target == nil {
+		return w.Problem
+	}
+	if problem := w.addFieldSelector(w.Target.FieldSelector); problem != nil {
 		return problem
 	}
-	if problem := w.addFieldSelector(target.FieldSelector); problem != nil {
-		return problem
+	l.addWatchPlace(w, w.Target.Namespace)
+	if w.Problem != nil {
+		return w.Problem
 	}
-	l.addWatchPlace(w, target.Namespace)
-	exact, err := w.Selector.For(ctx, l.scope)
-	if err != nil {
-		return plan.WatchProblem(w.Watch, "selector", err)
-	}
-	w.need.Key.LabelSelector = exact.String()
+	w.need.Key.LabelSelector = w.Labels.String()
 	if l.sharesStreams() && w.Selector.OwnerSpecific() {
 		w.need.Key.LabelSelector = w.Selector.Relaxed()
-		if key, value, err := w.Selector.Index(ctx, l.scope); err == nil {
-			w.need.IndexLabel, w.need.IndexValue = key, value
-		}
+		w.need.IndexLabel, w.need.IndexValue = w.IndexLabel, w.IndexValue
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func (op *policyController) reconcileOwner(ctx context.Context, key Key) (wait t
 	// Intent: what there is to do for it.
 	owner, why, wait := op.resolveIntent(ctx, name, owner)
 	if wait > 0 || why != intentReconcile && why != intentCleanUp {
-		return op.leaveOwner(name, owner, why, wait), nil
+		return op.leaveOwner(ctx, name, owner, why, wait), nil
 	}
 
 	// Permissions: what may be done in its namespace.
@@ -89,13 +89,13 @@ func (op *policyController) admitOwner(name types.NamespacedName, owner *unstruc
 
 // leaveOwner ends a reconcile of an owner that is neither to be served nor to be cleaned up
 // after, or of which that is not known before the wait is over.
-func (op *policyController) leaveOwner(name types.NamespacedName, owner *unstructured.Unstructured, why intent, wait time.Duration) time.Duration {
+func (op *policyController) leaveOwner(ctx context.Context, name types.NamespacedName, owner *unstructured.Unstructured, why intent, wait time.Duration) time.Duration {
 	switch {
 	case wait > 0:
 	case why == intentIgnore:
 		op.forgetOwner(name)
 	case why == intentInspect:
-		if wait = op.inspectChildren(name, owner); wait == 0 {
+		if wait = op.inspectChildren(ctx, name, owner); wait == 0 {
 			op.markLookedAt(name)
 		}
 	}

@@ -112,7 +112,7 @@ func (s *subject) unknownKind(c *child) *Problem {
 	if in := s.snapshot.Children[Location{Child: c.ID}]; in.Blocked != nil {
 		return in.Blocked
 	}
-	return &Problem{Reason: v1alpha1.ReasonSyncing, Message: fmt.Sprintf("looking up kind %s in %s", c.GVK.Kind, c.GVK.GroupVersion())}
+	return lookingUp(c.GVK)
 }
 
 // signObject adds labels, the record of fields, and the proof that the object is ours.

@@ -10,11 +10,13 @@
 //
 // # The loop
 //
-// Where children are is only known once they are rendered. So a plan says in Wants
-// which places it knows of, and whoever makes snapshots observes them and plans
-// again, until nothing else is wanted. A place that is not in the snapshot counts
-// as not observed yet: nothing is concluded from it. Then Mark is carried out, then
-// the actions, and it is planned again. Planning after a successful apply is empty.
+// Queries says what has to be observed before the first plan: the controller asks it, and
+// package simulate for files, so that they cannot disagree. Where other children are is only
+// known once they are rendered. So a plan says in Plan.Queries which places it knows of, and
+// whoever makes snapshots observes them and plans again, until nothing else is wanted. A place
+// that is not in the snapshot counts as not observed yet: nothing is concluded from it. Then
+// Plan.OwnerMetadata is carried out, then the actions, and it is planned again. Planning after
+// a successful apply is empty.
 //
 // # What is ours
 //

@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
-	"github.com/ambit-dev/ambit/pkg/internal/cel"
 	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox"
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
@@ -68,13 +67,6 @@ func (p *planner) resolveAll(ctx context.Context) {
 	p.scope.vars["access"] = accessOf(p.denied())
 	p.readWatches(ctx)
 	p.resolveChildren(ctx)
-}
-
-// Bind returns what expressions see of an owner itself: owner, policy, and the
-// variables that read no watch. A variable that fails is left out. For selectors and
-// filters, before there is a snapshot.
-func Bind(ctx context.Context, program *policy.Program, owner *unstructured.Unstructured) cel.Activation {
-	return bind(ctx, program, owner).vars
 }
 
 // Fields returns the fields of the live objects of a child, or of an ensured

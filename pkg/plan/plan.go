@@ -54,15 +54,6 @@ type Plan struct {
 	Blockers []Problem
 }
 
-// Query is a place to observe.
-type Query struct {
-	Location
-	GVK schema.GroupVersionKind
-	// Names are the only objects to look at, by name: they carry no label of ours.
-	// Sorted, without duplicates. Nil: all with the labels of policy and owner.
-	Names []string
-}
-
 // OwnerMetadata is what an owner's metadata has to say.
 type OwnerMetadata struct {
 	// Finalizer: ambit.dev/cleanup stands on the owner.

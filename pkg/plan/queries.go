@@ -1,104 +1,121 @@
 package plan
 
 import (
-	"cmp"
-	"slices"
+	"context"
+	"fmt"
 
-	"github.com/ambit-dev/ambit/pkg/plan/inventory"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/internal/cel"
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox"
+	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
-// leftoverAt is the place of entries without a child; its Child is no identifier.
-func leftoverAt(e inventory.Entry) Location {
-	if e.Merged {
-		return Location{Child: e.GVK.String() + ", merged", Namespace: e.Namespace}
-	}
-	return Location{Child: e.GVK.String(), Namespace: e.Namespace}
+// Query is a place to observe.
+type Query struct {
+	Location
+	GVK schema.GroupVersionKind
+	// Names are the only objects to look at, by name: they carry no label of ours.
+	// Sorted, without duplicates. Nil: all with the labels of policy and owner.
+	Names []string
 }
 
-// queryPlanner finds the places to observe: those of children, and those that the inventory
-// and former kinds lead to.
-type queryPlanner struct{ *planner }
-
-// listQueries lists the places to observe.
-func (p *planner) listQueries() { (&queryPlanner{planner: p}).listPlaces() }
-
-// listPlaces lists the places to observe.
-func (p *queryPlanner) listPlaces() {
-	p.queries = make([]Query, 0, len(p.children)+len(p.inventory.Entries))
-	for i := range p.children {
-		c := &p.children[i]
-		home, ok := p.home(c.Child)
-		if ok {
-			p.queries = append(p.queries, Query{Location: home, GVK: c.GVK})
-		}
-		for k := range c.instances {
-			if it := &c.instances[k]; it.at.Child != "" && (!ok || it.at != home) {
-				p.addInstance(c, it)
-			}
-		}
-	}
-	p.addEntries()
-	p.addFormerKinds()
-	p.sortQueries()
+// QuerySet is what has to be observed before a first plan.
+type QuerySet struct {
+	// Children are the places that the objects of a child are in for sure, in the program's
+	// order. A child whose kind is not known is at Location{Child: id}.
+	Children []Query
+	// Watches are those of the policy, in its order; nil where no plan reads them.
+	Watches []WatchQuery
 }
 
-func (p *queryPlanner) addInstance(c *child, it *instance) {
-	w := Query{Location: it.at, GVK: c.GVK}
-	if it.ownership == mergedInto {
-		w.Names = []string{it.state.Name}
-	}
-	p.queries = append(p.queries, w)
+// WatchQuery is what a watch of a policy means for one owner.
+type WatchQuery struct {
+	*policy.Watch
+	// Target is where the objects are; nil if that cannot be said.
+	Target *WatchTarget
+	// Labels select what the watch shows; nil with a Problem. The filter of the watch is not in it:
+	// plans apply both.
+	Labels labels.Selector
+	// IndexLabel and IndexValue are a label that all of these objects have, if the owner decides
+	// its value; empty if there is none.
+	IndexLabel, IndexValue string
+	// Problem says why the watch cannot be observed; nil if it can.
+	Problem *Problem
 }
 
-func (p *queryPlanner) addEntries() {
-	p.findWaiting()
-	for _, e := range p.inventory.Entries {
-		if p.inventory.waits(e) || !p.matters(e) {
-			continue
-		}
-		w := Query{Location: p.atOf(e), GVK: e.GVK}
-		if c := p.spec(w.Child); c != nil {
-			w.GVK = c.GVK
-		}
-		if e.Merged {
-			w.Names = []string{e.Name}
-		}
-		p.queries = append(p.queries, w)
+// Queries says what has to be observed for a plan of an owner, or, if Owner is nil, of what the
+// policy ensures. Whoever makes snapshots, of a cluster or of files, begins with these places,
+// and goes on with those of each plan: Plan.Queries. Of the snapshot it reads Owner, Retire and
+// Namespaced, which has to say it of the kinds of watches as well. It is pure.
+func Queries(ctx context.Context, program *policy.Program, s Snapshot) QuerySet {
+	children, namespace := program.Ensured, program.Namespace
+	if s.Owner != nil {
+		children, namespace = program.Children, s.Owner.GetNamespace()
 	}
+	set := QuerySet{Children: make([]Query, 0, len(children))}
+	for _, c := range children {
+		if home, ok := homeOf(c, namespace, s.Namespaced); ok {
+			set.Children = append(set.Children, Query{Location: home, GVK: c.GVK})
+		}
+	}
+	if s.Owner == nil || s.Retire || len(program.Watches) == 0 {
+		return set
+	}
+	ctx = sandbox.WithBudget(ctx, sandbox.NewBudget(0, 0))
+	vars := bind(ctx, program, s.Owner).vars
+	for _, w := range program.Watches {
+		set.Watches = append(set.Watches, queryWatch(ctx, w, vars, s))
+	}
+	return set
 }
 
-// sortQueries sorts, and joins the names of a place.
-func (p *queryPlanner) sortQueries() {
-	slices.SortFunc(p.queries, func(a, b Query) int {
-		return cmp.Or(cmp.Compare(a.Child, b.Child), cmp.Compare(a.Namespace, b.Namespace), slices.Compare(a.Names, b.Names))
-	})
-	joined := p.queries[:0]
-	for _, w := range p.queries {
-		if n := len(joined); n == 0 || joined[n-1].Location != w.Location {
-			joined = append(joined, w)
-			continue
-		}
-		last := &joined[len(joined)-1]
-		if len(w.Names) > 0 && last.Names[len(last.Names)-1] != w.Names[0] {
-			last.Names = append(last.Names, w.Names...)
-		}
+// homeOf returns the place in which all objects of a child are; false if that is not known
+// before they are rendered. namespace is that of the owner.
+func homeOf(c *policy.Child, namespace string, kinds map[schema.GroupVersionKind]bool) (Location, bool) {
+	namespaced, known := kinds[c.GVK]
+	switch {
+	case !known:
+		return Location{Child: c.ID}, true
+	case c.Existing == v1alpha1.ExistingMerge, namespaced && (namespace == "" || c.CrossNamespace):
+		return Location{}, false
+	case namespaced:
+		return Location{Child: c.ID, Namespace: namespace}, true
 	}
-	p.queries = joined
+	return Location{Child: c.ID}, true
 }
 
-// blockedPlace returns why a place of a child cannot be seen; nil if all can.
-func (p *planner) blockedPlace(c *child) *Problem {
-	if home, ok := p.home(c.Child); ok {
-		if in := p.inputAt(home, c.GVK); in.Blocked != nil {
-			return in.Blocked
+// queryWatch says what a watch means for the owner of a snapshot; vars is what expressions see.
+func queryWatch(ctx context.Context, w *policy.Watch, vars cel.Activation, s Snapshot) WatchQuery {
+	query := WatchQuery{Watch: w}
+	namespaced, known := s.Namespaced[w.GVK]
+	if !known {
+		query.Problem = lookingUp(w.GVK)
+		return query
+	}
+	target, problem := resolveWatch(ctx, w, vars, s.Owner.GetNamespace(), namespaced)
+	if problem != nil {
+		query.Problem = problem
+		return query
+	}
+	query.Target = &target
+	selector, err := w.Selector.For(ctx, vars)
+	if err != nil {
+		query.Problem = WatchProblem(w, "selector", err)
+		return query
+	}
+	query.Labels = selector
+	if w.Selector.OwnerSpecific() {
+		if key, value, err := w.Selector.Index(ctx, vars); err == nil {
+			query.IndexLabel, query.IndexValue = key, value
 		}
 	}
-	for i := range c.instances {
-		if it := &c.instances[i]; it.at.Child != "" {
-			if in := p.inputAt(it.at, c.GVK); in.Blocked != nil {
-				return in.Blocked
-			}
-		}
-	}
-	return nil
+	return query
+}
+
+// lookingUp is the problem of a kind of which it is not known whether its objects have namespaces.
+func lookingUp(gvk schema.GroupVersionKind) *Problem {
+	return &Problem{Reason: v1alpha1.ReasonSyncing, Message: fmt.Sprintf("looking up kind %s in %s", gvk.Kind, gvk.GroupVersion())}
 }

@@ -40,6 +40,8 @@ func (f *failure) problem() *Problem {
 	return &Problem{Reason: v1alpha1.ReasonExpressionFailed, Message: f.text, Terminal: true}
 }
 
+// bind returns what expressions see of an owner itself: owner, policy, and the variables that
+// read no watch. A variable that fails is left out.
 func bind(ctx context.Context, program *policy.Program, owner *unstructured.Unstructured) scope {
 	vars := make(cel.Activation, 3+len(program.Variables)+len(program.Children)+len(program.Watches))
 	if owner != nil {

@@ -49,16 +49,7 @@ func (s *subject) spec(id string) *policy.Child { return policy.FindChild(s.spec
 // home returns the place in which all objects of a child are; false if that is not
 // known before they are rendered.
 func (s *subject) home(c *policy.Child) (Location, bool) {
-	namespaced, known := s.snapshot.Namespaced[c.GVK]
-	switch {
-	case !known:
-		return Location{Child: c.ID}, true
-	case c.Existing == v1alpha1.ExistingMerge, namespaced && (s.namespace == "" || c.CrossNamespace):
-		return Location{}, false
-	case namespaced:
-		return Location{Child: c.ID, Namespace: s.namespace}, true
-	}
-	return Location{Child: c.ID}, true
+	return homeOf(c, s.namespace, s.snapshot.Namespaced)
 }
 
 // atOf is the place of an entry: that of its child, if the child is still there and

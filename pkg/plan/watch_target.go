@@ -14,7 +14,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
-// WatchTarget is what a watch of a policy means for one owner, labels and filter aside.
+// WatchTarget is where the objects of a watch are for one owner.
 type WatchTarget struct {
 	// Namespace is where the objects are; empty for all namespaces, and for objects of a
 	// kind that has none.
@@ -23,14 +23,14 @@ type WatchTarget struct {
 	FieldSelector fields.Selector
 }
 
-// ResolveWatch says what a watch means for an owner: the one place that does, for the
-// cluster and for `ambit render` alike. scope is what Bind returns, home is the namespace
-// where the policy says none, and namespaced is whether objects of the kind have one.
+// resolveWatch says where the objects of a watch are for an owner. scope is what expressions
+// see, home is the namespace where the policy says none, and namespaced is whether objects of
+// the kind have one.
 //
 // A namespace from an expression is the name of one namespace. All of them (`*`) only the
 // text of the policy can say: from an expression it would let whoever writes owners choose
 // how much is watched.
-func ResolveWatch(ctx context.Context, w *policy.Watch, scope cel.Activation, home string, namespaced bool) (WatchTarget, *Problem) {
+func resolveWatch(ctx context.Context, w *policy.Watch, scope cel.Activation, home string, namespaced bool) (WatchTarget, *Problem) {
 	target := WatchTarget{}
 	switch {
 	case !namespaced, w.AllNamespaces:

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestResolveWatch: the engine and `ambit render` ask this function what a watch means.
+// TestResolveWatch: where the objects of a watch are.
 func TestResolveWatch(t *testing.T) {
 	owner := &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"name": "web", "namespace": "home"},
@@ -37,7 +37,7 @@ func TestResolveWatch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			program := compile(t, "watches: [{"+strings.TrimSuffix("id: pods, apiVersion: v1, kind: Pod, "+tc.watch, ", ")+"}]\n")
-			target, problem := ResolveWatch(t.Context(), program.Watches[0], Bind(t.Context(), program, owner), "home", !tc.cluster)
+			target, problem := resolveWatch(t.Context(), program.Watches[0], bind(t.Context(), program, owner).vars, "home", !tc.cluster)
 			switch {
 			case tc.problem == "" && problem != nil:
 				t.Errorf("%s: %s", tc.reason, problem.Message)

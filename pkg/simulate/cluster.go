@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/ambit-dev/ambit/pkg/internal/cel"
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
@@ -55,13 +54,26 @@ func completeOwner(owner *unstructured.Unstructured) *unstructured.Unstructured 
 	return owner
 }
 
-// namespacedKinds says of the kinds of children whether they have namespaces.
+// namespacedKinds says of the kinds of children and watches whether they have namespaces.
 func (c *cluster) namespacedKinds() map[schema.GroupVersionKind]bool {
 	found := map[schema.GroupVersionKind]bool{}
 	for _, child := range slices.Concat(c.program.Children, c.program.Ensured) {
 		found[child.GVK] = c.isNamespaced(child.GVK)
 	}
+	for _, w := range c.program.Watches {
+		found[w.GVK] = c.isNamespaced(w.GVK)
+	}
 	return found
+}
+
+// observe adds to a snapshot what there is of all that has to be observed before a first plan.
+func (c *cluster) observe(ctx context.Context, s *plan.Snapshot) {
+	queries := plan.Queries(ctx, c.program, *s)
+	s.Children, s.Watches = map[plan.Location]plan.Input{}, make(map[string]plan.Input, len(queries.Watches))
+	c.answerQueries(queries.Children, s.Children)
+	for _, w := range queries.Watches {
+		s.Watches[w.ID] = c.answerWatch(w)
+	}
 }
 
 // answerQueries adds to children what there is in the places of the queries, and reports
@@ -92,25 +104,15 @@ func (c *cluster) answerQuery(query plan.Query) plan.Input {
 	return in
 }
 
-// answerWatches returns what each watch would be shown by an API server; the planner
+// answerWatch returns the objects of one watch as an API server would show them; the planner
 // applies selector and filter.
-func (c *cluster) answerWatches(ctx context.Context) map[string]plan.Input {
-	bound := plan.Bind(ctx, c.program, c.owner)
-	inputs := map[string]plan.Input{}
-	for _, w := range c.program.Watches {
-		inputs[w.ID] = c.answerWatch(ctx, w, bound)
-	}
-	return inputs
-}
-
-// answerWatch returns the objects of one watch. A place that cannot be told is a problem.
-func (c *cluster) answerWatch(ctx context.Context, w *policy.Watch, bound cel.Activation) plan.Input {
-	target, problem := plan.ResolveWatch(ctx, w, bound, c.owner.GetNamespace(), c.isNamespaced(w.GVK))
-	if problem != nil {
-		return plan.Input{Blocked: problem}
+func (c *cluster) answerWatch(query plan.WatchQuery) plan.Input {
+	if query.Problem != nil {
+		return plan.Input{Blocked: query.Problem}
 	}
 	var in plan.Input
-	for _, object := range c.byKind[w.GVK] {
+	for _, object := range c.byKind[query.GVK] {
+		target := query.Target
 		isThere := target.Namespace == "" || object.GetNamespace() == target.Namespace
 		if isThere && (target.FieldSelector == nil || target.FieldSelector.Matches(objectFields{object})) {
 			in.Objects = append(in.Objects, object)

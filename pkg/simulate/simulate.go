@@ -74,10 +74,8 @@ func Reconcile(ctx context.Context, in Input) Result {
 
 // planChildren makes the plan for the owner's children.
 func (r *Result) planChildren(ctx context.Context, c *cluster, retire bool) {
-	snapshot := plan.Snapshot{
-		Owner: c.owner, Namespaced: c.namespacedKinds(), Children: map[plan.Location]plan.Input{}, Watches: c.answerWatches(ctx),
-		Retire: retire, Claim: placeholderClaim, Unmanaged: true,
-	}
+	snapshot := plan.Snapshot{Owner: c.owner, Namespaced: c.namespacedKinds(), Retire: retire, Claim: placeholderClaim, Unmanaged: true}
+	c.observe(ctx, &snapshot)
 	for range maxRounds {
 		r.Plan = plan.Make(ctx, r.program, snapshot)
 		isNew := c.answerQueries(r.Plan.Queries, snapshot.Children)
@@ -97,7 +95,8 @@ func (r *Result) planEnsured(ctx context.Context, c *cluster) {
 	if len(r.program.Ensured) == 0 {
 		return
 	}
-	snapshot := plan.Snapshot{Namespaced: c.namespacedKinds(), Children: map[plan.Location]plan.Input{}, Claim: placeholderClaim, Unmanaged: true}
+	snapshot := plan.Snapshot{Namespaced: c.namespacedKinds(), Claim: placeholderClaim, Unmanaged: true}
+	c.observe(ctx, &snapshot)
 	for range maxRounds {
 		r.Ensured = plan.Ensure(ctx, r.program, snapshot)
 		if !c.answerQueries(r.Ensured.Queries, snapshot.Children) {
