@@ -16,8 +16,8 @@ import (
 	"github.com/ambit-dev/ambit/pkg/internal/manifests"
 	"github.com/ambit-dev/ambit/pkg/permissions"
 	"github.com/ambit-dev/ambit/pkg/permissions/rbac"
+	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/policy"
-	"github.com/ambit-dev/ambit/pkg/simulate"
 )
 
 // defaultAccount is the ServiceAccount that Ambit runs as where nothing else is
@@ -155,7 +155,7 @@ func (o *rightsOptions) options(programs []*policy.Program, subject rbac.Subject
 		Programs: programs, Kinds: &permissions.Kinds{Defined: defined, Reporter: o}, Own: subject,
 		Namespaces: o.Namespaces, Finalizers: o.Finalizers, WatchRBAC: o.WatchRBAC,
 		Serves: func(ctx context.Context, program *policy.Program, owner *unstructured.Unstructured) bool {
-			return simulate.WhyUnserved(ctx, program, owner) == ""
+			return plan.Refuse(ctx, program, owner) == nil
 		},
 		Reporter: o,
 	}, nil

@@ -4,13 +4,12 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/ambit-dev/ambit/pkg/controller/owners"
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
-	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox"
+	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
 
@@ -65,26 +64,23 @@ func (op *policyController) intentFor(ctx context.Context, name types.Namespaced
 // is concluded from a filter that failed. An owner without a field that the filter
 // reads is not wanted.
 func (op *policyController) isWanted(ctx context.Context, owner *unstructured.Unstructured) (wanted, known bool) {
-	if !op.hasInScope(owner) || !op.matchesSelector(owner) {
+	if !op.hasInScope(owner) {
 		return false, true
-	}
-	filter := op.program.Owner.Filter
-	if filter == nil {
-		return true, true
 	}
 	name := types.NamespacedName{Namespace: owner.GetNamespace(), Name: owner.GetName()}
 	began := op.controller.now()
-	ctx = sandbox.WithBudget(ctx, sandbox.NewBudget(0, 0))
-	wanted, err := filter.EvalBool(ctx, cel.Activation{"object": op.program.Owner.See(owner.Object)})
-	op.recordEvaluation(name, began)
-	if cel.IsBudget(err) {
+	refusal := plan.RefuseContent(ctx, op.program, owner)
+	if op.program.Owner.Filter != nil {
+		op.recordEvaluation(name, began)
+	}
+	if refusal == nil || refusal.Err == nil {
+		return refusal == nil, true
+	}
+	if cel.IsBudget(refusal.Err) {
 		op.recordExceeded(name, owner.GetResourceVersion())
 	}
-	if err != nil && !cel.IsNoSuchKey(err) {
-		ctrllog.FromContext(ctx).Info("the owner filter failed; the owner is left alone", "reason", err.Error())
-		return false, false
-	}
-	return wanted && err == nil, true
+	ctrllog.FromContext(ctx).Info("the owner filter failed; the owner is left alone", "reason", refusal.Err.Error())
+	return false, false
 }
 
 // hasInScope says whether the scope has the owner: it has namespaces, or, of owners
@@ -94,12 +90,6 @@ func (op *policyController) hasInScope(owner *unstructured.Unstructured) bool {
 		return op.isSelected(owner.GetName(), owner.GetLabels())
 	}
 	return op.inScope(owner.GetNamespace())
-}
-
-// matchesSelector says whether the labels of an owner are as the policy selects them.
-func (op *policyController) matchesSelector(owner *unstructured.Unstructured) bool {
-	o := op.program.Owner
-	return o.Selector == nil || o.Selector.Empty() || o.Selector.Matches(labels.Set(owner.GetLabels()))
 }
 
 // markWanted notes that an owner is wanted, or gone.

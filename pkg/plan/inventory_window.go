@@ -24,17 +24,8 @@ func (s *subject) isOwnSite(site inventorySite) bool {
 		case site.namespace == "" || site.namespace == s.namespace:
 			return true
 		}
-		return c.CrossNamespace && s.isNamedInScope(site.namespace)
+		return c.CrossNamespace && s.program.MayHaveNamespace(site.namespace)
 	})
-}
-
-// isNamedInScope reports whether the policy's scope can have a namespace, as far as the
-// names in it say.
-func (s *subject) isNamedInScope(namespace string) bool {
-	if slices.Contains(s.program.Exclude, namespace) {
-		return false
-	}
-	return len(s.program.Namespaces) == 0 || s.program.NamespaceSelector != nil || slices.Contains(s.program.Namespaces, namespace)
 }
 
 // findWaiting finds the entries that wait. An entry in a place that no object is wanted

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -76,11 +75,7 @@ func (c *policyCompiler) checkOffspring() {
 // isOutOfScope says whether a namespace of a template, which may be nil, is certainly not
 // in the scope of the policy.
 func (p *Program) isOutOfScope(n *yaml.Node) bool {
-	if n == nil || strings.Contains(n.Value, "${") {
-		return false
-	}
-	listed := len(p.Namespaces) > 0 && p.NamespaceSelector == nil
-	return slices.Contains(p.Exclude, n.Value) || listed && !slices.Contains(p.Namespaces, n.Value)
+	return n != nil && !strings.Contains(n.Value, "${") && !p.MayHaveNamespace(n.Value)
 }
 
 // selectsLabels says whether a selector may select an object with the labels of a template, and

@@ -298,6 +298,15 @@ func (p *Program) HasScope() bool {
 	return len(p.Namespaces) > 0 || len(p.Exclude) > 0 || p.NamespaceSelector != nil
 }
 
+// ExcludesNamespace reports whether the scope leaves a namespace out, whatever else it says.
+func (p *Program) ExcludesNamespace(namespace string) bool { return slices.Contains(p.Exclude, namespace) }
+
+// MayHaveNamespace reports whether the scope can have a namespace, as far as the names in it say.
+func (p *Program) MayHaveNamespace(namespace string) bool {
+	open := len(p.Namespaces) == 0 || p.NamespaceSelector != nil
+	return !p.ExcludesNamespace(namespace) && (open || slices.Contains(p.Namespaces, namespace))
+}
+
 // Identity returns the user name of the ServiceAccount that the policy acts as,
 // or empty for Ambit itself.
 func (p *Program) Identity() string {
