@@ -16,6 +16,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/apply"
 	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/plan/claims"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
@@ -146,7 +147,7 @@ func (p *ownerReconciler) nameOf(action plan.Action) string {
 
 // reportChildConflict says once, in the log and in an Event, who undoes the writes of a child. It asks
 // the API server, because the cache keeps only Ambit's own managers. Of an object in another
-// namespace than the owner's only the log names who writes it: see plan.Claimant.
+// namespace than the owner's only the log names who writes it: see claims.Claimant.
 func (p *ownerReconciler) reportChildConflict(ctx context.Context, c *childConflict, action plan.Action, objects dynamic.ResourceInterface) {
 	if c.told || ctx.Err() != nil {
 		return
@@ -164,7 +165,7 @@ func (p *ownerReconciler) reportChildConflict(ctx context.Context, c *childConfl
 			log = log.WithValues("unknown", err.Error())
 		case len(managers) > 0:
 			log = log.WithValues("managers", managers)
-			if (plan.Claimant{Owner: p.ownerUID(), Namespace: p.ownerNamespace()}).MaySee(object) {
+			if (claims.Claimant{Owner: p.ownerUID(), Namespace: p.ownerNamespace()}).MaySee(object) {
 				c.by = managers[0]
 			}
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/plan/claims"
 )
 
 // childProbe subscribes to the children of an owner that is not wanted while it is looked
@@ -37,7 +38,7 @@ func (op *policyController) inspectChildren(ctx context.Context, name types.Name
 		if !status.Synced && !status.State.Final() {
 			return syncGraceKnown // its Synced event comes before
 		}
-		ours = ours || slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool { return plan.IsOurs(o, owner.GetUID()) })
+		ours = ours || slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool { return claims.IsControlled(o, owner.GetUID()) })
 	}
 	if found.blind != nil && !ours {
 		op.recordBlind(name, owner.GetUID(), found.blind)

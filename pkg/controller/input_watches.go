@@ -10,6 +10,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/plan/bindings"
 )
 
 // watchQuery is a watch of the policy as it is for one owner.
@@ -157,7 +158,7 @@ func (w *watchQuery) addFieldSelector(by fields.Selector) *plan.Problem {
 	}
 	pushed, err := fields.ParseSelector(w.FieldSelector)
 	if err != nil {
-		return plan.WatchProblem(w.Watch, "fieldSelector", err)
+		return bindings.WatchProblem(w.Watch, "fieldSelector", err)
 	}
 	w.need.Key.FieldSelector = fields.AndSelectors(pushed, by).String()
 	return nil

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
 
 const (
@@ -64,19 +65,19 @@ func TestHostileRecord(t *testing.T) {
 		"SmallPlaces": {"as many as fit", anywhere, hostileRecord(1, 12000, configMaps, func(k int) string { return fmt.Sprintf("n%d//", k) }), 1, 1,
 			"12000 entries; Ambit writes at most 4000"},
 		"SomePlaces": {"few enough to be those of an earlier revision are looked at in turns", atHome,
-			hostileRecord(1, 2000, configMaps, place), 1 + maxOtherPlaces, 1, ""},
+			hostileRecord(1, 2000, configMaps, place), 1 + inventory.MaxOtherSites, 1, ""},
 		"OutOfScope": {"a namespace that the scope leaves out is none of this revision", "scope: {exclude: [n1, n2], namespaces: [n3]}\n" + anywhere,
-			hostileRecord(1, 40, configMaps, place), 2 + maxOtherPlaces, 1, ""},
+			hostileRecord(1, 40, configMaps, place), 2 + inventory.MaxOtherSites, 1, ""},
 		"ManyKinds": {"3,000 invented kinds", atHome, hostileRecord(3000, 1, invented, func(int) string { return "a/b/" }), 1, 1, "bytes; Ambit writes at most"},
 		"SomeKinds": {"more than one revision can have", atHome, hostileRecord(65, 1, invented, func(int) string { return "a/b/" }), 1, 1,
 			"65 kinds that this policy does not have"},
-		"FewKinds": {"perhaps of an earlier revision", atHome, hostileRecord(64, 1, invented, func(int) string { return "a/b/" }), 1 + maxOtherPlaces, 1 + maxOtherPlaces, ""},
+		"FewKinds": {"perhaps of an earlier revision", atHome, hostileRecord(64, 1, invented, func(int) string { return "a/b/" }), 1 + inventory.MaxOtherSites, 1 + inventory.MaxOtherSites, ""},
 		"Versions": {"one kind in many versions is one kind", atHome, hostileRecord(60, 1, func(i int) string {
 			return fmt.Sprintf(`"child":"c%d","apiVersion":"v%d","kind":"ConfigMap"`, i, i+1)
 		}, func(int) string { return "default/a/" }), 2, 1, "is there twice"},
 		"Merged": {"by name in many places, though nothing is merged", atHome, hostileRecord(1, 1000, func(int) string {
 			return `"child":"web","apiVersion":"v1","kind":"ConfigMap","merged":true`
-		}, func(k int) string { return fmt.Sprintf("n%d/a/u", k) }), 1 + maxOtherPlaces, 1, ""},
+		}, func(k int) string { return fmt.Sprintf("n%d/a/u", k) }), 1 + inventory.MaxOtherSites, 1, ""},
 	}
 	for name, tc := range cases {
 		for _, end := range []string{"", "Deleted", "Retired"} {

@@ -5,47 +5,20 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
+	"github.com/ambit-dev/ambit/pkg/plan/bindings"
 	"github.com/ambit-dev/ambit/pkg/policy"
-)
-
-// child is what is known of one child while the plan is made.
-type child struct {
-	*policy.Child
-	stage stage
-	// state and problem are those of the child as a whole, where it has no items.
-	state   ChildState
-	problem *Problem
-	// unwanted: it is certain that the child is not wanted.
-	unwanted bool
-	// listed: all its items are there, so that it is known how many there are.
-	listed bool
-	// instances are the objects of the child; one is the room for a single one.
-	instances []instance
-	one       [1]instance
-}
-
-// stage is how far a child or an instance is decided.
-type stage int
-
-const (
-	undecided stage = iota
-	deciding
-	existing // exists as desired; whether it is ready is not known yet
-	judging
-	decided
 )
 
 // resolveChildren resolves each child, after those it depends on.
 func (p *planner) resolveChildren(ctx context.Context) {
 	p.children = make([]child, len(p.specs))
 	p.ready = make(map[string]bool, len(p.specs))
-	p.scope.vars[cel.ReadyVar] = p.ready
+	p.scope.Vars[cel.ReadyVar] = p.ready
 	for i, c := range p.specs {
 		p.children[i] = child{Child: c, state: ChildState{ID: c.ID}}
 		p.ready[c.ID] = false
-		p.scope.vars[c.ID] = nothingOf(c)
+		p.scope.Vars[c.ID] = nothingOf(c)
 	}
 	for i := range p.children {
 		p.resolveChild(ctx, &p.children[i])
@@ -61,15 +34,6 @@ func nothingOf(c *policy.Child) any {
 		return []any{}
 	}
 	return map[string]any{}
-}
-
-func (p *planner) child(id string) *child {
-	for i := range p.children {
-		if p.children[i].ID == id {
-			return &p.children[i]
-		}
-	}
-	return nil
 }
 
 // resolveChild takes a child as far as can be said without its readiness. It does
@@ -101,9 +65,9 @@ func (p *planner) resolveWanted(ctx context.Context, c *child) bool {
 	if c.When == nil {
 		return true
 	}
-	wanted, f := evaluate(&p.scope, p.part+"."+c.ID+".when", c.When, func() (bool, error) { return c.When.EvalBool(ctx, p.scope.vars) })
+	wanted, f := bindings.Evaluate(&p.scope, p.part+"."+c.ID+".when", c.When, func() (bool, error) { return c.When.EvalBool(ctx, p.scope.Vars) })
 	if f != nil {
-		return c.block(f.problem())
+		return c.block(f.Problem())
 	}
 	if !wanted {
 		c.drop("when is false")
@@ -153,15 +117,10 @@ func (p *planner) doubtful(c *child) *Problem {
 	if problem := p.blockedPlace(root); problem != nil {
 		return problem
 	}
-	if it := root.firstNotReady(); it != nil && it.problem != nil && (it.desired == nil || it.problem.isEvaluation()) {
+	if it := root.firstNotReady(); it != nil && it.problem != nil && (it.desired == nil || it.problem.IsEvaluation()) {
 		return it.problem
 	}
 	return root.problem
-}
-
-// isEvaluation says whether the problem is an expression without a result.
-func (p Problem) isEvaluation() bool {
-	return p.Reason == v1alpha1.ReasonExpressionFailed || p.Reason == v1alpha1.ReasonLimitExceeded
 }
 
 // root follows who waits for whom to the child that does not wait.
@@ -189,58 +148,9 @@ func (p *planner) isReady(ctx context.Context, c *child) bool {
 	return ready
 }
 
-func (c *child) isReady() bool {
-	if len(c.instances) == 0 {
-		return c.state.State == Ready
-	}
-	return c.firstNotReady() == nil
-}
-
-func (c *child) firstNotReady() *instance {
-	for i := range c.instances {
-		if c.instances[i].state.State != Ready {
-			return &c.instances[i]
-		}
-	}
-	return nil
-}
-
-// overall is the state of the child as a whole: that of the first object that is
-// not ready.
-func (c *child) overall() ChildState {
-	if it := c.firstNotReady(); it != nil {
-		return it.state
-	}
-	if len(c.instances) > 0 {
-		return c.instances[0].state
-	}
-	return c.state
-}
-
-// named says whether it is known which objects the child wants.
-func (c *child) named() bool {
-	if c.unwanted {
-		return true
-	}
-	return c.listed && !slices.ContainsFunc(c.instances, func(it instance) bool { return it.desired == nil })
-}
-
-// block notes that something has to change first. It returns false.
-func (c *child) block(problem *Problem) bool {
-	c.problem = problem
-	c.state.State, c.state.Reason, c.state.Message = Blocked, problem.Reason, problem.Message
-	return false
-}
-
-func (c *child) drop(why string) {
-	c.unwanted = true
-	c.state.State, c.state.Message = Absent, why
-}
-
-func (c *child) wait(root *child) {
-	c.state.State, c.state.Reason = Waiting, v1alpha1.ReasonProgressing
-	c.state.Message = fmt.Sprintf("waiting for child %q", root.ID)
-	if message := root.overall().Message; message != "" {
-		c.state.Message += ": " + message
-	}
+// resolveAll reads the watches and resolves all children.
+func (p *planner) resolveAll(ctx context.Context) {
+	p.scope.BindAccess(p.denied())
+	p.readWatches(ctx)
+	p.resolveChildren(ctx)
 }

@@ -5,12 +5,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
+	"github.com/ambit-dev/ambit/pkg/plan/bindings"
+	"github.com/ambit-dev/ambit/pkg/plan/problems"
 	"github.com/ambit-dev/ambit/pkg/plan/ssadiff"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
@@ -28,7 +29,7 @@ func (p *reporter) conditions(ctx context.Context, pending, partial bool) []meta
 	generation := p.snapshot.Owner.GetGeneration()
 	for i := range list {
 		list[i].ObservedGeneration = generation
-		list[i].Message = shorten(list[i].Message, maxMessage)
+		list[i].Message = problems.Shorten(list[i].Message, maxMessage)
 	}
 	slices.SortFunc(list, func(a, b metav1.Condition) int { return cmp.Compare(a.Type, b.Type) })
 	return list
@@ -41,18 +42,18 @@ const maxMessage = 4096
 // ambitConditions returns Ambit's conditions.
 func (p *reporter) ambitConditions() []metav1.Condition {
 	permitted := p.permittedCondition()
-	if len(p.blockers.list) == 0 {
+	if p.blockers.IsEmpty() {
 		return []metav1.Condition{permitted, {
 			Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue,
 			Reason: v1alpha1.ReasonReady, Message: "all children exist and are ready",
 		}}
 	}
-	reason, message := p.blockers.summary()
+	reason, message := p.blockers.Summary()
 	if suspended := p.suspended.text(); suspended != "" {
 		message += "; " + suspended
 	}
 	progress := v1alpha1.ConditionReconciling
-	if p.blockers.terminal() {
+	if p.blockers.IsTerminal() {
 		progress = v1alpha1.ConditionStalled
 	}
 	return []metav1.Condition{
@@ -63,16 +64,10 @@ func (p *reporter) ambitConditions() []metav1.Condition {
 }
 
 func (p *reporter) permittedCondition() metav1.Condition {
-	denied := slices.DeleteFunc(slices.Clone(p.blockers.list), func(b Problem) bool { return !b.isDenied() })
-	if len(denied) == 0 {
-		return metav1.Condition{Type: v1alpha1.ConditionPermitted, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonPermitted}
+	if reason, message := p.blockers.Denied(); reason != "" {
+		return metav1.Condition{Type: v1alpha1.ConditionPermitted, Status: metav1.ConditionFalse, Reason: reason, Message: message}
 	}
-	slices.SortFunc(denied, func(a, b Problem) int { return cmp.Compare(a.Message, b.Message) })
-	reason := denied[0].Reason
-	if slices.ContainsFunc(denied, func(b Problem) bool { return b.Reason == v1alpha1.ReasonForbidden }) {
-		reason = v1alpha1.ReasonForbidden
-	}
-	return metav1.Condition{Type: v1alpha1.ConditionPermitted, Status: metav1.ConditionFalse, Reason: reason, Message: join(denied, maxDenied)}
+	return metav1.Condition{Type: v1alpha1.ConditionPermitted, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonPermitted}
 }
 
 // condition evaluates one condition of the policy.
@@ -81,21 +76,21 @@ func (p *reporter) condition(ctx context.Context, c *policy.Condition, pending b
 	if f == nil {
 		return result
 	}
-	result = metav1.Condition{Type: c.Type, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonExpressionFailed, Message: f.text}
+	result = metav1.Condition{Type: c.Type, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonExpressionFailed, Message: f.Text}
 	unseen := p.unseenBy(expressionsOf(c)...)
 	switch {
 	case unseen != nil:
 		result.Reason, result.Message = unseen.Reason, "not known: "+unseen.Message
 	case !pending:
-		p.blockers.add(*f.problem())
-	case f.missing:
-		result.Reason, result.Message = v1alpha1.ReasonProgressing, "not known yet: "+f.text
+		p.blockers.Add(*f.Problem())
+	case f.IsMissing:
+		result.Reason, result.Message = v1alpha1.ReasonProgressing, "not known yet: "+f.Text
 	}
 	return result
 }
 
-func expressionsOf(c *policy.Condition) []expression {
-	list := []expression{c.Status}
+func expressionsOf(c *policy.Condition) []bindings.Expression {
+	list := []bindings.Expression{c.Status}
 	for _, x := range []*cel.Expr{c.Reason, c.Message} {
 		if x != nil {
 			list = append(list, x)
@@ -104,23 +99,23 @@ func expressionsOf(c *policy.Condition) []expression {
 	return list
 }
 
-func (p *reporter) evaluateCondition(ctx context.Context, c *policy.Condition) (metav1.Condition, *failure) {
+func (p *reporter) evaluateCondition(ctx context.Context, c *policy.Condition) (metav1.Condition, *bindings.Failure) {
 	what := "conditions." + c.Type
 	none := metav1.Condition{}
-	value, f := evaluate(&p.scope, what+".status", c.Status, func() (any, error) { return c.Status.Eval(ctx, p.scope.vars) })
+	value, f := bindings.Evaluate(&p.scope, what+".status", c.Status, func() (any, error) { return c.Status.Eval(ctx, p.scope.Vars) })
 	if f != nil {
 		return none, f
 	}
 	status, ok := statusOf(value)
 	if !ok {
-		return none, p.scope.fail(what+".status", fmt.Errorf("the value is %s, not a bool, 'True', 'False' or 'Unknown'", ssadiff.DescribeValue(value)))
+		return none, p.scope.Fail(what+".status", fmt.Errorf("the value is %s, not a bool, 'True', 'False' or 'Unknown'", ssadiff.DescribeValue(value)))
 	}
 	result := metav1.Condition{Type: c.Type, Status: status, Reason: string(status)}
 	if f := p.textOf(ctx, what+".reason", c.Reason, &result.Reason); f != nil {
 		return none, f
 	}
 	if !isReason(result.Reason) {
-		return none, p.scope.fail(what+".reason", fmt.Errorf("the value is %s, not a CamelCase word", ssadiff.DescribeValue(result.Reason)))
+		return none, p.scope.Fail(what+".reason", fmt.Errorf("the value is %s, not a CamelCase word", ssadiff.DescribeValue(result.Reason)))
 	}
 	if f := p.textOf(ctx, what+".message", c.Message, &result.Message); f != nil {
 		return none, f
@@ -129,11 +124,11 @@ func (p *reporter) evaluateCondition(ctx context.Context, c *policy.Condition) (
 }
 
 // textOf puts the value of a string expression into s; nil leaves s as it is.
-func (p *reporter) textOf(ctx context.Context, what string, x *cel.Expr, s *string) *failure {
+func (p *reporter) textOf(ctx context.Context, what string, x *cel.Expr, s *string) *bindings.Failure {
 	if x == nil {
 		return nil
 	}
-	value, f := evaluate(&p.scope, what, x, func() (string, error) { return x.EvalString(ctx, p.scope.vars) })
+	value, f := bindings.Evaluate(&p.scope, what, x, func() (string, error) { return x.EvalString(ctx, p.scope.Vars) })
 	if f != nil {
 		return f
 	}
@@ -152,15 +147,6 @@ func statusOf(v any) (metav1.ConditionStatus, bool) {
 		return metav1.ConditionUnknown, true
 	}
 	return "", false
-}
-
-// shorten cuts a text to at most limit runes, the mark for what is left out
-// included.
-func shorten(s string, limit int) string {
-	if utf8.RuneCountInString(s) <= limit {
-		return s
-	}
-	return string([]rune(s)[:limit-3]) + "..."
 }
 
 // isReason says whether the API allows s as the reason of a condition.

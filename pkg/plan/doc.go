@@ -3,9 +3,16 @@
 // with its reason, what the owner's metadata has to say, and what its status
 // should say.
 //
+// Make names the stages (make.go). The planner resolves watches and children, each child with its
+// instances (child.go, instance.go: rendered in desired.go, compared in match.go). The queryPlanner
+// finds what is to be observed, the inventoryPlanner what the owner's metadata has to say, the
+// pruner what is to be removed, and the reporter what is said of it all. Each calls those before
+// it, and none after; what they share is the subject, which knows the snapshot and nothing of the
+// plan.
+//
 // It is pure: no I/O, no goroutine, no clock, no log. The same inputs give the
 // same plan, byte for byte, whatever the order of the observed objects. Package
-// engine carries plans out; `ambit render` prints them. Failures are part of the
+// controller carries plans out; `ambit render` prints them. Failures are part of the
 // plan: Make itself cannot fail.
 //
 // # The loop
@@ -28,7 +35,7 @@
 //
 // Whoever writes the owner can read and change all that an ownership token is made of but one
 // thing: what Ambit writes as the policy's manager. There no expression gives a key of
-// ambit.dev (dropReserved), so a token for this owner was made for this owner. A token that
+// ambit.dev (desired.DropReserved), so a token for this owner was made for this owner. A token that
 // says that the object is left behind is believed whatever the inventory says. When onDelete is
 // edited the token in the desired object changes, and the object is written again. When the
 // child gets another id the token stays, and the inventory says which id it names.
@@ -57,7 +64,7 @@
 // namespace, the inventory holds the places, so that leftovers are found there. An inventory
 // that Ambit cannot have written stops all that needs one: nothing is looked for, nothing is
 // deleted, and the finalizer stays. What this program would not have written may be of an
-// earlier revision: maxOtherPlaces such places are wanted at a time, and the other entries wait
+// earlier revision: inventory.MaxOtherSites such places are wanted at a time, and the other entries wait
 // for theirs.
 //
 // While the inventory is another policy's, a plan does nothing for the owner but to say so: when

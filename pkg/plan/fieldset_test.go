@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/ambit-dev/ambit/pkg/plan/objectmeta"
 	"github.com/ambit-dev/ambit/pkg/plan/ssadiff"
 )
 
@@ -239,7 +240,7 @@ func drop(v any, path []string) any {
 
 func entriesOf(obj *unstructured.Unstructured) []entry {
 	var entries []entry
-	list, _ := field(obj.Object, "metadata", "managedFields").([]any)
+	list, _ := objectmeta.FieldAt(obj.Object, "metadata", "managedFields").([]any)
 	for _, e := range list {
 		e := e.(map[string]any)
 		fields := fieldSet{}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
+	"github.com/ambit-dev/ambit/pkg/plan/objectmeta"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -248,7 +249,7 @@ func (g *game) attack() {
 			evil.owner.SetFinalizers([]string{v1alpha1.FinalizerCleanup})
 			evil.deleteOwner()
 		case 1:
-			if evil.gone || isDeleting(evil.owner) {
+			if evil.gone || objectmeta.IsDeleting(evil.owner) {
 				record := evil.owner.GetAnnotations()[v1alpha1.AnnotationChildren]
 				g.birth(evil, "evil")
 				g.writeRecord(evil, record)
@@ -465,7 +466,7 @@ const ensured = types.UID("ensured")
 
 // checkFree looks whether an object is one to be adopted.
 func (g *game) checkFree(by types.UID, live *unstructured.Unstructured) {
-	if ref := metav1.GetControllerOf(live); ref != nil || isDeleting(live) {
+	if ref := metav1.GetControllerOf(live); ref != nil || objectmeta.IsDeleting(live) {
 		g.t.Fatalf("adopted what is controlled by %v, or goes:\n%s", ref, strings.Join(g.log, "\n"))
 	}
 	for uid, objects := range g.byOwner {

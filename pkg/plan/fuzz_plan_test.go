@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan/claims"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
@@ -32,12 +33,12 @@ func FuzzMake(f *testing.F) {
 		if again := o.make(t); again.String() != p.String() {
 			t.Fatalf("two plans:\n%s\n%s", p, again)
 		}
-		ledger := &subject{program: program, owner: "owner-uid", inventory: inventoryUpdate{Stored: inventory.Read(program, o.owner)}}
+		ledger := &subject{program: program, owner: "owner-uid", inventory: inventory.Update{Stored: inventory.Read(program, o.owner)}}
 		for _, a := range p.Actions {
 			obj := o.world.findUID(a.GVK.Kind, a.UID)
 			switch a.Verb {
 			case Delete, Apply:
-				if obj == nil || !IsOurs(obj, "owner-uid") && !ledger.isOurs(a.GVK, obj) {
+				if obj == nil || !claims.IsControlled(obj, "owner-uid") && !ledger.isOurs(a.GVK, obj) {
 					t.Fatalf("this is not ours: %s", a.title())
 				}
 			case Merge, Release:

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan/claims"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
+	"github.com/ambit-dev/ambit/pkg/plan/objectmeta"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -32,30 +32,30 @@ func (p *inventoryPlanner) enterAll() {
 // enterInstance says what the inventory has to hold of one wanted object.
 func (p *inventoryPlanner) enterInstance(c *child, it *instance) {
 	key := keyOfInstance(c, it)
-	old, has := p.inventory.entry(key)
+	old, has := p.inventory.FindEntry(key)
 	switch {
 	case it.ownership == ownedByReference:
 		p.enterControlled(c, it, old, has)
-	case has && old.Merged != (it.ownership == mergedInto), p.inventory.covered[key]:
+	case has && old.Merged != (it.ownership == mergedInto), p.inventory.IsObjectEntered(key):
 		// The entry of the other kind goes first.
 	case it.problem != nil:
 		if has && (it.found == nil || it.live != nil) {
-			p.inventory.cover(old)
+			p.inventory.AddObject(old)
 		}
-	case it.ownership == mergedInto && (it.live == nil || isDeleting(it.live)):
+	case it.ownership == mergedInto && (it.live == nil || objectmeta.IsDeleting(it.live)):
 		if has { // what is not seen may be younger than the view
-			p.inventory.cover(old)
+			p.inventory.AddObject(old)
 		}
 	default:
 		e := inventory.Entry{Child: c.ID, GVK: c.GVK, Namespace: it.at.Namespace, Name: it.state.Name, Merged: it.ownership == mergedInto,
-			Orphan: c.OnDelete == v1alpha1.DeleteOrphan, Rank: p.rank(c)}
+			Orphan: c.OnDelete == v1alpha1.DeleteOrphan, Rank: p.graph.RankOf(c.ID)}
 		if it.live != nil {
 			e.UID = it.live.GetUID()
 		}
 		if has && it.ownership == ownedByInventory {
 			p.keepTokenChild(&e, old, c, it)
 		}
-		p.inventory.cover(e)
+		p.inventory.AddObject(e)
 	}
 }
 
@@ -77,90 +77,15 @@ func (p *inventoryPlanner) keepTokenChild(e *inventory.Entry, old inventory.Entr
 // be the owner's namespace, and keeps the entry of one that has none yet.
 func (p *inventoryPlanner) enterControlled(c *child, it *instance, old inventory.Entry, has bool) {
 	if c.CrossNamespace && it.at.Namespace != "" {
-		p.inventory.coverPlace(inventory.Entry{Child: c.ID, GVK: c.GVK, Namespace: it.at.Namespace, Rank: p.rank(c)})
+		p.inventory.AddPlace(inventory.Entry{Child: c.ID, GVK: c.GVK, Namespace: it.at.Namespace, Rank: p.graph.RankOf(c.ID)})
 	}
 	if !has || old.Merged {
 		return
 	}
-	if p.inputAt(it.at, c.GVK).Blocked != nil || it.live != nil && !IsOurs(it.live, p.owner) {
+	if p.inputAt(it.at, c.GVK).Blocked != nil || it.live != nil && !claims.IsControlled(it.live, p.owner) {
 		old.Orphan = it.live != nil && c.isKept() && p.isLeft(old, it.live) // else, until then, only we remove it
-		p.inventory.cover(old)
+		p.inventory.AddObject(old)
 	}
-}
-
-// reviewEntries says of each entry that no child wants whether it stays, and finds what
-// it stands for.
-func (p *pruner) reviewEntries() {
-	for _, e := range p.inventory.Entries {
-		if !p.inventory.isCovered(e) && p.entryStays(e) {
-			p.inventory.next = append(p.inventory.next, e)
-		}
-	}
-}
-
-// entryStays says whether an unwanted entry stays: as long as there is, or may be,
-// something of ours behind it.
-func (p *pruner) entryStays(e inventory.Entry) bool {
-	if p.inventory.waits(e) {
-		return true
-	}
-	in := p.inputAt(p.atOf(e), e.GVK)
-	w, named := p.names.find(e.ObjectKey())
-	switch {
-	case in.Blocked != nil:
-		p.suspended.forBlocked(e.GVK, in.Blocked)
-		return true
-	case e.IsPlace():
-		return p.undecided(e.GVK.GroupKind()) != nil || p.holdsUnwanted(e, in)
-	case named && e.Merged == (w.item.ownership == mergedInto):
-		return w.item.live != nil && w.item.ownership != ownedByReference
-	case named && !e.Merged: // it was made here, and is now to be merged into: it stays as it is
-		return true
-	}
-	obj := p.indexes.find(in.Objects, e.Namespace, e.Name)
-	undecided := p.undecided(e.GVK.GroupKind())
-	if named {
-		undecided = nil
-	}
-	switch {
-	case undecided != nil && !isReadFirst(p.program, e) && p.isOwnSite(siteOf(e)) && (obj == nil || !p.isEntered(e, obj)):
-		return true // another process may just have made it, or merged into it
-	case obj == nil || !p.isEntered(e, obj):
-		return false
-	case undecided != nil:
-		p.suspended.forChild(undecided)
-		return true
-	case p.isLeft(e, obj):
-		return false
-	}
-	p.addCandidate(e.GVK, obj, &e)
-	return true
-}
-
-// holdsUnwanted says whether there is an object of ours in a place that no child makes.
-func (p *pruner) holdsUnwanted(e inventory.Entry, in Input) bool {
-	return slices.ContainsFunc(p.indexes.in(in.Objects, e.Namespace), func(obj *unstructured.Unstructured) bool {
-		if obj.GetNamespace() != e.Namespace || !IsOurs(obj, p.owner) {
-			return false
-		}
-		w, ok := p.names.find(keyIn(e.GVK, obj))
-		return !ok || w.item.ownership == mergedInto
-	})
-}
-
-// isOrphan says whether the object of an entry is left behind. The child says so if
-// it is still there. What was merged is always taken back.
-func (s *subject) isOrphan(e inventory.Entry) bool { return isLeftBehind(e, s.spec(e.Child)) }
-
-// isLeftBehind is isOrphan; c is the child of the entry's id, if there is one.
-func isLeftBehind(e inventory.Entry, c *policy.Child) bool {
-	switch {
-	case e.Merged:
-		return false
-	case c != nil && c.GVK.GroupKind() == e.GVK.GroupKind():
-		return c.OnDelete == v1alpha1.DeleteOrphan
-	}
-	return e.Orphan
 }
 
 // planOwnerMetadata says what the owner's metadata has to say.
@@ -168,21 +93,21 @@ func (p *inventoryPlanner) planOwnerMetadata() {
 	if p.ensures || p.inventory.Err != nil {
 		return
 	}
-	inv := inventory.Inventory{TokenSecret: p.tokenSecret(), Entries: p.inventory.next}
-	p.inventory.wantsFinalizer = finalizesAll(p.program) || slices.ContainsFunc(inv.Entries, inventory.Entry.NeedsFinalizer)
-	if p.inventory.wantsFinalizer || len(inv.Entries) > 0 {
+	inv := inventory.Inventory{TokenSecret: p.tokenSecret(), Entries: p.inventory.Next}
+	p.inventory.WantsFinalizer = finalizesAll(p.program) || slices.ContainsFunc(inv.Entries, inventory.Entry.NeedsFinalizer)
+	if p.inventory.WantsFinalizer || len(inv.Entries) > 0 {
 		inv.Policy = p.program.Name
 	}
 	text := inv.String()
 	switch {
 	case len(text) > inventory.MaxBytes && len(text) >= len(p.inventory.Text):
-		p.blockers.add(*tooMany(fmt.Sprintf("the record of the children has %d bytes", len(text)), inventory.MaxBytes))
+		p.blockers.Add(*tooMany(fmt.Sprintf("the record of the children has %d bytes", len(text)), inventory.MaxBytes))
 		return
 	case len(inv.Entries) > inventory.MaxEntries: // it would not be believed
-		p.blockers.add(*tooMany(fmt.Sprintf("the record of the children has %d entries", len(inv.Entries)), inventory.MaxEntries))
+		p.blockers.Add(*tooMany(fmt.Sprintf("the record of the children has %d entries", len(inv.Entries)), inventory.MaxEntries))
 		return
 	}
-	p.setOwnerMetadata(p.inventory.wantsFinalizer, text)
+	p.setOwnerMetadata(p.inventory.WantsFinalizer, text)
 }
 
 // setMark plans the change of the owner's metadata, if it needs one and none was
@@ -213,13 +138,13 @@ func (p *planner) isHeld(c *child, it *instance) bool {
 	if p.ensures {
 		return false
 	}
-	if p.inventory.wantsFinalizer && !p.inventory.HasFinalizer && (finalizesAll(p.program) || it.ownership != ownedByReference && c.OnDelete != v1alpha1.DeleteOrphan) {
+	if p.inventory.WantsFinalizer && !p.inventory.HasFinalizer && (finalizesAll(p.program) || it.ownership != ownedByReference && c.OnDelete != v1alpha1.DeleteOrphan) {
 		return true
 	}
 	if it.ownership == ownedByReference {
-		return c.CrossNamespace && it.at.Namespace != "" && !p.inventory.hasPlace(inventoryPlace{child: c.ID, namespace: it.at.Namespace, kind: c.GVK.GroupKind()})
+		return c.CrossNamespace && it.at.Namespace != "" && !p.inventory.HasPlace(inventory.Place{Child: c.ID, Namespace: it.at.Namespace, Kind: c.GVK.GroupKind()})
 	}
-	e, has := p.inventory.entry(keyOfInstance(c, it))
+	e, has := p.inventory.FindEntry(keyOfInstance(c, it))
 	switch {
 	case !has || e.Merged != (it.ownership == mergedInto):
 		return true

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan/claims"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
@@ -190,7 +191,7 @@ func (l *language) end() {
 // it was.
 func (l *language) checkRest() {
 	for _, obj := range l.world.objects {
-		if l.isUnseen(obj) || IsOurs(obj, l.world.owner) && slices.ContainsFunc(l.program.Children, func(c *policy.Child) bool {
+		if l.isUnseen(obj) || claims.IsControlled(obj, l.world.owner) && slices.ContainsFunc(l.program.Children, func(c *policy.Child) bool {
 			return c.GVK == obj.GroupVersionKind() && c.OnDelete == v1alpha1.DeleteOrphan
 		}) {
 			continue // of an object that has an ownerReference it is a guess which child it was for
@@ -212,7 +213,7 @@ func (l *language) checkRest() {
 // isUnseen says whether an object has an ownerReference, and no plan sees it: the
 // program has no such kind any more, or not there. It goes with the owner.
 func (o *operator) isUnseen(obj *unstructured.Unstructured) bool {
-	return IsOurs(obj, o.world.owner) && !slices.ContainsFunc(o.program.Children, func(c *policy.Child) bool {
+	return claims.IsControlled(obj, o.world.owner) && !slices.ContainsFunc(o.program.Children, func(c *policy.Child) bool {
 		return c.GVK == obj.GroupVersionKind() && c.Existing != v1alpha1.ExistingMerge && (!c.CrossNamespace || obj.GetNamespace() != o.owner.GetNamespace())
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan/desired"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
@@ -36,7 +37,7 @@ type size struct{ objects, bytes int }
 
 // add counts an object, and says if it is one too many, or too large.
 func (s *size) add(c *child, it *instance, object map[string]any) *Problem {
-	bytes, depth := sizeOf(object)
+	bytes, depth := desired.SizeOf(object)
 	s.objects++
 	s.bytes += bytes
 	switch {
@@ -52,6 +53,10 @@ func (s *size) add(c *child, it *instance, object map[string]any) *Problem {
 	return nil
 }
 
+func tooMany(what string, limit int) *Problem {
+	return &Problem{Reason: v1alpha1.ReasonLimitExceeded, Terminal: true, Message: fmt.Sprintf("%s; the limit is %d", what, limit)}
+}
+
 // lastGeneration is the problem of an owner that makes no more owners, or nothing more; nil
 // if it may.
 func (s *subject) lastGeneration(c *child, it *instance) *Problem {
@@ -65,34 +70,4 @@ func (s *subject) lastGeneration(c *child, it *instance) *Problem {
 	}
 	return tooMany(fmt.Sprintf("child %q: %s may be an owner of policy %q itself, and this owner is of generation %d of owners that made each other; "+
 		"give spec.owner.selector of the policy a label that its children do not have", c.ID, c.name(it), s.program.Name, n), MaxGenerations)
-}
-
-func tooMany(what string, limit int) *Problem {
-	return &Problem{Reason: v1alpha1.ReasonLimitExceeded, Terminal: true, Message: fmt.Sprintf("%s; the limit is %d", what, limit)}
-}
-
-// sizeOf is about how many bytes a value has as JSON, and how many mappings and lists
-// stand in each other in it.
-func sizeOf(v any) (bytes, depth int) {
-	switch v := v.(type) {
-	case string:
-		return len(v) + 2, 0
-	case map[string]any:
-		bytes = 2
-		for key, value := range v {
-			b, d := sizeOf(value)
-			bytes, depth = bytes+len(key)+4+b, max(depth, d)
-		}
-		return bytes, depth + 1
-	case []any:
-		bytes = 2
-		for _, e := range v {
-			b, d := sizeOf(e)
-			bytes, depth = bytes+1+b, max(depth, d)
-		}
-		return bytes, depth + 1
-	case int64, float64:
-		return 8, 0
-	}
-	return 4, 0
 }

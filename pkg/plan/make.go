@@ -3,13 +3,10 @@ package plan
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox"
-	"github.com/ambit-dev/ambit/pkg/internal/fields"
-	"github.com/ambit-dev/ambit/pkg/plan/inventory"
+	"github.com/ambit-dev/ambit/pkg/plan/bindings"
+	"github.com/ambit-dev/ambit/pkg/plan/objectmeta"
+	"github.com/ambit-dev/ambit/pkg/plan/prune"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -30,7 +27,7 @@ func Make(ctx context.Context, program *policy.Program, s Snapshot) *Plan {
 }
 
 func (p *planner) makePlan(ctx context.Context) *Plan {
-	switch deleting := isDeleting(p.snapshot.Owner); {
+	switch deleting := objectmeta.IsDeleting(p.snapshot.Owner); {
 	case p.program.Suspend:
 		return &Plan{}
 	case deleting && !p.inventory.HasFinalizer:
@@ -52,86 +49,44 @@ func (p *planner) makePlan(ctx context.Context) *Plan {
 	return r.report(ctx)
 }
 
-func newPlanner(ctx context.Context, program *policy.Program, s Snapshot) *planner {
-	return &planner{
-		subject: subject{
-			program: program, specs: program.Children, part: "children", snapshot: s, owner: s.Owner.GetUID(),
-			namespace: s.Owner.GetNamespace(), inventory: inventoryUpdate{Stored: inventory.Read(program, s.Owner)},
-		},
-		scope: bind(ctx, program, s.Owner), former: s.Former,
+// Ensure plans for the objects of the policy itself. Snapshot.Owner is nil; with
+// Retire they are deleted, but for those with onDelete Orphan. The plan has no
+// status and no conditions: what is wrong is in Blockers. What the policy no longer
+// ensures is found as long as it has other objects of the kind in that place.
+func Ensure(ctx context.Context, program *policy.Program, s Snapshot) *Plan {
+	if program.Suspend || program.CleanupOnly != nil {
+		return &Plan{}
 	}
-}
-
-// resolveAll reads the watches and resolves all children.
-func (p *planner) resolveAll(ctx context.Context) {
-	p.scope.vars["access"] = accessOf(p.denied())
-	p.readWatches(ctx)
+	ctx = sandbox.WithBudget(ctx, sandbox.NewBudget(0, 0))
+	p := &planner{
+		subject: subject{program: program, specs: program.Ensured, part: "ensure", ensures: true, snapshot: s, namespace: program.Namespace},
+		scope:   bindings.BindPolicy(program), graph: prune.NewGraph(program.Ensured),
+	}
 	p.resolveChildren(ctx)
-}
-
-// Fields returns the fields of the live objects of a child, or of an ensured
-// object, that the planner reads, for projection: what the program reads of them
-// and what is compared beside. The managedFields of the policy's manager, and of
-// the MergeManager for objects that are merged, are needed as well. The caller owns
-// the result.
-func Fields(c *policy.Child) *fields.Set {
-	kept := c.Fields.Union(nil).Union(LeftoverFields())
-	for _, annotation := range []string{v1alpha1.AnnotationFields, v1alpha1.AnnotationGeneration} {
-		kept.Add("metadata", "annotations", annotation)
+	if s.Retire {
+		p.retireEnsured()
 	}
-	if isSecret(c.GVK) {
-		kept.Add("data")
+	r := &pruner{planner: p}
+	r.prune()
+	p.collectActions()
+	(&reporter{planner: p}).gather()
+	return &Plan{
+		Actions: p.actions, Children: p.states(), Queries: p.queries, Blockers: p.blockers.Sorted(),
+		Done: s.Retire && len(r.candidates) == 0 && p.blockers.IsEmpty(),
 	}
-	return kept
 }
 
-// LeftoverFields are those of Fields that are needed of objects that no child of
-// the program has any more. The caller owns the result.
-func LeftoverFields() *fields.Set {
-	kept := fields.New("metadata.ownerReferences", "metadata.creationTimestamp")
-	for _, annotation := range []string{v1alpha1.AnnotationClaim, v1alpha1.AnnotationChild, v1alpha1.AnnotationEnsuredBy} {
-		kept.Add("metadata", "annotations", annotation)
+// retireEnsured lets no object be wanted any more; where they are is known.
+func (p *planner) retireEnsured() {
+	p.retired = "the policy is cleaned up"
+	p.names = names{}
+	for i := range p.children {
+		c := &p.children[i]
+		c.problem = nil
+		c.drop(p.retired)
+		for k := range c.instances {
+			at := c.instances[k].at
+			c.instances[k] = instance{state: ChildState{ID: c.ID, Name: c.instances[k].state.Name, Namespace: at.Namespace, State: Absent}, at: at}
+		}
 	}
-	return kept
-}
-
-// planner holds what is known while one plan is made.
-type planner struct {
-	subject
-	scope scope
-	// watchProblems says why a watch has nothing to show, by its index in the program.
-	watchProblems []*Problem
-	children      []child
-	names         names
-	indexes       indexes
-	size          size
-	// ready is what ready(...) reads, by child id.
-	ready   map[string]bool
-	actions []Action
-	// deletions are what the pruner removes.
-	deletions []Action
-	// ranks are by child id, made when they are first needed.
-	ranks map[string]int
-	// retired says why nothing of the owner is wanted any more; empty if it is.
-	retired string
-	// suspended says why pruning is; empty if it is not.
-	suspended     suspension
-	blockers      blockers
-	queries       []Query
-	ownerMetadata *OwnerMetadata
-	// former is Plan.Former.
-	former []schema.GroupVersionKind
-}
-
-func isDeleting(obj *unstructured.Unstructured) bool {
-	return field(obj.Object, "metadata", "deletionTimestamp") != nil
-}
-
-// inputOf returns the candidates of a watch or a place; one that is not in the
-// snapshot is not observed yet.
-func inputOf[K comparable](inputs map[K]Input, key K, id string) Input {
-	if in, ok := inputs[key]; ok {
-		return in
-	}
-	return Input{Blocked: &Problem{Reason: v1alpha1.ReasonSyncing, Message: "waiting for the first list of " + id}}
 }

@@ -6,6 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan/claims"
+	"github.com/ambit-dev/ambit/pkg/plan/objectmeta"
 	"github.com/ambit-dev/ambit/pkg/plan/ssadiff"
 )
 
@@ -46,9 +48,9 @@ func (p *planner) matchLive(c *child, it *instance) bool {
 	case failed:
 		return it.block(&problem)
 	case p.inventory.Err != nil && (it.ownership != ownedByReference || c.CrossNamespace) && !p.ensures:
-		return it.block(p.inventory.problem())
+		return it.block(p.inventoryProblem())
 	case it.ownership == mergedInto:
-		return p.matchMerged(c, it, ours && labelsOf(found).Get(v1alpha1.LabelPolicy) == p.program.Name) // not what the owner's own controller made
+		return p.matchMerged(c, it, ours && objectmeta.LabelsOf(found).Get(v1alpha1.LabelPolicy) == p.program.Name) // not what the owner's own controller made
 	case found == nil:
 		p.planAction(c, it, Action{Verb: Create, Reason: "is missing"})
 		return false
@@ -56,21 +58,16 @@ func (p *planner) matchLive(c *child, it *instance) bool {
 		p.planAction(c, it, Action{Verb: Create, Reason: "exists and is nobody's: it is adopted"})
 		return false
 	case !ours:
-		return it.block(NameConflict(found, p.claimant()))
-	case isDeleting(found):
+		return it.block(claims.NameConflict(found, p.claimant()))
+	case objectmeta.IsDeleting(found):
 		it.advance("waiting for "+c.name(it)+" to be gone, to make it anew", "is being deleted")
 		it.state.State, it.state.Reason = Deleting, v1alpha1.ReasonDeleting
 		return false
-	case it.ownership == ownedByInventory && c.isKept() && IsOurs(found, p.owner):
+	case it.ownership == ownedByInventory && c.isKept() && claims.IsControlled(found, p.owner):
 		return it.block(&Problem{Reason: v1alpha1.ReasonInvalid, Terminal: true, Message: fmt.Sprintf(
 			"%s has an ownerReference from before onDelete was Orphan, so that it would go with its owner, and apply: %s never takes that away: set apply: Apply until it is ready", c.name(it), c.Apply)})
 	}
 	return true
-}
-
-// isKept says whether objects of the child are never changed once they are there.
-func (c *child) isKept() bool {
-	return c.Apply == v1alpha1.ApplyCreate || c.Apply == v1alpha1.ApplyRecreate
 }
 
 // refusal returns how this pass's write on the object was refused, if it was.
@@ -90,7 +87,7 @@ func (p *planner) matchMerged(c *child, it *instance, ours bool) bool {
 	case ours:
 		it.block(&Problem{Reason: v1alpha1.ReasonInvalid, Terminal: true,
 			Message: fmt.Sprintf("%s was made for this owner: it cannot be merged into as an object of somebody else", c.name(it))})
-	case isDeleting(it.live):
+	case objectmeta.IsDeleting(it.live):
 		it.advance("waiting for "+c.name(it)+", which is being deleted, to exist again", "is being deleted")
 	default:
 		return true
@@ -170,7 +167,7 @@ func (p *planner) planAction(c *child, it *instance, a Action) {
 	switch it.ownership {
 	case ownedByInventory:
 		a.Claim = p.tokenOf(c, it)
-		if e, ok := p.inventory.entry(keyOfInstance(c, it)); ok && a.Verb == Create {
+		if e, ok := p.inventory.FindEntry(keyOfInstance(c, it)); ok && a.Verb == Create {
 			a.OlderClaims = p.inventory.Tokens(e)
 		}
 	case mergedInto:

@@ -12,7 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan/claims"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
+	"github.com/ambit-dev/ambit/pkg/plan/objectmeta"
 	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
@@ -157,11 +159,11 @@ func (o *operator) input(id string, in Input) Input {
 }
 
 func withEntries(projected map[string]any, full *unstructured.Unstructured, managers ...string) map[string]any {
-	list, ok := field(full.Object, "metadata", "managedFields").([]any)
+	list, ok := objectmeta.FieldAt(full.Object, "metadata", "managedFields").([]any)
 	if !ok {
 		return projected
 	}
-	ours := slices.DeleteFunc(slices.Clone(list), func(e any) bool { return !slices.Contains(managers, text(e.(map[string]any)["manager"])) })
+	ours := slices.DeleteFunc(slices.Clone(list), func(e any) bool { return !slices.Contains(managers, objectmeta.TextOf(e.(map[string]any)["manager"])) })
 	if ours == nil {
 		ours = []any{}
 	}
@@ -250,11 +252,11 @@ func (o *operator) deleteOwner() {
 // collectGarbage takes a deleted owner without finalizers away, and what it
 // controls.
 func (o *operator) collectGarbage() {
-	if !isDeleting(o.owner) || len(o.owner.GetFinalizers()) > 0 {
+	if !objectmeta.IsDeleting(o.owner) || len(o.owner.GetFinalizers()) > 0 {
 		return
 	}
 	o.gone = true
-	o.world.objects = slices.DeleteFunc(o.world.objects, func(obj *unstructured.Unstructured) bool { return IsOurs(obj, o.owner.GetUID()) })
+	o.world.objects = slices.DeleteFunc(o.world.objects, func(obj *unstructured.Unstructured) bool { return claims.IsControlled(obj, o.owner.GetUID()) })
 }
 
 // do carries out one action as package apply would. It returns false on a crash.
@@ -314,11 +316,11 @@ func (o *operator) create(a Action, live *unstructured.Unstructured) bool {
 }
 
 // claimant is as package apply has it.
-func (o *operator) claimant() Claimant {
+func (o *operator) claimant() claims.Claimant {
 	if o.ensuring {
-		return Claimant{Policy: o.program.Name, Lives: o.lives}
+		return claims.Claimant{Policy: o.program.Name, Lives: o.lives}
 	}
-	return Claimant{Policy: o.program.Name, Owner: o.owner.GetUID(), Namespace: o.owner.GetNamespace(), Lives: o.lives}
+	return claims.Claimant{Policy: o.program.Name, Owner: o.owner.GetUID(), Namespace: o.owner.GetNamespace(), Lives: o.lives}
 }
 
 func (o *operator) merge(live *unstructured.Unstructured, a Action) {

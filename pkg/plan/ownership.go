@@ -5,7 +5,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan/claims"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
+	"github.com/ambit-dev/ambit/pkg/plan/objectmeta"
 	"github.com/ambit-dev/ambit/pkg/plan/ssadiff"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
@@ -45,10 +47,10 @@ func (s *subject) isOurs(kind schema.GroupVersionKind, obj *unstructured.Unstruc
 	if s.ensures {
 		return s.isEnsured(obj)
 	}
-	if IsOurs(obj, s.owner) {
+	if claims.IsControlled(obj, s.owner) {
 		return true
 	}
-	e, ok := s.inventory.entry(keyIn(kind, obj))
+	e, ok := s.inventory.FindEntry(keyIn(kind, obj))
 	return ok && s.isProven(e, obj)
 }
 
@@ -69,7 +71,7 @@ func (s *subject) tokenOf(c *child, it *instance) string {
 	}
 	key := keyOfInstance(c, it)
 	e := inventory.Entry{Child: c.ID, GVK: c.GVK, Namespace: key.Namespace, Name: key.Name, Orphan: c.OnDelete == v1alpha1.DeleteOrphan}
-	if old, ok := s.inventory.entry(key); ok && !old.Merged {
+	if old, ok := s.inventory.FindEntry(key); ok && !old.Merged {
 		e.TokenChild = old.ChildInToken()
 	}
 	return inv.TokenOf(e)
@@ -96,14 +98,14 @@ func (s *subject) mergeManager() string { return v1alpha1.MergeManager(s.program
 // isEnsured reports whether the policy itself has made an object: its field manager has
 // written so, and nobody controls it.
 func (s *subject) isEnsured(obj *unstructured.Unstructured) bool {
-	by := text(field(obj.Object, "metadata", "annotations", v1alpha1.AnnotationEnsuredBy))
-	return by == s.ensuredBy() && !hasController(obj) &&
+	by := objectmeta.TextOf(objectmeta.FieldAt(obj.Object, "metadata", "annotations", v1alpha1.AnnotationEnsuredBy))
+	return by == s.ensuredBy() && !claims.HasController(obj) &&
 		ssadiff.WroteAnnotation(obj, v1alpha1.FieldManager(s.program.Name), v1alpha1.AnnotationEnsuredBy)
 }
 
 // claimant is who wants the names of the children.
-func (s *subject) claimant() Claimant {
-	c := Claimant{Policy: s.program.Name, Lives: s.snapshot.Lives}
+func (s *subject) claimant() claims.Claimant {
+	c := claims.Claimant{Policy: s.program.Name, Lives: s.snapshot.Lives}
 	if !s.ensures {
 		c.Owner, c.Namespace = s.owner, s.namespace
 	}
@@ -125,7 +127,7 @@ func (s *subject) proofOf(e inventory.Entry, obj *unstructured.Unstructured) (or
 // not it proves anything.
 func (s *subject) hasToken(obj *unstructured.Unstructured) bool {
 	if s.snapshot.Unmanaged && !ssadiff.HasManagedFields(obj) {
-		return field(obj.Object, "metadata", "annotations", v1alpha1.AnnotationClaim) != nil
+		return objectmeta.FieldAt(obj.Object, "metadata", "annotations", v1alpha1.AnnotationClaim) != nil
 	}
 	return ssadiff.WroteAnnotation(obj, v1alpha1.FieldManager(s.program.Name), v1alpha1.AnnotationClaim)
 }
@@ -144,4 +146,34 @@ func (s *subject) isLeft(e inventory.Entry, obj *unstructured.Unstructured) bool
 	}
 	orphan, _ := s.proofOf(e, obj)
 	return orphan || s.isOrphan(e)
+}
+
+// isOrphan says whether the object of an entry is left behind. The child says so if
+// it is still there. What was merged is always taken back.
+func (s *subject) isOrphan(e inventory.Entry) bool { return inventory.IsLeftBehind(e, s.spec(e.Child)) }
+
+// isPrunable says whether an object is ours by other than the inventory, whose
+// entries are reviewed one by one, and is not one to be left behind. One with a claim that
+// the inventory cannot prove may be: Ambit ties what it leaves behind by a token, and the
+// ownerReference beside it is somebody else's.
+func (s *subject) isPrunable(gvk schema.GroupVersionKind, obj *unstructured.Unstructured) bool {
+	if s.ensures {
+		return s.isEnsured(obj)
+	}
+	if !claims.IsControlled(obj, s.owner) {
+		return false
+	}
+	e, ok := s.inventory.FindEntry(keyIn(gvk, obj))
+	switch {
+	case ok && s.isLeft(e, obj):
+		return false
+	case s.hasToken(obj):
+		return ok && s.isProven(e, obj)
+	}
+	return true
+}
+
+// isKept says whether objects of the child are never changed once they are there.
+func (c *child) isKept() bool {
+	return c.Apply == v1alpha1.ApplyCreate || c.Apply == v1alpha1.ApplyRecreate
 }

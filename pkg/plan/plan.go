@@ -1,11 +1,17 @@
 package plan
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
+	"github.com/ambit-dev/ambit/pkg/plan/problems"
 )
 
 // Plan is what to do for one owner.
@@ -55,12 +61,7 @@ type Plan struct {
 }
 
 // OwnerMetadata is what an owner's metadata has to say.
-type OwnerMetadata struct {
-	// Finalizer: ambit.dev/cleanup stands on the owner.
-	Finalizer bool
-	// Children is the value of the annotation ambit.dev/children; empty for none.
-	Children string
-}
+type OwnerMetadata = inventory.OwnerMetadata
 
 // State says how a child fares.
 type State string
@@ -98,4 +99,30 @@ type ChildState struct {
 	// Dropped is what expressions gave for the object's metadata, and only Ambit sets, as
 	// in `label ambit.dev/policy`; nil for nothing. It is left out, and blocks nothing.
 	Dropped []string
+}
+
+// Stalled returns a partial plan without actions that says of the owner only that
+// it is stalled, beside what this plan says of its permissions. The controller writes
+// it when the API server refuses the status that this plan has.
+func (p *Plan) Stalled(reason, message string) *Plan {
+	message = problems.Shorten(message, maxMessage)
+	conditions := slices.DeleteFunc(slices.Clone(p.Conditions), func(c metav1.Condition) bool {
+		return c.Type != v1alpha1.ConditionPermitted
+	})
+	conditions = append(conditions,
+		metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: message},
+		metav1.Condition{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: reason, Message: message})
+	slices.SortFunc(conditions, func(a, b metav1.Condition) int { return cmp.Compare(a.Type, b.Type) })
+	for i := range conditions {
+		conditions[i].ObservedGeneration = p.generation()
+	}
+	return &Plan{Partial: true, Conditions: conditions, RequeueAfter: p.RequeueAfter, Children: p.Children}
+}
+
+// generation is that of the owner that the plan was made for.
+func (p *Plan) generation() int64 {
+	if len(p.Conditions) == 0 {
+		return 0
+	}
+	return p.Conditions[0].ObservedGeneration
 }

@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"pgregory.net/rapid"
 
-	_ "github.com/ambit-dev/ambit/test/draws"
+	"github.com/ambit-dev/ambit/pkg/plan/claims"
+	"github.com/ambit-dev/ambit/pkg/plan/objectmeta"
 )
 
 // subset draws some of the values, in their order.
@@ -119,7 +120,7 @@ func drawEdit(t *rapid.T, w *world) {
 	for _, key := range subset(t, "edit", "replicas", "paused", "foreign", "selector", "containers", "tags") {
 		switch key {
 		case "containers":
-			list, _ := field(obj.Object, "spec", "containers").([]any)
+			list, _ := objectmeta.FieldAt(obj.Object, "spec", "containers").([]any)
 			list = runtime.DeepCopyJSONValue(list).([]any)
 			spec[key] = append(list, map[string]any{"name": "sidecar", "image": "proxy"})
 			if indexOf(list, "k:", `{"name":"sidecar"}`) >= 0 {
@@ -188,7 +189,7 @@ func TestProperties(t *testing.T) {
 // foreign shows the objects that are not the owner's.
 func (w *world) foreign() string {
 	c := w.clone()
-	c.objects = slices.DeleteFunc(c.objects, func(obj *unstructured.Unstructured) bool { return IsOurs(obj, w.owner) })
+	c.objects = slices.DeleteFunc(c.objects, func(obj *unstructured.Unstructured) bool { return claims.IsControlled(obj, w.owner) })
 	return c.String()
 }
 
@@ -248,7 +249,7 @@ func checkConverged(t *testing.T, r *rapid.T, o *operator) {
 		}
 	}
 	// What an undecided child may have depends on what others may have.
-	holds := slices.ContainsFunc(p.children, func(c child) bool { return !c.named() && len(c.needs()) > 0 })
+	holds := slices.ContainsFunc(p.children, func(c child) bool { return !c.named() && len(c.Children)+len(c.Asked) > 0 })
 	for _, obj := range o.world.objects {
 		if holds || !slices.ContainsFunc(p.children, func(c child) bool { return c.GVK.Kind == obj.GetKind() }) {
 			continue // a plan sees only the kinds of its program
@@ -256,7 +257,7 @@ func checkConverged(t *testing.T, r *rapid.T, o *operator) {
 		wanted := slices.ContainsFunc(p.children, func(c child) bool {
 			return c.GVK.Kind == obj.GetKind() && (!c.named() || slices.ContainsFunc(c.instances, func(it instance) bool { return it.state.Name == obj.GetName() }))
 		})
-		if IsOurs(obj, o.owner.GetUID()) && !wanted {
+		if claims.IsControlled(obj, o.owner.GetUID()) && !wanted {
 			r.Fatalf("nobody wants %s %s", obj.GetKind(), obj.GetName())
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan/bindings"
 )
 
 // protected says why the deletion of the owner is held back; nil if it is not. The
@@ -19,13 +20,13 @@ func (p *reporter) protected(ctx context.Context) *Problem {
 	}
 	p.resolveAll(ctx)
 	p.forgetBlocked()
-	holds, f := evaluate(&p.scope, "protect.while", protect.While, func() (bool, error) { return protect.While.EvalBool(ctx, p.scope.vars) })
+	holds, f := bindings.Evaluate(&p.scope, "protect.while", protect.While, func() (bool, error) { return protect.While.EvalBool(ctx, p.scope.Vars) })
 	switch unseen := p.unseenBy(protect.While); {
 	case f != nil && unseen != nil:
 		return &Problem{Reason: unseen.Reason, Denied: unseen.Denied, Terminal: unseen.Terminal,
 			Message: "whether the owner is protected is not known: " + unseen.Message}
 	case f != nil:
-		return &Problem{Reason: v1alpha1.ReasonProtected, Message: "whether the owner is protected cannot be said: " + f.text}
+		return &Problem{Reason: v1alpha1.ReasonProtected, Message: "whether the owner is protected cannot be said: " + f.Text}
 	case !holds:
 		return nil
 	}
@@ -35,7 +36,7 @@ func (p *reporter) protected(ctx context.Context) *Problem {
 func (p *reporter) protectMessage(ctx context.Context) string {
 	message := "the owner is protected as long as " + oneLine(p.program.Protect.While.Source())
 	if f := p.textOf(ctx, "protect.message", p.program.Protect.Message, &message); f != nil {
-		return message + " (" + f.text + ")"
+		return message + " (" + f.Text + ")"
 	}
 	return message
 }
@@ -43,6 +44,6 @@ func (p *reporter) protectMessage(ctx context.Context) string {
 // protectedPlan leaves everything as it is, and says why.
 func (p *reporter) protectedPlan(ctx context.Context, problem *Problem) *Plan {
 	p.listQueries()
-	p.blockers.add(*problem)
+	p.blockers.Add(*problem)
 	return p.sayCleanup(ctx, &Plan{Partial: true, Queries: p.queries, Children: p.states()})
 }

@@ -10,6 +10,9 @@ import (
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
 	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox"
+	"github.com/ambit-dev/ambit/pkg/internal/fields"
+	"github.com/ambit-dev/ambit/pkg/plan/bindings"
+	"github.com/ambit-dev/ambit/pkg/plan/desired"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -35,7 +38,7 @@ type QuerySet struct {
 type WatchQuery struct {
 	*policy.Watch
 	// Target is where the objects are; nil if that cannot be said.
-	Target *WatchTarget
+	Target *bindings.WatchTarget
 	// Labels select what the watch shows; nil with a Problem. The filter of the watch is not in it:
 	// plans apply both.
 	Labels labels.Selector
@@ -65,7 +68,7 @@ func Queries(ctx context.Context, program *policy.Program, s Snapshot) QuerySet 
 		return set
 	}
 	ctx = sandbox.WithBudget(ctx, sandbox.NewBudget(0, 0))
-	vars := bind(ctx, program, s.Owner).vars
+	vars := bindings.Bind(ctx, program, s.Owner).Vars
 	for _, w := range program.Watches {
 		set.Watches = append(set.Watches, queryWatch(ctx, w, vars, s))
 	}
@@ -95,7 +98,7 @@ func queryWatch(ctx context.Context, w *policy.Watch, vars cel.Activation, s Sna
 		query.Problem = lookingUp(w.GVK)
 		return query
 	}
-	target, problem := resolveWatch(ctx, w, vars, s.Owner.GetNamespace(), namespaced)
+	target, problem := bindings.ResolveWatch(ctx, w, vars, s.Owner.GetNamespace(), namespaced)
 	if problem != nil {
 		query.Problem = problem
 		return query
@@ -103,7 +106,7 @@ func queryWatch(ctx context.Context, w *policy.Watch, vars cel.Activation, s Sna
 	query.Target = &target
 	selector, err := w.Selector.For(ctx, vars)
 	if err != nil {
-		query.Problem = WatchProblem(w, "selector", err)
+		query.Problem = bindings.WatchProblem(w, "selector", err)
 		return query
 	}
 	query.Labels = selector
@@ -118,4 +121,30 @@ func queryWatch(ctx context.Context, w *policy.Watch, vars cel.Activation, s Sna
 // lookingUp is the problem of a kind of which it is not known whether its objects have namespaces.
 func lookingUp(gvk schema.GroupVersionKind) *Problem {
 	return &Problem{Reason: v1alpha1.ReasonSyncing, Message: fmt.Sprintf("looking up kind %s in %s", gvk.Kind, gvk.GroupVersion())}
+}
+
+// Fields returns the fields of the live objects of a child, or of an ensured
+// object, that the planner reads, for projection: what the program reads of them
+// and what is compared beside. The managedFields of the policy's manager, and of
+// the MergeManager for objects that are merged, are needed as well. The caller owns
+// the result.
+func Fields(c *policy.Child) *fields.Set {
+	kept := c.Fields.Union(nil).Union(LeftoverFields())
+	for _, annotation := range []string{v1alpha1.AnnotationFields, v1alpha1.AnnotationGeneration} {
+		kept.Add("metadata", "annotations", annotation)
+	}
+	if desired.IsSecret(c.GVK) {
+		kept.Add("data")
+	}
+	return kept
+}
+
+// LeftoverFields are those of Fields that are needed of objects that no child of
+// the program has any more. The caller owns the result.
+func LeftoverFields() *fields.Set {
+	kept := fields.New("metadata.ownerReferences", "metadata.creationTimestamp")
+	for _, annotation := range []string{v1alpha1.AnnotationClaim, v1alpha1.AnnotationChild, v1alpha1.AnnotationEnsuredBy} {
+		kept.Add("metadata", "annotations", annotation)
+	}
+	return kept
 }

@@ -4,16 +4,10 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
+	"github.com/ambit-dev/ambit/pkg/plan/objectmeta"
 )
-
-// leftoverAt is the place of entries without a child; its Child is no identifier.
-func leftoverAt(e inventory.Entry) Location {
-	if e.Merged {
-		return Location{Child: e.GVK.String() + ", merged", Namespace: e.Namespace}
-	}
-	return Location{Child: e.GVK.String(), Namespace: e.Namespace}
-}
 
 // queryPlanner finds the places to observe: those of children, and those that the inventory
 // and former kinds lead to.
@@ -53,7 +47,7 @@ func (p *queryPlanner) addInstance(c *child, it *instance) {
 func (p *queryPlanner) addEntries() {
 	p.findWaiting()
 	for _, e := range p.inventory.Entries {
-		if p.inventory.waits(e) || !p.matters(e) {
+		if p.inventory.IsWaiting(e) || !p.matters(e) {
 			continue
 		}
 		w := Query{Location: p.atOf(e), GVK: e.GVK}
@@ -86,19 +80,45 @@ func (p *queryPlanner) sortQueries() {
 	p.queries = joined
 }
 
-// blockedPlace returns why a place of a child cannot be seen; nil if all can.
-func (p *planner) blockedPlace(c *child) *Problem {
-	if home, ok := p.home(c.Child); ok {
-		if in := p.inputAt(home, c.GVK); in.Blocked != nil {
-			return in.Blocked
+// findWaiting finds the entries that wait: what this program would not have written is looked at
+// a few sites at a time (inventory.Update.ChooseWaiting).
+func (p *queryPlanner) findWaiting() {
+	own, wanted := map[inventory.Site]bool{}, map[inventory.Site]bool{}
+	var others []inventory.Entry
+	for _, e := range p.inventory.Entries {
+		if !p.matters(e) {
+			continue
+		}
+		s := inventory.SiteOf(e)
+		if w, named := p.names.find(e.ObjectKey()); named && e.Merged == (w.item.ownership == mergedInto) {
+			wanted[s] = true
+		}
+		if _, known := own[s]; !known {
+			own[s] = p.isOwnSite(s)
+		}
+		if !own[s] {
+			others = append(others, e)
 		}
 	}
-	for i := range c.instances {
-		if it := &c.instances[i]; it.at.Child != "" {
-			if in := p.inputAt(it.at, c.GVK); in.Blocked != nil {
-				return in.Blocked
-			}
-		}
+	p.inventory.ChooseWaiting(others, wanted, p.isIdle)
+}
+
+// isIdle reports whether an entry can only be waited for: its place cannot be seen, or
+// what is there is being deleted. What is not listed yet is not idle.
+func (p *queryPlanner) isIdle(e inventory.Entry) bool {
+	in := p.inputAt(p.atOf(e), e.GVK)
+	switch {
+	case in.Blocked != nil:
+		return in.Blocked.Reason != v1alpha1.ReasonSyncing
+	case e.Merged || e.IsPlace():
+		return false
 	}
-	return nil
+	obj := p.indexes.find(in.Objects, e.Namespace, e.Name)
+	return obj != nil && objectmeta.IsDeleting(obj)
+}
+
+// matters reports whether it has to be known what an entry stands for. For an owner that
+// goes, not what is left behind, nor what garbage collection takes.
+func (p *planner) matters(e inventory.Entry) bool {
+	return p.retired == "" || !p.isOrphan(e) && (p.removesAll() || !e.IsPlace())
 }

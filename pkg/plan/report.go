@@ -2,9 +2,12 @@ package plan
 
 import (
 	"context"
+	"fmt"
 	"time"
 
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
+	"github.com/ambit-dev/ambit/pkg/plan/bindings"
 )
 
 // reporter says of the owner what the plan is and what keeps it from being ready: status,
@@ -19,7 +22,7 @@ type reporter struct {
 // report evaluates what the policy says of the owner's status, and makes the plan.
 func (p *reporter) report(ctx context.Context) *Plan {
 	// While something blocks, what is missing may still come.
-	pending := len(p.blockers.list) > 0
+	pending := !p.blockers.IsEmpty()
 	plan := &Plan{Actions: p.actions, Partial: p.partial(), RequeueAfter: p.requeueAfter(ctx, pending)}
 	if !plan.Partial {
 		plan.Status = p.status(ctx, pending)
@@ -29,7 +32,7 @@ func (p *reporter) report(ctx context.Context) *Plan {
 		plan.Status, plan.Conditions = nil, nil
 	}
 	plan.Children = p.states()
-	plan.Queries, plan.OwnerMetadata, plan.Blockers = p.queries, p.ownerMetadata, p.blockers.sorted()
+	plan.Queries, plan.OwnerMetadata, plan.Blockers = p.queries, p.ownerMetadata, p.blockers.Sorted()
 	return plan
 }
 
@@ -53,10 +56,10 @@ func (p *reporter) status(ctx context.Context, pending bool) map[string]any {
 	if p.program.Status == nil {
 		return nil
 	}
-	rendered, failed := p.program.Status.RenderPartial(ctx, p.scope.vars)
+	rendered, failed := p.program.Status.RenderPartial(ctx, p.scope.Vars)
 	for _, leaf := range failed {
 		if !pending {
-			p.blockers.add(*p.leafFailure(leaf).problem())
+			p.blockers.Add(*p.leafFailure(leaf).Problem())
 		}
 	}
 	status, ok := rendered.(map[string]any)
@@ -67,15 +70,15 @@ func (p *reporter) status(ctx context.Context, pending bool) map[string]any {
 }
 
 // leafFailure blames a variable that failed, if one did that the status reads.
-func (p *reporter) leafFailure(leaf cel.LeafError) *failure {
-	if f := p.scope.failedVariable(p.program.Status); f != nil {
+func (p *reporter) leafFailure(leaf cel.LeafError) *bindings.Failure {
+	if f := p.scope.FailedVariable(p.program.Status); f != nil {
 		return f
 	}
 	what := "status"
 	if leaf.Path != "" {
 		what += "." + leaf.Path
 	}
-	return p.scope.fail(what, leaf.Err)
+	return p.scope.Fail(what, leaf.Err)
 }
 
 // minRequeue is the shortest requeueAfter: less is taken for it, so that one
@@ -87,12 +90,81 @@ func (p *reporter) requeueAfter(ctx context.Context, pending bool) time.Duration
 	if x == nil {
 		return 0
 	}
-	after, f := evaluate(&p.scope, "requeueAfter", x, func() (time.Duration, error) { return x.EvalDuration(ctx, p.scope.vars) })
+	after, f := bindings.Evaluate(&p.scope, "requeueAfter", x, func() (time.Duration, error) { return x.EvalDuration(ctx, p.scope.Vars) })
 	if f != nil && !pending {
-		p.blockers.add(*f.problem())
+		p.blockers.Add(*f.Problem())
 	}
 	if after <= 0 {
 		return 0
 	}
 	return max(after, minRequeue)
+}
+
+// sayCleanup adds what is said of a deleted owner; of one that is only retired, the status
+// is no longer ours.
+func (p *reporter) sayCleanup(ctx context.Context, plan *Plan) *Plan {
+	plan.Blockers = p.blockers.Sorted()
+	if !p.snapshot.Retire && !p.program.Owner.SkipStatus && !plan.Done {
+		plan.Conditions = p.conditions(ctx, true, true)
+	}
+	return plan
+}
+
+// yieldTo waits for another policy to clean up after the owner. Whether that policy is
+// still run nobody knows here; if it stays for longer than a moment, somebody has to act.
+func (p *reporter) yieldTo(ctx context.Context, other string) *Plan {
+	message := "policy %q has not cleaned up after this owner yet (annotation %s): waiting for it; if policy %q is gone, run: ambit cleanup -f <the file of policy %s>"
+	if p.snapshot.OtherStays {
+		message = "policy %q works on this owner and has children on record (annotation %s), so that this policy does not: let only one of the two select it, by owner.selector, owner.filter or scope; " +
+			"if policy %q is gone, run: ambit cleanup -f <the file of policy %s>"
+	}
+	p.blockers.Add(Problem{Reason: v1alpha1.ReasonOtherPolicy, Terminal: p.snapshot.OtherStays,
+		Message: fmt.Sprintf(message, other, v1alpha1.AnnotationChildren, other, other)})
+	return p.sayCleanup(ctx, &Plan{Partial: true, Foreign: other})
+}
+
+// gather collects what keeps the owner from being ready, beside what prune found.
+func (p *reporter) gather() {
+	for _, w := range p.queries {
+		if in := p.inputAt(w.Location, w.GVK); in.Blocked != nil {
+			p.blockers.Add(*in.Blocked)
+		}
+	}
+	p.eachReported(p.blockers.Add)
+	for _, problem := range p.watchProblems {
+		if problem != nil {
+			p.blockers.Add(*problem)
+		}
+	}
+	for i := range p.children {
+		p.gatherChild(&p.children[i])
+	}
+	p.gatherWaiting()
+}
+
+func (p *reporter) gatherChild(c *child) {
+	if c.problem != nil {
+		p.blockers.Add(*c.problem)
+	}
+	for i := range c.instances {
+		switch it := &c.instances[i]; {
+		case it.problem != nil:
+			p.blockers.Add(*it.problem)
+		case it.progress != "":
+			p.blockers.Add(Problem{Reason: it.state.Reason, Message: it.progress})
+		}
+	}
+}
+
+// gatherWaiting makes children that wait for each other block, which nothing else
+// accounts for.
+func (p *reporter) gatherWaiting() {
+	if !p.blockers.IsEmpty() {
+		return
+	}
+	for i := range p.children {
+		if state := p.children[i].overall(); state.State == Waiting {
+			p.blockers.Add(Problem{Reason: state.Reason, Message: state.Message})
+		}
+	}
 }

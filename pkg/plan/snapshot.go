@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan/problems"
 )
 
 // Location is a place in which the objects of a child are looked for.
@@ -77,6 +78,9 @@ type Snapshot struct {
 // KeyOwner is the key in Snapshot.Problems of the owner's metadata.
 const KeyOwner = "owner"
 
+// Problem is something that stands in the way.
+type Problem = problems.Problem
+
 // Input is a set of observed objects, in any order.
 type Input struct {
 	// Objects are shared with the cache and are not changed.
@@ -86,16 +90,11 @@ type Input struct {
 	Blocked *Problem
 }
 
-// Problem is something that stands in the way.
-type Problem struct {
-	// Reason is one of v1alpha1.Reason*. Required.
-	Reason string
-	// Message names what blocks, for users.
-	Message string
-	// Terminal is true if waiting will not mend it: somebody has to act.
-	Terminal bool
-	// Gone: the kind is served in no version, so that there is no object of it.
-	Gone bool
-	// Denied are the accesses that were refused, if that is the problem.
-	Denied []v1alpha1.DeniedAccess
+// inputOf returns the candidates of a watch or a place; one that is not in the
+// snapshot is not observed yet.
+func inputOf[K comparable](inputs map[K]Input, key K, id string) Input {
+	if in, ok := inputs[key]; ok {
+		return in
+	}
+	return Input{Blocked: &Problem{Reason: v1alpha1.ReasonSyncing, Message: "waiting for the first list of " + id}}
 }

@@ -1,6 +1,10 @@
 package plan
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -8,6 +12,8 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
+	"github.com/ambit-dev/ambit/pkg/plan/objectmeta"
+	"github.com/ambit-dev/ambit/pkg/plan/problems"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -25,7 +31,7 @@ type subject struct {
 	namespace string
 	// ensures: the objects are those of the policy itself.
 	ensures   bool
-	inventory inventoryUpdate
+	inventory inventory.Update
 }
 
 // inputAt returns what was observed in a place.
@@ -71,12 +77,96 @@ func (s *subject) generation() int {
 		return 0
 	}
 	labelled := 0
-	if labels := labelsOf(owner); labels.Get(v1alpha1.LabelManagedBy) == v1alpha1.ManagedBy && labels.Has(v1alpha1.LabelOwnerUID) {
+	if labels := objectmeta.LabelsOf(owner); labels.Get(v1alpha1.LabelManagedBy) == v1alpha1.ManagedBy && labels.Has(v1alpha1.LabelOwnerUID) {
 		labelled = 1
 	}
-	n, err := strconv.Atoi(text(field(owner.Object, "metadata", "annotations", v1alpha1.AnnotationGeneration)))
+	n, err := strconv.Atoi(objectmeta.TextOf(objectmeta.FieldAt(owner.Object, "metadata", "annotations", v1alpha1.AnnotationGeneration)))
 	if err != nil {
 		return labelled
 	}
 	return max(n, labelled)
+}
+
+// removesAll says whether also that is removed here which garbage collection would
+// take.
+func (p *planner) removesAll() bool {
+	return p.snapshot.Retire || p.program.Deletion == v1alpha1.DeletionOrdered
+}
+
+// leftoverAt is the place of entries without a child; its Child is no identifier.
+func leftoverAt(e inventory.Entry) Location {
+	if e.Merged {
+		return Location{Child: e.GVK.String() + ", merged", Namespace: e.Namespace}
+	}
+	return Location{Child: e.GVK.String(), Namespace: e.Namespace}
+}
+
+// isOwnSite reports whether the program would record something in a place: a child of the
+// kind may be there.
+func (s *subject) isOwnSite(site inventory.Site) bool {
+	return slices.ContainsFunc(s.program.Children, func(c *policy.Child) bool {
+		switch {
+		case c.GVK.GroupKind() != site.Kind, (c.Existing == v1alpha1.ExistingMerge) != site.Merged:
+			return false
+		case site.Namespace == "" || site.Namespace == s.namespace:
+			return true
+		}
+		return c.CrossNamespace && s.program.MayHaveNamespace(site.Namespace)
+	})
+}
+
+// inventoryProblem is that of an inventory that cannot be read.
+func (s *subject) inventoryProblem() *Problem {
+	return &Problem{Reason: v1alpha1.ReasonInvalid, Terminal: true, Message: fmt.Sprintf(
+		"%v: nothing is deleted before the annotation %s is as Ambit has written it, or is removed", s.inventory.Err, v1alpha1.AnnotationChildren)}
+}
+
+// eachReported yields the problems that the snapshot itself reports, but for places,
+// in a stable order.
+func (s *subject) eachReported(yield func(Problem)) {
+	if !s.ensures {
+		for _, w := range s.program.Watches {
+			if in := inputOf(s.snapshot.Watches, w.ID, w.ID); in.Blocked != nil {
+				yield(*in.Blocked)
+			}
+		}
+	}
+	s.eachWritten(yield)
+}
+
+// eachWritten yields the problems of writes.
+func (s *subject) eachWritten(yield func(Problem)) {
+	for _, problem := range s.snapshot.Standing {
+		yield(problem)
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.snapshot.Problems)) {
+		yield(s.snapshot.Problems[key])
+	}
+}
+
+// eachPlace yields the problems of the places that were observed, in a stable order.
+func (s *subject) eachPlace(yield func(Problem)) {
+	var blocked []Location
+	for at, in := range s.snapshot.Children {
+		if in.Blocked != nil {
+			blocked = append(blocked, at)
+		}
+	}
+	slices.SortFunc(blocked, compareAt)
+	for _, at := range blocked {
+		yield(*s.snapshot.Children[at].Blocked)
+	}
+}
+
+func compareAt(a, b Location) int {
+	return cmp.Or(cmp.Compare(a.Child, b.Child), cmp.Compare(a.Namespace, b.Namespace))
+}
+
+// denied returns the accesses that were refused.
+func (s *subject) denied() []v1alpha1.DeniedAccess {
+	var list []Problem
+	note := func(problem Problem) { list = append(list, problem) }
+	s.eachPlace(note)
+	s.eachReported(note)
+	return problems.DeniedAccesses(list)
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan/bindings"
 )
 
 // forgetBlocked takes what cannot be seen out of the scope, for status and
@@ -18,7 +19,6 @@ func (p *reporter) forgetBlocked() {
 	for _, v := range p.program.Variables {
 		if problem := p.watchProblem(v.Watches); problem != nil {
 			p.hideFromScope(v.Name, problem)
-			delete(p.scope.failed, v.Name)
 		}
 	}
 	for i := range p.children {
@@ -34,13 +34,13 @@ func (p *reporter) hideFromScope(id string, problem *Problem) {
 		p.unseen = map[string]*Problem{}
 	}
 	p.unseen[id] = problem
-	delete(p.scope.vars, id)
+	p.scope.ForgetVariable(id)
 	delete(p.ready, id)
 }
 
 // unseenBy returns why something that an expression reads cannot be seen; nil if
 // all can. Of several, the first by id.
-func (p *reporter) unseenBy(expressions ...expression) *Problem {
+func (p *reporter) unseenBy(expressions ...bindings.Expression) *Problem {
 	if p.unseen == nil {
 		return nil
 	}

@@ -3,13 +3,12 @@ package plan
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/ambit-dev/ambit/pkg/internal/cel"
+	"github.com/ambit-dev/ambit/pkg/plan/bindings"
+	"github.com/ambit-dev/ambit/pkg/plan/objectmeta"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -22,7 +21,7 @@ func (p *planner) readWatches(ctx context.Context) {
 		if list == nil {
 			list = []any{}
 		}
-		p.scope.vars[w.ID], p.watchProblems[i] = list, problem
+		p.scope.Vars[w.ID], p.watchProblems[i] = list, problem
 	}
 	for _, v := range p.program.Variables {
 		if len(v.Watches) > 0 {
@@ -35,10 +34,10 @@ func (p *planner) readWatches(ctx context.Context) {
 // the variable has no value.
 func (p *planner) bindWatching(ctx context.Context, v policy.Variable) {
 	if problem := p.watchProblem(v.Watches); problem != nil {
-		p.scope.failVariable(v.Name, &failure{text: problem.Message, missing: true})
+		p.scope.FailVariable(v.Name, &bindings.Failure{Text: problem.Message, IsMissing: true})
 		return
 	}
-	p.scope.bindVariable(ctx, v)
+	p.scope.BindVariable(ctx, v)
 }
 
 // watchProblem returns why one of some watches has nothing to show; nil if all have.
@@ -60,57 +59,25 @@ func (p *planner) readWatch(ctx context.Context, w *policy.Watch) ([]any, *Probl
 	if in.Blocked != nil {
 		return nil, in.Blocked
 	}
-	selector, err := w.Selector.For(ctx, p.scope.vars)
+	selector, err := w.Selector.For(ctx, p.scope.Vars)
 	if err != nil {
-		return nil, p.scope.selectorProblem(w, err)
+		return nil, p.scope.SelectorProblem(w, err)
 	}
-	filter := p.scope.watchFilter(ctx, w)
+	filter := p.scope.WatchFilter(ctx, w)
 	list := make([]any, 0, len(in.Objects))
 	for _, obj := range sorted(in.Objects) {
-		if !selector.Matches(labelsOf(obj)) {
+		if !selector.Matches(objectmeta.LabelsOf(obj)) {
 			continue
 		}
 		wanted, f := filter(obj)
 		if f != nil {
-			return nil, f.problem()
+			return nil, f.Problem()
 		}
 		if wanted {
 			list = append(list, obj.Object)
 		}
 	}
 	return list, nil
-}
-
-// selectorProblem blames the variable that failed, if one did: the selector does
-// not say which it reads.
-func (s *scope) selectorProblem(w *policy.Watch, err error) *Problem {
-	for _, v := range s.program.Variables {
-		if f, ok := s.failed[v.Name]; ok {
-			return f.problem()
-		}
-	}
-	return s.fail("watches."+w.ID+".selector", err).problem()
-}
-
-// watchFilter returns the watch's filter as a function. An object that lacks a field
-// which the filter reads is not selected.
-func (s *scope) watchFilter(ctx context.Context, w *policy.Watch) func(*unstructured.Unstructured) (bool, *failure) {
-	if w.Filter == nil {
-		return func(*unstructured.Unstructured) (bool, *failure) { return true, nil }
-	}
-	vars := cel.Activation{"owner": s.vars["owner"]}
-	return func(obj *unstructured.Unstructured) (bool, *failure) {
-		vars["object"] = obj.Object
-		wanted, err := w.Filter.EvalBool(ctx, vars)
-		if err == nil {
-			return wanted, nil
-		}
-		f := s.fail("watches."+w.ID+".filter", fmt.Errorf("for %s %q: %w", obj.GetKind(), obj.GetName(), err))
-		if f.missing {
-			return false, nil
-		}
-		return false, f
-	}
 }
 
 // sorted returns the objects by namespace and name; the given slice if it is so
@@ -127,22 +94,3 @@ func sorted(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	slices.SortFunc(objects, byName)
 	return objects
 }
-
-// labelView reads the labels of an object where they are.
-type labelView map[string]any
-
-var _ labels.Labels = labelView(nil)
-
-func labelsOf(obj *unstructured.Unstructured) labelView {
-	m, _ := field(obj.Object, "metadata", "labels").(map[string]any)
-	return m
-}
-
-// Has implements labels.Labels.
-func (l labelView) Has(label string) bool { _, ok := l.Lookup(label); return ok }
-
-// Get implements labels.Labels.
-func (l labelView) Get(label string) string { s, _ := l.Lookup(label); return s }
-
-// Lookup implements labels.Labels.
-func (l labelView) Lookup(label string) (string, bool) { s, ok := l[label].(string); return s, ok }

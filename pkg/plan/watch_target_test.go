@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/ambit-dev/ambit/pkg/plan/bindings"
 )
 
 // TestResolveWatch: where the objects of a watch are.
@@ -37,7 +39,7 @@ func TestResolveWatch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			program := compile(t, "watches: [{"+strings.TrimSuffix("id: pods, apiVersion: v1, kind: Pod, "+tc.watch, ", ")+"}]\n")
-			target, problem := resolveWatch(t.Context(), program.Watches[0], bind(t.Context(), program, owner).vars, "home", !tc.cluster)
+			target, problem := bindings.ResolveWatch(t.Context(), program.Watches[0], bindings.Bind(t.Context(), program, owner).Vars, "home", !tc.cluster)
 			switch {
 			case tc.problem == "" && problem != nil:
 				t.Errorf("%s: %s", tc.reason, problem.Message)

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
+	"github.com/ambit-dev/ambit/pkg/plan/objectmeta"
 )
 
 const (
@@ -142,8 +144,8 @@ func TestManyPlaces(t *testing.T) {
 				s := newSpread(t, namespaces, tc.after)
 				tc.prepare(s)
 				s.end(end)
-				n := s.rounds(1 + maxOtherPlaces)
-				if windows := (tc.entries + maxOtherPlaces - 1) / maxOtherPlaces; n > 2*windows+2 {
+				n := s.rounds(1 + inventory.MaxOtherSites)
+				if windows := (tc.entries + inventory.MaxOtherSites - 1) / inventory.MaxOtherSites; n > 2*windows+2 {
 					t.Errorf("%s: it took %d rounds, want at most %d: two for each of %d windows, and two", tc.reason, n, 2*windows+2, windows)
 				}
 				s.isClean()
@@ -181,12 +183,12 @@ func TestIdlePlaces(t *testing.T) {
 		hold, let func(s *spread, idle int)
 	}{
 		"OneDenied":    {"one place may not be seen", 1, deny, permit},
-		"ManyDenied":   {"as many as are looked at together may not be seen", maxOtherPlaces, deny, permit},
-		"MoreDenied":   {"more than that may not be seen", 2*maxOtherPlaces - 1, deny, permit},
+		"ManyDenied":   {"as many as are looked at together may not be seen", inventory.MaxOtherSites, deny, permit},
+		"MoreDenied":   {"more than that may not be seen", 2*inventory.MaxOtherSites - 1, deny, permit},
 		"OneStuck":     {"one object has a finalizer of somebody else", 1, holdBack, free},
-		"ManyStuck":    {"as many as are looked at together have one", maxOtherPlaces, holdBack, free},
+		"ManyStuck":    {"as many as are looked at together have one", inventory.MaxOtherSites, holdBack, free},
 		"NearlyAll":    {"none of these can be removed, and nothing is done but to wait", namespaces, deny, permit},
-		"MoreThanBoth": {"of more than both windows hold, the rest waits", 2*maxOtherPlaces + 1, holdBack, free},
+		"MoreThanBoth": {"of more than both windows hold, the rest waits", 2*inventory.MaxOtherSites + 1, holdBack, free},
 	}
 	for name, tc := range cases {
 		for _, end := range ends {
@@ -194,9 +196,9 @@ func TestIdlePlaces(t *testing.T) {
 				s := newSpread(t, namespaces, dropped)
 				tc.hold(s, tc.idle)
 				s.end(end)
-				s.rounds(1 + 2*maxOtherPlaces)
+				s.rounds(1 + 2*inventory.MaxOtherSites)
 				left, want := s.far(), s.to[:tc.idle]
-				if tc.idle >= 2*maxOtherPlaces {
+				if tc.idle >= 2*inventory.MaxOtherSites {
 					want = s.to
 				}
 				if !slices.Equal(left, want) {
@@ -206,7 +208,7 @@ func TestIdlePlaces(t *testing.T) {
 					t.Errorf("%s: %d entries and finalizers %v are left, for %d objects", tc.reason, got, s.owner.GetFinalizers(), len(left))
 				}
 				tc.let(s, tc.idle)
-				s.rounds(1 + 2*maxOtherPlaces)
+				s.rounds(1 + 2*inventory.MaxOtherSites)
 				s.isClean()
 			})
 		}
@@ -231,7 +233,7 @@ func (s *spread) finalizers(n int, names ...string) {
 			continue
 		}
 		obj.SetFinalizers(names)
-		if len(names) == 0 && isDeleting(obj) {
+		if len(names) == 0 && objectmeta.IsDeleting(obj) {
 			s.world.objects = slices.DeleteFunc(s.world.objects, func(o *unstructured.Unstructured) bool { return o.GetUID() == obj.GetUID() })
 		}
 	}

@@ -174,13 +174,13 @@ func (w *world) apply(live, desired *unstructured.Unstructured, manager string) 
 		}
 		obj.Object = put(obj.Object, l.path, l.value).(map[string]any)
 	}
-	prune(obj, last, set, others)
+	pruneFields(obj, last, set, others)
 	setDefaults(obj.Object)
 	w.store(obj, append(others, entry{manager, "Apply", set}))
 }
 
-// prune removes what was applied last, is not any more, and nobody else has.
-func prune(obj *unstructured.Unstructured, last, set fieldSet, others []entry) {
+// pruneFields removes what was applied last, is not any more, and nobody else has.
+func pruneFields(obj *unstructured.Unstructured, last, set fieldSet, others []entry) {
 	for _, key := range slices.Sorted(maps.Keys(last)) {
 		path := last[key]
 		kept := set.hasBelow(path)
@@ -295,4 +295,14 @@ func (w *world) check(live *unstructured.Unstructured, what string) {
 		}
 	}
 	w.crimes = append(w.crimes, fmt.Sprintf("ambit %s %s %s, which is not its own", what, live.GetKind(), live.GetName()))
+}
+
+// submap returns the map at a key of m, made if need be.
+func submap(m map[string]any, key string) map[string]any {
+	sub, ok := m[key].(map[string]any)
+	if !ok {
+		sub = map[string]any{}
+		m[key] = sub
+	}
+	return sub
 }

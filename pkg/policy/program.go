@@ -299,7 +299,9 @@ func (p *Program) HasScope() bool {
 }
 
 // ExcludesNamespace reports whether the scope leaves a namespace out, whatever else it says.
-func (p *Program) ExcludesNamespace(namespace string) bool { return slices.Contains(p.Exclude, namespace) }
+func (p *Program) ExcludesNamespace(namespace string) bool {
+	return slices.Contains(p.Exclude, namespace)
+}
 
 // MayHaveNamespace reports whether the scope can have a namespace, as far as the names in it say.
 func (p *Program) MayHaveNamespace(namespace string) bool {

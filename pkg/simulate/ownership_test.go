@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
-	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/plan/claims"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
 
@@ -121,7 +121,7 @@ func howTied(c *cluster) map[string]string {
 			switch {
 			case o.GetAnnotations()[v1alpha1.AnnotationClaim] != "":
 				how = "claim"
-			case plan.IsOurs(o, c.owner.GetUID()):
+			case claims.IsControlled(o, c.owner.GetUID()):
 				how = "ref"
 			}
 			found[o.GetKind()+" "+o.GetNamespace()+"/"+o.GetName()] = how

@@ -12,14 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
-	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/plan/claims"
 )
 
 // adoptObject makes an object ours that is nobody's, by one write that holds only for the
 // object as it was read.
 func (a *Applier) adoptObject(ctx context.Context, w actionWrite, live *unstructured.Unstructured) Outcome {
 	if !w.claimantOf().MayAdopt(live) {
-		return Outcome{Problem: plan.NameConflict(live, w.claimantOf())}
+		return Outcome{Problem: claims.NameConflict(live, w.claimantOf())}
 	}
 	take := a.takeOver
 	if w.AsItIs {

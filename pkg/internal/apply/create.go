@@ -10,6 +10,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/plan/claims"
 )
 
 func (a *Applier) createObject(ctx context.Context, w actionWrite) Outcome {
@@ -41,7 +42,7 @@ func (a *Applier) resolveExisting(ctx context.Context, w actionWrite) Outcome {
 	case w.Adopt:
 		return a.adoptObject(ctx, w, live)
 	}
-	return Outcome{Problem: plan.NameConflict(live, w.claimantOf())}
+	return Outcome{Problem: claims.NameConflict(live, w.claimantOf())}
 }
 
 // resolveFound is how a create ends that met an object with our proof. Another policy may

@@ -19,7 +19,7 @@
 //     one that has a finalizer is not gone.
 //  4. Create with Adopt takes over what it meets if that is nobody's: it has no
 //     owner of any kind, is not on its way out, and no owner of a policy that may live has
-//     made it, as plan.Claimant.MayAdopt says. That is one server-side apply with the uid and the resourceVersion
+//     made it, as claims.Claimant.MayAdopt says. That is one server-side apply with the uid and the resourceVersion
 //     of the object as it was read; with AsItIs a merge patch of labels, annotations and
 //     ownerReference, with the same, that leaves all else as it is.
 //  5. Merge is a server-side apply with the uid and without force, as a manager of

@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/plan/claims"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
 
@@ -26,7 +27,7 @@ func (a *Applier) Find(ctx context.Context, record inventory.Inventory, e invent
 		return a.refusedOutcome(err, "get", w)
 	}
 	_, ours := record.Prove(e, live)
-	if !ours || w.isOfAnother(live) || otherPolicy(live, record.Policy) != "" || plan.IsOurs(live, t.OwnerUID) {
+	if !ours || w.isOfAnother(live) || otherPolicy(live, record.Policy) != "" || claims.IsControlled(live, t.OwnerUID) {
 		return Outcome{}
 	}
 	return Outcome{Object: live, Met: true}

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
-	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/plan/claims"
 	"github.com/ambit-dev/ambit/pkg/plan/ssadiff"
 )
 
@@ -37,11 +37,11 @@ func (a *Applier) isOurs(live *unstructured.Unstructured, w actionWrite) bool {
 func (w actionWrite) policyName() string { return w.Object.GetLabels()[v1alpha1.LabelPolicy] }
 
 // claimantOf is who wants the name of the action's object.
-func (w actionWrite) claimantOf() plan.Claimant {
+func (w actionWrite) claimantOf() claims.Claimant {
 	if w.Ensured {
-		return plan.Claimant{Policy: w.policyName(), Lives: w.Lives}
+		return claims.Claimant{Policy: w.policyName(), Lives: w.Lives}
 	}
-	return plan.Claimant{Policy: w.policyName(), Owner: w.OwnerUID, Namespace: w.OwnerNamespace, Lives: w.Lives}
+	return claims.Claimant{Policy: w.policyName(), Owner: w.OwnerUID, Namespace: w.OwnerNamespace, Lives: w.Lives}
 }
 
 // isOfAnother says whether an object was made for another owner that lives, or may.

@@ -1,4 +1,6 @@
-package plan
+// Package claims says whose an object is that has the name of a child: what proves that it is an
+// owner's, who else may have it, and whether it may be adopted. Who wants the name is a Claimant.
+package claims
 
 import (
 	"cmp"
@@ -9,13 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan/objectmeta"
+	"github.com/ambit-dev/ambit/pkg/plan/problems"
 )
 
-// IsOurs says whether the owner of the given uid is the controller of the live
+// IsControlled reports whether the owner of the given uid is the controller of the live
 // object. Nothing else proves that it is the owner's child; an empty uid proves
 // nothing.
-func IsOurs(live *unstructured.Unstructured, owner types.UID) bool {
-	refs, _ := field(live.Object, "metadata", "ownerReferences").([]any)
+func IsControlled(live *unstructured.Unstructured, owner types.UID) bool {
+	refs, _ := objectmeta.FieldAt(live.Object, "metadata", "ownerReferences").([]any)
 	for _, r := range refs {
 		ref, _ := r.(map[string]any)
 		if controller, _ := ref["controller"].(bool); controller {
@@ -26,7 +30,8 @@ func IsOurs(live *unstructured.Unstructured, owner types.UID) bool {
 	return false
 }
 
-func hasController(obj *unstructured.Unstructured) bool {
+// HasController reports whether an object has a controller.
+func HasController(obj *unstructured.Unstructured) bool {
 	return metav1.GetControllerOfNoCopy(obj) != nil
 }
 
@@ -64,15 +69,15 @@ func (c Claimant) nameOf(live *unstructured.Unstructured) string {
 //
 // An object that is being deleted is only in the way for a while: mostly it was
 // the child of an owner that had the same name before.
-func NameConflict(live *unstructured.Unstructured, by Claimant) *Problem {
-	if isDeleting(live) {
-		return &Problem{
+func NameConflict(live *unstructured.Unstructured, by Claimant) *problems.Problem {
+	if objectmeta.IsDeleting(live) {
+		return &problems.Problem{
 			Reason:  v1alpha1.ReasonDeleting,
 			Message: by.nameOf(live) + " exists, is not ours, and is being deleted: waiting for it to be gone",
 		}
 	}
-	whose, advice, _ := by.whose(live)
-	return &Problem{
+	whose, advice, _ := by.explainHolder(live)
+	return &problems.Problem{
 		Reason:   v1alpha1.ReasonNameConflict,
 		Terminal: true,
 		Message:  fmt.Sprintf("%s exists and is not ours: %s; it is left as it is: %s", by.nameOf(live), whose, advice),
@@ -94,14 +99,14 @@ func NameConflict(live *unstructured.Unstructured, by Claimant) *Problem {
 // A claim without the label of an owner may be anybody's, as where admission takes labels
 // away. It is nobody's as soon as somebody removes the claim.
 func (c Claimant) MayAdopt(live *unstructured.Unstructured) bool {
-	_, _, free := c.whose(live)
-	return free && !isDeleting(live)
+	_, _, free := c.explainHolder(live)
+	return free && !objectmeta.IsDeleting(live)
 }
 
-// whose says whose an object is, what to do about it, and whether it is free to be adopted.
+// explainHolder says whose an object is, what to do about it, and whether it is free to be adopted.
 // Labels are a hint there, no proof.
-func (c Claimant) whose(live *unstructured.Unstructured) (whose, advice string, free bool) {
-	whose, advice, free = c.whoseForOwner(live)
+func (c Claimant) explainHolder(live *unstructured.Unstructured) (whose, advice string, free bool) {
+	whose, advice, free = c.explainForOwner(live)
 	switch {
 	case c.Owner != "":
 		return whose, advice, free
@@ -113,11 +118,11 @@ func (c Claimant) whose(live *unstructured.Unstructured) (whose, advice string, 
 
 const rename = "give the child another name"
 
-// whoseForOwner is whose for the child of an owner, which has a field existing.
-func (c Claimant) whoseForOwner(live *unstructured.Unstructured) (whose, advice string, free bool) {
-	labels := labelsOf(live)
+// explainForOwner is explainHolder for the child of an owner, which has a field existing.
+func (c Claimant) explainForOwner(live *unstructured.Unstructured) (whose, advice string, free bool) {
+	labels := objectmeta.LabelsOf(live)
 	maker, owner := labels.Get(v1alpha1.LabelPolicy), labels.Get(v1alpha1.LabelOwnerUID)
-	claim, ensuredBy := annotationOf(live, v1alpha1.AnnotationClaim), annotationOf(live, v1alpha1.AnnotationEnsuredBy)
+	claim, ensuredBy := objectmeta.AnnotationOf(live, v1alpha1.AnnotationClaim), objectmeta.AnnotationOf(live, v1alpha1.AnnotationEnsuredBy)
 	detail := func(format string, args ...any) string {
 		if c.MaySee(live) {
 			return fmt.Sprintf(format, args...)
@@ -135,26 +140,26 @@ func (c Claimant) whoseForOwner(live *unstructured.Unstructured) (whose, advice 
 		return "it is labelled as made by " + cmp.Or(detail("policy %q", maker), "another policy"), rename, false
 	case ensuredBy != "":
 		return "it has no controller, but says that " + cmp.Or(detail("policy %q ensures it", ensuredBy), "a policy ensures it"),
-			rename + unmark(v1alpha1.AnnotationEnsuredBy), false
+			rename + adviseUnmark(v1alpha1.AnnotationEnsuredBy), false
 	case owner == "" && claim != "":
-		return "it has no controller, but a claim of an owner that is not known", rename + unmark(v1alpha1.AnnotationClaim), false
+		return "it has no controller, but a claim of an owner that is not known", rename + adviseUnmark(v1alpha1.AnnotationClaim), false
 	case owner != "" && maker == "":
-		return "it has no controller, but is labelled as made for an owner, and not by which policy", rename + unmark(v1alpha1.LabelOwnerUID), false
+		return "it has no controller, but is labelled as made for an owner, and not by which policy", rename + adviseUnmark(v1alpha1.LabelOwnerUID), false
 	case owner != "" && owner != string(c.Owner):
-		return c.whoseOther(types.UID(owner), detail(" (uid %s)", owner))
+		return c.explainOtherOwner(types.UID(owner), detail(" (uid %s)", owner))
 	case maker != "":
 		return "it has no controller, and its labels alone do not prove that it was made for this", adopt, true
 	}
 	return "it has no controller", adopt, true
 }
 
-// unmark is the advice for an object with a mark that may be nobody's any more.
-func unmark(key string) string {
+// adviseUnmark is the advice for an object with a mark that may be nobody's any more.
+func adviseUnmark(key string) string {
 	return "; or take " + key + " away from it, if it is nobody's any more, and set existing: Adopt"
 }
 
-// whoseOther is whose for an object with the labels of another owner of the same policy.
-func (c Claimant) whoseOther(owner types.UID, detail string) (whose, advice string, free bool) {
+// explainOtherOwner is explainHolder for an object with the labels of another owner of the same policy.
+func (c Claimant) explainOtherOwner(owner types.UID, detail string) (whose, advice string, free bool) {
 	const rename = "give the child a name that no other owner gives it"
 	labelled := "it has no controller, but is labelled as made by this policy for another owner" + detail
 	switch {
@@ -175,24 +180,4 @@ func (c Claimant) otherOwner(live *unstructured.Unstructured) *metav1.OwnerRefer
 		}
 	}
 	return nil
-}
-
-func annotationOf(obj *unstructured.Unstructured, key string) string {
-	return text(field(obj.Object, "metadata", "annotations", key))
-}
-
-// field returns what is at a path of nested maps, or nil.
-func field(m map[string]any, path ...string) any {
-	var v any = m
-	for _, key := range path {
-		m, _ := v.(map[string]any)
-		v = m[key]
-	}
-	return v
-}
-
-// text returns a value that is a text, else "".
-func text(v any) string {
-	s, _ := v.(string)
-	return s
 }

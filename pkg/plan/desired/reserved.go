@@ -1,25 +1,28 @@
-package plan
+package desired
 
 import (
 	"maps"
 	"slices"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan/objectmeta"
+	"github.com/ambit-dev/ambit/pkg/plan/problems"
 )
 
 // maxDroppedKey is how many characters of a key are told.
 const maxDroppedKey = 63
 
-// dropReserved takes out of rendered metadata what Ambit takes for its own sign: labels,
+// DropReserved takes out of rendered metadata what Ambit takes for its own sign: labels,
 // annotations and finalizers of ambit.dev, the label app.kubernetes.io/managed-by, and
 // ownerReferences. An expression gave them, and with that perhaps whoever writes owners;
 // what a template says itself is a mistake of the policy. It returns what it took out,
-// as in `label ambit.dev/policy`, sorted.
-func dropReserved(meta map[string]any, t ownership) []string {
+// as in `label ambit.dev/policy`, sorted. In what is merged into an object of somebody else, the
+// label app.kubernetes.io/managed-by is not Ambit's to set.
+func DropReserved(meta map[string]any, merged bool) []string {
 	dropped := dropKeys(meta, "annotations", "annotation", v1alpha1.IsReservedKey)
 	dropped = append(dropped, dropFinalizers(meta)...)
 	dropped = append(dropped, dropKeys(meta, "labels", "label", func(key string) bool {
-		return v1alpha1.IsReservedKey(key) || t == mergedInto && key == v1alpha1.LabelManagedBy // else it is set anyway
+		return v1alpha1.IsReservedKey(key) || merged && key == v1alpha1.LabelManagedBy // else it is set anyway
 	})...)
 	if _, has := meta["ownerReferences"]; has {
 		delete(meta, "ownerReferences")
@@ -35,7 +38,7 @@ func dropKeys(meta map[string]any, part, what string, reserved func(key string) 
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		if reserved(key) {
 			delete(values, key)
-			dropped = append(dropped, what+" "+shorten(key, maxDroppedKey))
+			dropped = append(dropped, what+" "+problems.Shorten(key, maxDroppedKey))
 		}
 	}
 	if len(values) == 0 && len(dropped) > 0 {
@@ -48,9 +51,9 @@ func dropFinalizers(meta map[string]any) []string {
 	list, _ := meta["finalizers"].([]any)
 	var dropped []string
 	kept := slices.DeleteFunc(slices.Clone(list), func(f any) bool {
-		name := text(f)
+		name := objectmeta.TextOf(f)
 		if v1alpha1.IsReservedKey(name) {
-			dropped = append(dropped, "finalizer "+shorten(name, maxDroppedKey))
+			dropped = append(dropped, "finalizer "+problems.Shorten(name, maxDroppedKey))
 		}
 		return v1alpha1.IsReservedKey(name)
 	})

@@ -1,12 +1,13 @@
-package plan
+package claims
 
 import (
-	"maps"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 )
@@ -108,9 +109,10 @@ func TestMayAdopt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			obj := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "same", "namespace": "default"}}}
-			var metadata map[string]any
-			decode(t, tc.metadata, &metadata)
-			maps.Copy(submap(obj.Object, "metadata"), metadata)
+			metadata := obj.Object["metadata"].(map[string]any)
+			if err := yaml.Unmarshal([]byte(tc.metadata), &metadata); err != nil {
+				t.Fatal(err)
+			}
 			c := Claimant{Policy: "test", Owner: own, Namespace: "default", Lives: func(uid types.UID) bool { return uid != dead }}
 			if tc.unknown {
 				c.Lives = nil
@@ -118,7 +120,7 @@ func TestMayAdopt(t *testing.T) {
 			if tc.ensures {
 				c.Owner, c.Namespace = "", ""
 			}
-			before := encode(obj.Object)
+			before := obj.DeepCopy()
 			if got := c.MayAdopt(obj); got != tc.free {
 				t.Errorf("%s: got %t, want %t", tc.reason, got, tc.free)
 			}
@@ -126,8 +128,8 @@ func TestMayAdopt(t *testing.T) {
 			if advised := strings.Contains(said, "existing: Adopt") && !strings.Contains(said, "if "); advised != tc.free {
 				t.Errorf("%s: free is %t, and it says %q", tc.reason, tc.free, said)
 			}
-			if after := encode(obj.Object); after != before {
-				t.Errorf("it was changed to %s", after)
+			if diff := cmp.Diff(before, obj); diff != "" {
+				t.Errorf("it was changed: -before +after:\n%s", diff)
 			}
 		})
 	}
@@ -144,71 +146,9 @@ func marked(policy, owner, claim string) string {
 	if claim != "" {
 		annotations[v1alpha1.AnnotationClaim] = claim
 	}
-	return encode(map[string]any{"labels": labels, "annotations": annotations})
-}
-
-// TestTakeBack follows the advice that an owner is given for an object that another one
-// left behind: it does what it says, and only once that owner is gone.
-func TestTakeBack(t *testing.T) {
-	const spec = `children:
-- id: data
-  onDelete: Orphan
-  existing: Refuse
-  template: {apiVersion: example.com/v1, kind: Gadget, metadata: {name: data, namespace: shared}, spec: {size: "${owner.spec.size}"}}
-`
-	strip := map[string]any{"metadata": map[string]any{"labels": nil}}
-	unclaim := map[string]any{"metadata": map[string]any{"annotations": map[string]any{v1alpha1.AnnotationClaim: nil}}}
-	for name, tc := range map[string]struct {
-		reason string
-		// alive: the first owner is still there. unknown: nobody can know.
-		alive, unknown bool
-		// edits are what somebody does to the object before, and follow the advice.
-		edits, follow []map[string]any
-		says          string
-		taken         bool
-	}{
-		"Gone":         {reason: "left behind", says: "this policy left it behind (onDelete: Orphan); it is left as it is: existing: Adopt takes it back", taken: true},
-		"Alive":        {reason: "its owner has it", alive: true, says: "for another owner (uid"},
-		"Unknown":      {reason: "its owner may have it", unknown: true, says: "if Ambit can see that this owner is gone, existing: Adopt takes the object back"},
-		"Stripped":     {reason: "nobody can say whose it is", edits: []map[string]any{strip}, says: "a claim of an owner that is not known"},
-		"AliveNoLabel": {reason: "its owner has it, and admission took the labels away", alive: true, edits: []map[string]any{strip}, says: "a claim of an owner that is not known"},
-		"Unclaimed":    {reason: "somebody knows", edits: []map[string]any{strip}, follow: []map[string]any{unclaim}, says: "take ambit.dev/claim away", taken: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			a := newAttack(t, spec)
-			a.setOwner(t, "{metadata: {name: first, namespace: shared, uid: first-uid}, spec: {size: 1}}")
-			a.converge(t)
-			for _, edit := range tc.edits {
-				a.world.edit(a.world.find("Gadget", "data"), edit, "somebody")
-			}
-			data := a.world.find("Gadget", "data")
-			if a.deleteOwner(); !tc.alive && !a.gone {
-				t.Fatal("the first owner stays")
-			}
-			a.gone, a.wants = false, nil
-			a.setOwner(t, "{metadata: {name: second, namespace: shared, uid: second-uid}, spec: {size: 2}}")
-			if !tc.unknown {
-				a.lives = func(uid types.UID) bool { return uid != "first-uid" || tc.alive }
-			}
-			a.converge(t)
-			if said := a.plan(t).String(); !strings.Contains(said, tc.says) {
-				t.Errorf("%s: want it to say %q:\n%s", tc.reason, tc.says, said)
-			}
-			a.stays(data)
-			for _, edit := range tc.follow {
-				a.world.edit(a.world.find("Gadget", "data"), edit, "somebody")
-			}
-			before := a.world.find("Gadget", "data").GetResourceVersion()
-			a.program = compile(t, strings.Replace(spec, "Refuse", "Adopt", 1))
-			a.converge(t)
-			a.stays(data)
-			now := a.world.find("Gadget", "data")
-			if size, _, _ := unstructured.NestedInt64(now.Object, "spec", "size"); (size == 2) != tc.taken || (now.GetResourceVersion() != before) != tc.taken {
-				t.Errorf("%s: it is now %s", tc.reason, encode(now.Object))
-			}
-			if e, ok := a.record().Entries, tc.taken; (len(e) == 1 && e[0].UID == data.GetUID()) != ok {
-				t.Errorf("%s: on record are %v", tc.reason, e)
-			}
-		})
+	text, err := yaml.Marshal(map[string]any{"labels": labels, "annotations": annotations})
+	if err != nil {
+		panic(err)
 	}
+	return string(text)
 }

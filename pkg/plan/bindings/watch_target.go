@@ -1,4 +1,4 @@
-package plan
+package bindings
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
+
+	"github.com/ambit-dev/ambit/pkg/plan/problems"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -23,14 +25,14 @@ type WatchTarget struct {
 	FieldSelector fields.Selector
 }
 
-// resolveWatch says where the objects of a watch are for an owner. scope is what expressions
+// ResolveWatch says where the objects of a watch are for an owner. scope is what expressions
 // see, home is the namespace where the policy says none, and namespaced is whether objects of
 // the kind have one.
 //
 // A namespace from an expression is the name of one namespace. All of them (`*`) only the
 // text of the policy can say: from an expression it would let whoever writes owners choose
 // how much is watched.
-func resolveWatch(ctx context.Context, w *policy.Watch, scope cel.Activation, home string, namespaced bool) (WatchTarget, *Problem) {
+func ResolveWatch(ctx context.Context, w *policy.Watch, scope cel.Activation, home string, namespaced bool) (WatchTarget, *problems.Problem) {
 	target := WatchTarget{}
 	switch {
 	case !namespaced, w.AllNamespaces:
@@ -61,7 +63,7 @@ func wrongNamespace(name string) string {
 }
 
 // resolveFields returns what name and fieldSelector of a watch select; nil for all.
-func resolveFields(ctx context.Context, w *policy.Watch, scope cel.Activation) (fields.Selector, *Problem) {
+func resolveFields(ctx context.Context, w *policy.Watch, scope cel.Activation) (fields.Selector, *problems.Problem) {
 	var selectors []fields.Selector
 	if w.FieldTemplate != nil {
 		text, problem := watchText(ctx, w, "fieldSelector", w.FieldTemplate, scope)
@@ -91,7 +93,7 @@ func resolveFields(ctx context.Context, w *policy.Watch, scope cel.Activation) (
 }
 
 // watchText renders a template of a watch, which has to give a text.
-func watchText(ctx context.Context, w *policy.Watch, part string, template *cel.Template, scope cel.Activation) (string, *Problem) {
+func watchText(ctx context.Context, w *policy.Watch, part string, template *cel.Template, scope cel.Activation) (string, *problems.Problem) {
 	value, err := template.Render(ctx, scope)
 	if err != nil {
 		return "", WatchProblem(w, part, err)
@@ -104,6 +106,6 @@ func watchText(ctx context.Context, w *policy.Watch, part string, template *cel.
 }
 
 // WatchProblem is the problem of a watch of which a part cannot be computed.
-func WatchProblem(w *policy.Watch, part string, err error) *Problem {
-	return &Problem{Reason: v1alpha1.ReasonExpressionFailed, Terminal: true, Message: fmt.Sprintf("%s of watch %q: %v", part, w.ID, err)}
+func WatchProblem(w *policy.Watch, part string, err error) *problems.Problem {
+	return &problems.Problem{Reason: v1alpha1.ReasonExpressionFailed, Terminal: true, Message: fmt.Sprintf("%s of watch %q: %v", part, w.ID, err)}
 }

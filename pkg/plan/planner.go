@@ -1,0 +1,76 @@
+package plan
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/ambit-dev/ambit/pkg/plan/bindings"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
+	"github.com/ambit-dev/ambit/pkg/plan/problems"
+	"github.com/ambit-dev/ambit/pkg/plan/prune"
+	"github.com/ambit-dev/ambit/pkg/policy"
+)
+
+// planner holds what is known while one plan is made.
+type planner struct {
+	subject
+	scope bindings.Scope
+	// watchProblems says why a watch has nothing to show, by its index in the program.
+	watchProblems []*Problem
+	children      []child
+	names         names
+	indexes       indexes
+	size          size
+	// ready is what ready(...) reads, by child id.
+	ready   map[string]bool
+	actions []Action
+	// deletions are what the pruner removes.
+	deletions []Action
+	graph     *prune.Graph
+	// retired says why nothing of the owner is wanted any more; empty if it is.
+	retired string
+	// suspended says why pruning is; empty if it is not.
+	suspended     suspension
+	blockers      problems.Set
+	queries       []Query
+	ownerMetadata *OwnerMetadata
+	// former is Plan.Former.
+	former []schema.GroupVersionKind
+}
+
+func newPlanner(ctx context.Context, program *policy.Program, s Snapshot) *planner {
+	return &planner{
+		subject: subject{
+			program: program, specs: program.Children, part: "children", snapshot: s, owner: s.Owner.GetUID(),
+			namespace: s.Owner.GetNamespace(), inventory: inventory.Update{Stored: inventory.Read(program, s.Owner)},
+		},
+		scope: bindings.Bind(ctx, program, s.Owner), former: s.Former, graph: prune.NewGraph(program.Children),
+	}
+}
+
+// blockedPlace returns why a place of a child cannot be seen; nil if all can.
+func (p *planner) blockedPlace(c *child) *Problem {
+	if home, ok := p.home(c.Child); ok {
+		if in := p.inputAt(home, c.GVK); in.Blocked != nil {
+			return in.Blocked
+		}
+	}
+	for i := range c.instances {
+		if it := &c.instances[i]; it.at.Child != "" {
+			if in := p.inputAt(it.at, c.GVK); in.Blocked != nil {
+				return in.Blocked
+			}
+		}
+	}
+	return nil
+}
+
+func (p *planner) child(id string) *child {
+	for i := range p.children {
+		if p.children[i].ID == id {
+			return &p.children[i]
+		}
+	}
+	return nil
+}

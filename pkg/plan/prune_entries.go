@@ -1,0 +1,70 @@
+package plan
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/ambit-dev/ambit/pkg/plan/claims"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
+)
+
+// reviewEntries says of each entry that no child wants whether it stays, and finds what
+// it stands for.
+func (p *pruner) reviewEntries() {
+	for _, e := range p.inventory.Entries {
+		if !p.inventory.IsEntered(e) && p.entryStays(e) {
+			p.inventory.Next = append(p.inventory.Next, e)
+		}
+	}
+}
+
+// entryStays says whether an unwanted entry stays: as long as there is, or may be,
+// something of ours behind it.
+func (p *pruner) entryStays(e inventory.Entry) bool {
+	if p.inventory.IsWaiting(e) {
+		return true
+	}
+	in := p.inputAt(p.atOf(e), e.GVK)
+	w, named := p.names.find(e.ObjectKey())
+	switch {
+	case in.Blocked != nil:
+		p.suspended.forBlocked(e.GVK, in.Blocked)
+		return true
+	case e.IsPlace():
+		return p.undecided(e.GVK.GroupKind()) != nil || p.holdsUnwanted(e, in)
+	case named && e.Merged == (w.item.ownership == mergedInto):
+		return w.item.live != nil && w.item.ownership != ownedByReference
+	case named && !e.Merged: // it was made here, and is now to be merged into: it stays as it is
+		return true
+	}
+	obj := p.indexes.find(in.Objects, e.Namespace, e.Name)
+	undecided := p.undecided(e.GVK.GroupKind())
+	if named {
+		undecided = nil
+	}
+	switch {
+	case undecided != nil && !inventory.IsReadFirst(p.program, e) && p.isOwnSite(inventory.SiteOf(e)) && (obj == nil || !p.isEntered(e, obj)):
+		return true // another process may just have made it, or merged into it
+	case obj == nil || !p.isEntered(e, obj):
+		return false
+	case undecided != nil:
+		p.suspended.forChild(undecided)
+		return true
+	case p.isLeft(e, obj):
+		return false
+	}
+	p.addCandidate(e.GVK, obj, &e)
+	return true
+}
+
+// holdsUnwanted says whether there is an object of ours in a place that no child makes.
+func (p *pruner) holdsUnwanted(e inventory.Entry, in Input) bool {
+	return slices.ContainsFunc(p.indexes.in(in.Objects, e.Namespace), func(obj *unstructured.Unstructured) bool {
+		if obj.GetNamespace() != e.Namespace || !claims.IsControlled(obj, p.owner) {
+			return false
+		}
+		w, ok := p.names.find(keyIn(e.GVK, obj))
+		return !ok || w.item.ownership == mergedInto
+	})
+}
