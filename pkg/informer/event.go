@@ -4,6 +4,9 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/ambit-dev/ambit/pkg/informer/handlerindex"
+	"github.com/ambit-dev/ambit/pkg/informer/objectstore"
 )
 
 // EventType is what an Event is about.
@@ -51,24 +54,36 @@ type EventHandler interface {
 
 // notify tells the handlers of a change, except those given. The lock is not
 // held over their calls, so one that is being detached may still be told.
-func (st *sharedInformer) notify(epoch uint64, c storeChange, except []EventHandler) {
-	if c.kind == "" {
+func (st *sharedInformer) notify(epoch uint64, c objectstore.Change, except []EventHandler) {
+	if c.IsEmpty() {
 		return
 	}
-	var few [fewHandlers]EventHandler
+	var few [handlerindex.FewHandlers]EventHandler
 	st.mu.RLock()
 	if st.stopped || st.status.Epoch != epoch {
 		st.mu.RUnlock()
 		return
 	}
-	to := st.handlers.handlersOf(few[:0], c.object, c.old)
-	event := Event{Key: st.key, Type: c.kind, Object: c.object, Old: c.old, State: st.status.State}
+	to := st.handlers.HandlersOf(few[:0], c)
+	event := eventOf(c)
+	event.Key, event.State = st.key, st.status.State
 	st.mu.RUnlock()
 	for _, sub := range to {
 		if !slices.Contains(except, sub) {
 			sub.Changed(event)
 		}
 	}
+}
+
+// eventOf returns the event of a change, without its key and state.
+func eventOf(c objectstore.Change) Event {
+	switch {
+	case c.Old == nil:
+		return Event{Type: Added, Object: c.New}
+	case c.New == nil:
+		return Event{Type: Deleted, Object: c.Old}
+	}
+	return Event{Type: Updated, Object: c.New, Old: c.Old}
 }
 
 // notifyAll tells every handler of the informer about the informer itself.
@@ -78,7 +93,7 @@ func (st *sharedInformer) notifyAll(kind EventType) {
 		st.mu.RUnlock()
 		return
 	}
-	to := st.handlers.allHandlers(nil)
+	to := st.handlers.AllHandlers(nil)
 	event := Event{Key: st.key, Type: kind, State: st.status.State}
 	st.mu.RUnlock()
 	for _, sub := range to {

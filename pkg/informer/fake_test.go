@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 
+	"github.com/ambit-dev/ambit/pkg/informer/objectstore"
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
 )
 
@@ -191,10 +192,10 @@ func (s *server) put(object *unstructured.Unstructured) *unstructured.Unstructur
 	object = object.DeepCopy()
 	object.SetResourceVersion(strconv.Itoa(s.rv))
 	kind := watch.Modified
-	if _, ok := s.objects[nameOf(object)]; !ok {
+	if _, ok := s.objects[objectstore.NameOf(object)]; !ok {
 		kind = watch.Added
 	}
-	s.objects[nameOf(object)] = object
+	s.objects[objectstore.NameOf(object)] = object
 	s.sendLocked(watch.Event{Type: kind, Object: object})
 	return object.DeepCopy()
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/ambit-dev/ambit/pkg/informer/objectstore"
 )
 
 // TestFlaps: whatever happens to an informer, in whatever order, once the API server
@@ -56,7 +58,7 @@ func flapsStory(t *testing.T, r *rand.Rand) {
 	expect(t, "state", Live, view.State())
 	expect(t, "objects", 1, len(view.List()))
 	expect(t, "watches", 1, len(api.copyWatches()))
-	expect(t, "as it is", api.objects[nameOf(thing("a", ""))].GetResourceVersion(), view.Get("ns", "a").GetResourceVersion())
+	expect(t, "as it is", api.objects[objectstore.NameOf(thing("a", ""))].GetResourceVersion(), view.Get("ns", "a").GetResourceVersion())
 	for _, event := range sub.take() {
 		if event == "Deleted a" {
 			t.Error("a deletion was made up")

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/ambit-dev/ambit/pkg/informer/objectstore"
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
 )
 
@@ -62,6 +63,17 @@ type Interest struct {
 	// it is in Key.Namespace, or of an object that has no namespace. IndexLabel is
 	// ignored then. It must not change any more.
 	Names []string
+}
+
+// subset returns the objects of the informer that the need is about.
+func (n Interest) subset() objectstore.Subset {
+	switch {
+	case n.Names != nil:
+		return objectstore.SubsetOfNames(n.Names, n.Key.Namespace)
+	case n.IndexLabel != "":
+		return objectstore.Subset{Label: n.IndexLabel, Value: n.IndexValue}
+	}
+	return objectstore.Subset{}
 }
 
 // String is for people and logs.

@@ -3,6 +3,8 @@ package informer
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/ambit-dev/ambit/pkg/informer/objectstore"
 )
 
 // Lister answers for one Interest from the store of its informer. Listers are comparable
@@ -11,7 +13,7 @@ import (
 // be changed.
 type Lister struct {
 	informer *sharedInformer
-	subset   subset
+	subset   objectstore.Subset
 }
 
 // Status says how the informer is.
@@ -45,7 +47,7 @@ func (v Lister) Read() ([]*unstructured.Unstructured, Status) {
 	}
 	v.informer.mu.RLock()
 	defer v.informer.mu.RUnlock()
-	return v.informer.store.listSubset(v.subset, v.informer.key.Namespace), v.informer.status
+	return v.informer.store.ListSubset(v.subset), v.informer.status
 }
 
 // Get returns one object of the need, or nil.
@@ -55,16 +57,10 @@ func (v Lister) Get(namespace, name string) *unstructured.Unstructured {
 	}
 	v.informer.mu.RLock()
 	defer v.informer.mu.RUnlock()
-	key := types.NamespacedName{Namespace: namespace, Name: name}
-	found, ok := v.informer.store.objects[key]
-	if !ok || v.subset.label != "" && !hasLabel(found.object, v.subset.label, v.subset.value) ||
-		v.subset.isByName() && !v.subset.names.has(key, v.informer.key.Namespace) {
-		return nil
-	}
-	return found.object
+	return v.informer.store.GetObject(v.subset, types.NamespacedName{Namespace: namespace, Name: name})
 }
 
 // isFor reports whether the lister is the one for a need.
 func (v Lister) isFor(need Interest) bool {
-	return v.informer.key == need.Key && v.subset == subsetOf(need)
+	return v.informer.key == need.Key && v.subset == need.subset()
 }

@@ -3,6 +3,8 @@ package informer
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/ambit-dev/ambit/pkg/informer/objectstore"
 )
 
 // reflectorStore is what the Reflector of one epoch writes to. Once the informer is in
@@ -19,13 +21,17 @@ var (
 )
 
 // Add implements cache.ReflectorStore.
-func (k reflectorStore) Add(obj any) error { return k.applyEvent(obj, (*store).setObject) }
+func (k reflectorStore) Add(obj any) error { return k.applyEvent(obj, (*objectstore.Store).SetObject) }
 
 // Update implements cache.ReflectorStore.
-func (k reflectorStore) Update(obj any) error { return k.applyEvent(obj, (*store).setObject) }
+func (k reflectorStore) Update(obj any) error {
+	return k.applyEvent(obj, (*objectstore.Store).SetObject)
+}
 
 // Delete implements cache.ReflectorStore.
-func (k reflectorStore) Delete(obj any) error { return k.applyEvent(obj, (*store).removeObject) }
+func (k reflectorStore) Delete(obj any) error {
+	return k.applyEvent(obj, (*objectstore.Store).RemoveObject)
+}
 
 // Resync implements cache.ReflectorStore; the Reflector has no resync period.
 func (k reflectorStore) Resync() error { return nil }
@@ -39,17 +45,14 @@ func (k reflectorStore) UpdateResourceVersion(resourceVersion string) {
 // Transformer implements cache.TransformingStore: while the first list streams
 // in, the Reflector keeps objects as small as the store does.
 func (k reflectorStore) Transformer() cache.TransformFunc {
-	return func(obj any) (any, error) {
-		object, err := k.informer.projectDelivered(obj)
-		return projected{object}, err
-	}
+	return k.informer.projection.Transform
 }
 
 // Replace implements cache.ReflectorStore.
 func (k reflectorStore) Replace(list []any, resourceVersion string) error {
 	objects := make([]*unstructured.Unstructured, len(list))
 	for i, obj := range list {
-		object, err := k.informer.projectDelivered(obj)
+		object, err := k.informer.projection.ProjectDelivered(obj)
 		if err != nil {
 			return err
 		}
@@ -61,11 +64,11 @@ func (k reflectorStore) Replace(list []any, resourceVersion string) error {
 	return nil
 }
 
-func (k reflectorStore) applyEvent(obj any, do func(*store, *unstructured.Unstructured) storeChange) error {
-	object, err := k.informer.projectDelivered(obj)
+func (k reflectorStore) applyEvent(obj any, do func(*objectstore.Store, *unstructured.Unstructured) objectstore.Change) error {
+	object, err := k.informer.projection.ProjectDelivered(obj)
 	if err != nil {
 		return err
 	}
-	k.informer.applyChange(k.epoch, func(s *store) storeChange { return do(s, object) })
+	k.informer.applyChange(k.epoch, func(s *objectstore.Store) objectstore.Change { return do(s, object) })
 	return nil
 }

@@ -40,7 +40,7 @@ func (s *Set) requireLocked(sub EventHandler, need Interest, old, next []Lister)
 	if !ok {
 		st = s.addInformerLocked(need)
 	}
-	view := Lister{informer: st, subset: subsetOf(need)}
+	view := Lister{informer: st, subset: need.subset()}
 	if !slices.Contains(old, view) && !slices.Contains(next, view) {
 		st.addHandler(sub, view.subset)
 	}

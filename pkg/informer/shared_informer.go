@@ -7,17 +7,20 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/ambit-dev/ambit/pkg/informer/handlerindex"
+	"github.com/ambit-dev/ambit/pkg/informer/objectstore"
+	"github.com/ambit-dev/ambit/pkg/informer/projection"
 )
 
 // sharedInformer is the informer of one key. Its own goroutine executes run; all other
 // callers take mu.
 type sharedInformer struct {
-	key       Key
-	set       *Set
-	projector projector
-	interner  *interner
-	selector  selector
-	woken     chan struct{} // holds at most one; ends a wait
+	key        Key
+	set        *Set
+	projection *projection.Projection
+	selector   objectstore.Selector
+	woken      chan struct{} // holds at most one; ends a wait
 
 	mu            sync.RWMutex       // guards what is below; never held over I/O or a handler's call
 	cancel        context.CancelFunc // nil until the goroutine runs
@@ -27,8 +30,8 @@ type sharedInformer struct {
 	watchOpen     bool // the last watch was opened, and no failure was heard since
 	hasBeenLive   bool // the informer was Live in its epoch
 	status        Status
-	store         store
-	handlers      handlerIndex
+	store         *objectstore.Store
+	handlers      handlerindex.Index[EventHandler]
 }
 
 var errNoAnswer = errors.New("the API server has not answered for " + answerTime.String())
@@ -36,35 +39,37 @@ var errNoAnswer = errors.New("the API server has not answered for " + answerTime
 func newSharedInformer(owner *Set, need Interest) *sharedInformer {
 	return &sharedInformer{
 		key: need.Key, set: owner,
-		projector: newProjector(need),
-		interner:  newInterner(),
-		selector:  newSelector(need.Key),
-		woken:     make(chan struct{}, 1),
-		status:    Status{State: Probing, Since: owner.options.Clock.Now()},
-		store:     store{versions: need.Key.Form.Versions},
+		projection: projection.New(projection.Config{
+			Fields: need.Fields, Manager: need.Key.Form.Manager,
+			APIVersion: need.Key.GVR.GroupVersion().String(), Kind: need.Kind,
+		}),
+		selector: objectstore.NewSelector(need.Key.Namespace, need.Key.LabelSelector, need.Key.FieldSelector),
+		woken:    make(chan struct{}, 1),
+		status:   Status{State: Probing, Since: owner.options.Clock.Now()},
+		store:    objectstore.New(need.Key.Form.Versions),
 	}
 }
 
 func (st *sharedInformer) now() time.Time { return st.set.options.Clock.Now() }
 
-func (st *sharedInformer) addHandler(sub EventHandler, p subset) {
+func (st *sharedInformer) addHandler(sub EventHandler, p objectstore.Subset) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.handlers.add(sub, p, st.key.Namespace)
-	if p.label != "" {
-		st.store.indexBy(p.label)
+	st.handlers.Add(sub, p)
+	if p.Label != "" {
+		st.store.IndexLabel(p.Label)
 	}
 }
 
 // removeHandler returns how many needs are left.
-func (st *sharedInformer) removeHandler(sub EventHandler, p subset) int {
+func (st *sharedInformer) removeHandler(sub EventHandler, p objectstore.Subset) int {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.handlers.remove(sub, p, st.key.Namespace)
-	if _, ok := st.handlers.byLabel[p.label]; !ok {
-		delete(st.store.index, p.label)
+	st.handlers.Remove(sub, p)
+	if !st.handlers.HasLabel(p.Label) {
+		st.store.DropIndex(p.Label)
 	}
-	return st.handlers.count
+	return st.handlers.Needs()
 }
 
 // stop ends the informer for good, and drops all that it holds. Its goroutine ends
@@ -76,7 +81,7 @@ func (st *sharedInformer) stop() {
 		return
 	}
 	st.stopped = true
-	st.store = store{}
+	st.store = objectstore.New(st.key.Form.Versions)
 	st.status = Status{State: Stopped, Since: st.now(), Epoch: st.status.Epoch}
 	if st.cancel != nil {
 		st.cancel()
@@ -88,7 +93,7 @@ func (st *sharedInformer) keyStatus() KeyStatus {
 	defer st.mu.RUnlock()
 	return KeyStatus{
 		Key: st.key, Status: st.status,
-		Objects: len(st.store.objects), Bytes: st.store.estimateBytes(), Needs: st.handlers.count,
+		Objects: st.store.ObjectCount(), Bytes: st.store.EstimateBytes(), Needs: st.handlers.Needs(),
 	}
 }
 
@@ -136,7 +141,7 @@ func (st *sharedInformer) advanceTo(epoch uint64, resourceVersion string) {
 		st.mu.Unlock()
 		return
 	}
-	changes := st.store.advanceTo(resourceVersion)
+	changes := st.store.AdvanceTo(resourceVersion)
 	st.mu.Unlock()
 	for _, c := range changes {
 		st.notify(epoch, c, nil)
@@ -144,60 +149,44 @@ func (st *sharedInformer) advanceTo(epoch uint64, resourceVersion string) {
 }
 
 // applyChange changes the store for the reflectorStore of an epoch, and notifies handlers.
-func (st *sharedInformer) applyChange(epoch uint64, do func(*store) storeChange) {
+func (st *sharedInformer) applyChange(epoch uint64, do func(*objectstore.Store) objectstore.Change) {
 	st.mu.Lock()
 	if st.stopped || st.status.Epoch != epoch {
 		st.mu.Unlock()
 		return
 	}
-	c := do(&st.store)
-	st.fitInterner()
+	c := do(st.store)
+	st.fitProjection()
 	st.mu.Unlock()
 	st.notify(epoch, c, nil)
 }
 
-// fitInterner drops shared parts that no object has any more; mu is held. Before the
+// fitProjection drops shared parts that no object has any more; mu is held. Before the
 // first list the number of objects is not known, and nothing is dropped.
-func (st *sharedInformer) fitInterner() {
-	if st.store.synced {
-		st.interner.fitTo(len(st.store.objects))
+func (st *sharedInformer) fitProjection() {
+	if st.store.IsSynced() {
+		st.projection.FitTo(st.store.ObjectCount())
 	}
-}
-
-// projectDelivered projects and interns an object that a client delivered.
-func (st *sharedInformer) projectDelivered(obj any) (*unstructured.Unstructured, error) {
-	if done, ok := obj.(projected); ok {
-		return done.Unstructured, nil
-	}
-	object, err := st.projector.projectDelivered(obj)
-	if err != nil {
-		return nil, err
-	}
-	object = object.DeepCopy() // decoded maps and lists have room to grow; these do not
-	st.interner.internObject(object)
-	return object, nil
 }
 
 func (st *sharedInformer) observeWrite(obj *unstructured.Unstructured, by []EventHandler) {
-	object := st.projector.projectObject(obj).DeepCopy() // obj stays the caller's
-	st.interner.internObject(object)
-	belongs := st.selector.evaluate(obj)
-	st.applyOwnWrite(func(s *store) storeChange { return s.observeWrite(object, belongs) }, by)
+	object, belongs := st.projection.ProjectWritten(obj), st.selector.Evaluate(obj)
+	st.applyOwnWrite(func(s *objectstore.Store) objectstore.Change { return s.ObserveWrite(object, belongs) }, by)
 }
 
 func (st *sharedInformer) observeDeletion(obj *unstructured.Unstructured, by []EventHandler) {
-	st.applyOwnWrite(func(s *store) storeChange { return s.observeDeletion(obj) }, by)
+	st.applyOwnWrite(func(s *objectstore.Store) objectstore.Change { return s.ObserveDeletion(obj) }, by)
 }
 
 // applyOwnWrite is applyChange for an own write, in whatever epoch the informer is.
-func (st *sharedInformer) applyOwnWrite(do func(*store) storeChange, by []EventHandler) {
+func (st *sharedInformer) applyOwnWrite(do func(*objectstore.Store) objectstore.Change, by []EventHandler) {
 	st.mu.Lock()
 	if st.stopped {
 		st.mu.Unlock()
 		return
 	}
-	c, epoch := do(&st.store), st.status.Epoch
-	st.fitInterner()
+	c, epoch := do(st.store), st.status.Epoch
+	st.fitProjection()
 	st.mu.Unlock()
 	st.notify(epoch, c, by)
 }

@@ -36,7 +36,7 @@ func (st *sharedInformer) watchOpened(epoch uint64, initial bool) {
 	st.changeInEpoch(epoch, func() {
 		st.watchOpen = true
 		switch {
-		case !st.store.synced:
+		case !st.store.IsSynced():
 			st.enterState(Starting)
 		case !initial:
 			st.enterState(Live)
@@ -52,9 +52,9 @@ func (st *sharedInformer) listReceived(epoch uint64, objects []*unstructured.Uns
 		st.mu.Unlock()
 		return false
 	}
-	first, before := !st.store.synced, st.status.State
-	changes := st.store.replaceAll(objects, resourceVersion)
-	st.fitInterner()
+	first, before := !st.store.IsSynced(), st.status.State
+	changes := st.store.ReplaceAll(objects, resourceVersion)
+	st.fitProjection()
 	st.status.Synced = true
 	if st.watchOpen {
 		st.enterState(Live)
@@ -112,8 +112,8 @@ func (st *sharedInformer) closeEpoch(epoch uint64, v classification) {
 
 // closeStore drops all objects and enters the state of v; mu is held.
 func (st *sharedInformer) closeStore(v classification) {
-	st.store.reset()
-	st.interner.forget() // nothing stays that was read under a right that is gone
+	st.store.DropAll()
+	st.projection.Forget() // nothing stays that was read under a right that is gone
 	st.status.Synced = false
 	st.enterState(v.state)
 	st.setReason(v.reason, v.err)

@@ -11,6 +11,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/ambit-dev/ambit/pkg/informer/objectstore"
 )
 
 func fixed(d time.Duration) Backoff { return func(int) time.Duration { return d } }
@@ -219,9 +221,9 @@ func TestExpired(t *testing.T) {
 				sub.take()
 				time.Sleep(time.Minute)
 				api.mu.Lock() // behind the informer's back
-				delete(api.objects, nameOf(thing("a", "")))
-				api.objects[nameOf(thing("b", ""))].Object["spec"] = "2"
-				api.objects[nameOf(thing("d", ""))] = thing("d", "1")
+				delete(api.objects, objectstore.NameOf(thing("a", "")))
+				api.objects[objectstore.NameOf(thing("b", ""))].Object["spec"] = "2"
+				api.objects[objectstore.NameOf(thing("d", ""))] = thing("d", "1")
 				api.mu.Unlock()
 				api.compact()
 				c.end(api)

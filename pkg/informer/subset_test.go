@@ -5,36 +5,7 @@ import (
 	"testing/synctest"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 )
-
-func TestNamesOf(t *testing.T) {
-	cases := map[string]struct {
-		reason string
-		list   []string
-		want   []types.NamespacedName
-	}{
-		"Nil":    {"no names at all are no names", nil, nil},
-		"Empty":  {"and so is an empty list", []string{}, nil},
-		"Plain":  {"a name without a namespace is in that of the key", []string{"a"}, []types.NamespacedName{{Namespace: "ns", Name: "a"}}},
-		"Other":  {"a name may say its namespace", []string{"other/a"}, []types.NamespacedName{{Namespace: "other", Name: "a"}}},
-		"Sorted": {"the order and repetitions do not matter", []string{"b", "a", "b"}, []types.NamespacedName{{Namespace: "ns", Name: "a"}, {Namespace: "ns", Name: "b"}}},
-		"Odd":    {"RBAC objects have such names", []string{"a,b:c"}, []types.NamespacedName{{Namespace: "ns", Name: "a,b:c"}}},
-	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			n := namesOf(c.list)
-			var got []types.NamespacedName
-			for name := range n.all("ns") {
-				got = append(got, name)
-				expect(t, name.String()+" is among them", true, n.has(name, "ns"))
-			}
-			expect(t, c.reason, c.want, got)
-			expect(t, "is by name", c.list != nil, subset{names: n}.isByName())
-			expect(t, "another is among them", false, n.has(types.NamespacedName{Namespace: "ns", Name: "another"}, "ns"))
-		})
-	}
-}
 
 // TestNeedsByName: handlers share an informer, each is told of what it named and
 // of the informer itself, and the names may change while it is open.
@@ -89,28 +60,6 @@ func TestNeedsByName(t *testing.T) {
 		}
 		expect(t, "streams after the last release", 0, len(s.States()))
 	})
-}
-
-// TestManyByName: a name that two needs of a handler have in common, among
-// many handlers, stays until both are gone.
-func TestManyByName(t *testing.T) {
-	var r handlerIndex
-	var subs []*recorder
-	both := namesOf([]string{"a", "b"})
-	for range 2 * fewHandlers {
-		sub := &recorder{}
-		subs = append(subs, sub)
-		r.add(sub, subset{names: both}, "ns")
-	}
-	r.add(subs[0], subset{names: namesOf([]string{"a"})}, "ns")
-	r.remove(subs[0], subset{names: both}, "ns")
-	expect(t, "subscribers of a", len(subs), len(setOf(r.handlersOf(nil, thing("a", "1"), nil))))
-	expect(t, "subscribers of b", len(subs)-1, len(setOf(r.handlersOf(nil, thing("b", "1"), nil))))
-	r.remove(subs[0], subset{names: namesOf([]string{"a"})}, "ns")
-	for _, sub := range subs[1:] {
-		r.remove(sub, subset{names: both}, "ns")
-	}
-	expect(t, "what is left", []int{0, 0, 0}, []int{r.count, len(r.byName), len(r.allHandlers(nil))})
 }
 
 // TestOwnWritesByName: an informer of one name, of objects without a namespace,

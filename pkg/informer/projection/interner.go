@@ -1,4 +1,4 @@
-package informer
+package projection
 
 import (
 	"hash/maphash"
@@ -199,7 +199,7 @@ func identical(a, b any) bool {
 	switch x := a.(type) {
 	case map[string]any:
 		y, ok := b.(map[string]any)
-		return ok && equalMaps(x, y, func(_ string, x, y any) bool { return identicalValue(x, y) })
+		return ok && identicalMaps(x, y)
 	case []any:
 		y, ok := b.([]any)
 		if !ok || len(x) != len(y) {
@@ -213,6 +213,18 @@ func identical(a, b any) bool {
 		return true
 	}
 	return false
+}
+
+func identicalMaps(a, b map[string]any) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for key, x := range a {
+		if y, ok := b[key]; !ok || !identicalValue(x, y) {
+			return false
+		}
+	}
+	return true
 }
 
 // identicalValue is == also for maps and lists, which it takes by identity.

@@ -1,4 +1,4 @@
-package informer
+package projection
 
 import (
 	"fmt"
@@ -20,14 +20,14 @@ type projector struct {
 	apiVersion, kind string // of metadata-only informers
 }
 
-func newProjector(need Interest) projector {
+func newProjector(c Config) projector {
 	always := fields.New("apiVersion", "kind", "metadata.name", "metadata.namespace", "metadata.uid",
 		"metadata.resourceVersion", "metadata.deletionTimestamp", "metadata.labels")
 	return projector{
-		fields:     always.Union(need.Fields),
-		manager:    need.Key.Form.Manager,
-		apiVersion: need.Key.GVR.GroupVersion().String(),
-		kind:       need.Kind,
+		fields:     always.Union(c.Fields),
+		manager:    c.Manager,
+		apiVersion: c.APIVersion,
+		kind:       c.Kind,
 	}
 }
 
@@ -42,10 +42,6 @@ func (p projector) projectDelivered(obj any) (*unstructured.Unstructured, error)
 	}
 	return nil, fmt.Errorf("projecting an object: unexpected type %T", obj)
 }
-
-// projected marks an object as the store has it; it lets the Reflector's own list
-// of an initial stream hold small objects.
-type projected struct{ *unstructured.Unstructured }
 
 // projectObject returns a new object that shares values with obj, which is not changed.
 func (p projector) projectObject(obj *unstructured.Unstructured) *unstructured.Unstructured {

@@ -1,4 +1,4 @@
-package informer
+package objectstore
 
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -8,8 +8,8 @@ import (
 // ownWrites is what a store knows of own writes that its informer has not shown yet.
 // All of it is small and empties itself as the informer goes on.
 type ownWrites struct {
-	// unconfirmed are the names of entries with entry.ahead, and whether they belong.
-	unconfirmed map[types.NamespacedName]selection
+	// unconfirmed are the names of entries with entry.unconfirmed, and whether they belong.
+	unconfirmed map[types.NamespacedName]Selection
 	// held are objects that wait for the first list.
 	held map[types.NamespacedName]heldWrite
 	// deleted are the objects whose deletion was accepted: what an event or a list
@@ -19,8 +19,8 @@ type ownWrites struct {
 
 // heldWrite is an object that waits for a list.
 type heldWrite struct {
-	object    *unstructured.Unstructured
-	selection selection
+	object  *unstructured.Unstructured
+	belongs Selection
 }
 
 // deletion is what is known of a deleted object. Its uid never comes back.
@@ -29,33 +29,24 @@ type deletion struct {
 	resourceVersion string // before the deletion
 }
 
-// selection is whether an object belongs to an informer.
-type selection int
-
-const (
-	selectionUnknown selection = iota // depends on a field that only the API server reads
-	selected
-	notSelected
-)
-
-// observeWrite takes in an object that was just written.
-func (s *store) observeWrite(object *unstructured.Unstructured, belongs selection) storeChange {
-	if belongs != notSelected && s.ownWrites.isOutdated(object) {
-		return storeChange{}
+// ObserveWrite takes in an object that was just written, as the API server answered.
+func (s *Store) ObserveWrite(object *unstructured.Unstructured, belongs Selection) Change {
+	if belongs != NotSelected && s.ownWrites.isOutdated(object) {
+		return Change{}
 	}
 	if !s.synced {
 		s.ownWrites.holdUntilListed(object, belongs)
-		return storeChange{}
+		return Change{}
 	}
-	name, rv := nameOf(object), object.GetResourceVersion()
+	name, rv := NameOf(object), object.GetResourceVersion()
 	found, ok := s.objects[name]
 	switch {
 	case !isNewer(rv, s.progress), ok && !isNewer(rv, found.object.GetResourceVersion()):
-		return storeChange{} // the informer knows better
-	case belongs == notSelected && ok:
+		return Change{} // the informer knows better
+	case belongs == NotSelected && ok:
 		return s.dropObject(name)
-	case belongs == notSelected, belongs == selectionUnknown && !ok:
-		return storeChange{}
+	case belongs == NotSelected, belongs == SelectionUnknown && !ok:
+		return Change{}
 	}
 	c := s.putObject(object, true)
 	s.ownWrites.unconfirmed[name] = belongs
@@ -63,46 +54,46 @@ func (s *store) observeWrite(object *unstructured.Unstructured, belongs selectio
 }
 
 // applyHeld uses what was written before the first list, where the list is older.
-func (s *store) applyHeld() {
+func (s *Store) applyHeld() {
 	held := s.ownWrites.held
 	s.ownWrites.held = nil
 	for _, w := range held {
-		s.observeWrite(w.object, w.selection)
+		s.ObserveWrite(w.object, w.belongs)
 	}
 }
 
-// observeDeletion takes out an object whose deletion was just accepted.
-func (s *store) observeDeletion(object *unstructured.Unstructured) storeChange {
-	name, uid, rv := nameOf(object), object.GetUID(), object.GetResourceVersion()
+// ObserveDeletion takes out an object whose deletion was just accepted.
+func (s *Store) ObserveDeletion(object *unstructured.Unstructured) Change {
+	name, uid, rv := NameOf(object), object.GetUID(), object.GetResourceVersion()
 	found, ok := s.objects[name]
 	gone := ok && (found.object.GetUID() == uid || isNewer(rv, found.object.GetResourceVersion()))
 	if s.synced && !gone && !isNewer(rv, s.progress) {
-		return storeChange{} // the informer has shown that already
+		return Change{} // the informer has shown that already
 	}
 	s.ownWrites.noteDeletion(name, deletion{uid, rv})
 	if waiting, ok := s.ownWrites.held[name]; ok && waiting.object.GetUID() == uid {
 		delete(s.ownWrites.held, name)
 	}
 	if !gone {
-		return storeChange{}
+		return Change{}
 	}
 	return s.dropObject(name)
 }
 
-func (w *ownWrites) setUnconfirmed(name types.NamespacedName, ahead bool) {
-	if !ahead {
+func (w *ownWrites) setUnconfirmed(name types.NamespacedName, unconfirmed bool) {
+	if !unconfirmed {
 		delete(w.unconfirmed, name)
 		return
 	}
 	if w.unconfirmed == nil {
-		w.unconfirmed = map[types.NamespacedName]selection{}
+		w.unconfirmed = map[types.NamespacedName]Selection{}
 	}
-	w.unconfirmed[name] = selected
+	w.unconfirmed[name] = Selected
 }
 
 // holdUntilListed keeps an object for the first list; of several writes the last.
-func (w *ownWrites) holdUntilListed(object *unstructured.Unstructured, belongs selection) {
-	name := nameOf(object)
+func (w *ownWrites) holdUntilListed(object *unstructured.Unstructured, belongs Selection) {
+	name := NameOf(object)
 	if earlier, ok := w.held[name]; ok && !isNewer(object.GetResourceVersion(), earlier.object.GetResourceVersion()) {
 		return
 	}
@@ -124,7 +115,7 @@ func (w *ownWrites) noteDeletion(name types.NamespacedName, d deletion) {
 
 // forgetDeletion forgets a deletion that the informer has shown.
 func (w *ownWrites) forgetDeletion(object *unstructured.Unstructured) {
-	name := nameOf(object)
+	name := NameOf(object)
 	if w.deleted[name].uid == object.GetUID() {
 		delete(w.deleted, name)
 	}
@@ -137,7 +128,7 @@ func (w *ownWrites) isOutdated(object *unstructured.Unstructured) bool {
 	if len(w.deleted) == 0 {
 		return false
 	}
-	name := nameOf(object)
+	name := NameOf(object)
 	d, ok := w.deleted[name]
 	if !ok {
 		return false

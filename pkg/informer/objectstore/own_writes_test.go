@@ -1,11 +1,11 @@
-package informer
+package objectstore
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,12 +14,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-func at(object *unstructured.Unstructured, rv int) *unstructured.Unstructured {
-	object = object.DeepCopy()
-	object.SetResourceVersion(strconv.Itoa(rv))
-	return object
-}
-
 func dying(object *unstructured.Unstructured) *unstructured.Unstructured {
 	object = object.DeepCopy()
 	now := metav1.NewTime(time.Unix(0, 0))
@@ -27,35 +21,35 @@ func dying(object *unstructured.Unstructured) *unstructured.Unstructured {
 	return object
 }
 
-// step is one call of the store; it returns what happened, one letter a change.
-type step func(*store) []storeChange
+// step is one call of the store; it returns what happened.
+type step func(*Store) []Change
 
 func lists(rv int, objects ...*unstructured.Unstructured) step {
-	return func(s *store) []storeChange { return s.replaceAll(objects, strconv.Itoa(rv)) }
+	return func(s *Store) []Change { return s.ReplaceAll(objects, strconv.Itoa(rv)) }
 }
 
 func shows(object *unstructured.Unstructured) step {
-	return func(s *store) []storeChange { return []storeChange{s.setObject(object)} }
+	return func(s *Store) []Change { return []Change{s.SetObject(object)} }
 }
 
 func showsDeleted(object *unstructured.Unstructured) step {
-	return func(s *store) []storeChange { return []storeChange{s.removeObject(object)} }
+	return func(s *Store) []Change { return []Change{s.RemoveObject(object)} }
 }
 
 func passes(rv int) step {
-	return func(s *store) []storeChange { return s.advanceTo(strconv.Itoa(rv)) }
+	return func(s *Store) []Change { return s.AdvanceTo(strconv.Itoa(rv)) }
 }
 
-func writes(object *unstructured.Unstructured, belongs selection) step {
-	return func(s *store) []storeChange { return []storeChange{s.observeWrite(object, belongs)} }
+func writes(object *unstructured.Unstructured, belongs Selection) step {
+	return func(s *Store) []Change { return []Change{s.ObserveWrite(object, belongs)} }
 }
 
 func deletes(object *unstructured.Unstructured) step {
-	return func(s *store) []storeChange { return []storeChange{s.observeDeletion(object)} }
+	return func(s *Store) []Change { return []Change{s.ObserveDeletion(object)} }
 }
 
-func resets(s *store) []storeChange {
-	s.reset()
+func resets(s *Store) []Change {
+	s.DropAll()
 	return nil
 }
 
@@ -68,118 +62,118 @@ func TestOwnWrites(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		steps  []step
-		told   []EventType
+		told   []string
 		want   []*unstructured.Unstructured
 	}{
 		"Echo": {
 			"the event of an observed write tells nobody",
-			[]step{lists(5), writes(a(7), selected), shows(a(7)), passes(7)},
-			[]EventType{Added}, []*unstructured.Unstructured{a(7)},
+			[]step{lists(5), writes(a(7), Selected), shows(a(7)), passes(7)},
+			[]string{"Added"}, []*unstructured.Unstructured{a(7)},
 		},
 		"EventFirst": {
 			"the event was faster than the response",
-			[]step{lists(5), shows(a(7)), passes(7), writes(a(7), selected)},
-			[]EventType{Added}, []*unstructured.Unstructured{a(7)},
+			[]step{lists(5), shows(a(7)), passes(7), writes(a(7), Selected)},
+			[]string{"Added"}, []*unstructured.Unstructured{a(7)},
 		},
 		"OlderEvents": {
 			"events from before the write do not take it back",
-			[]step{lists(5, a(4)), writes(a(9), selected), shows(a(7)), passes(7), shows(a(9)), passes(9)},
-			[]EventType{Updated}, []*unstructured.Unstructured{a(9)},
+			[]step{lists(5, a(4)), writes(a(9), Selected), shows(a(7)), passes(7), shows(a(9)), passes(9)},
+			[]string{"Updated"}, []*unstructured.Unstructured{a(9)},
 		},
 		"OthersAfter": {
 			"a later change by somebody else counts",
-			[]step{lists(5, a(4)), writes(a(7), selected), shows(a(7)), shows(a(9))},
-			[]EventType{Updated, Updated}, []*unstructured.Unstructured{a(9)},
+			[]step{lists(5, a(4)), writes(a(7), Selected), shows(a(7)), shows(a(9))},
+			[]string{"Updated", "Updated"}, []*unstructured.Unstructured{a(9)},
 		},
 		"DeletedSince": {
 			"the stream has passed the write without the object: it is gone",
-			[]step{lists(5), shows(a(7)), passes(7), showsDeleted(a(8)), passes(8), writes(a(7), selected)},
-			[]EventType{Added, Deleted}, nil,
+			[]step{lists(5), shows(a(7)), passes(7), showsDeleted(a(8)), passes(8), writes(a(7), Selected)},
+			[]string{"Added", "Deleted"}, nil,
 		},
 		"OldDeletion": {
 			"the deletion of an earlier object of the name does not take the new one",
-			[]step{lists(5, a(4)), writes(reborn, selected), showsDeleted(a(10)), passes(10), shows(reborn)},
-			[]EventType{Updated}, []*unstructured.Unstructured{reborn},
+			[]step{lists(5, a(4)), writes(reborn, Selected), showsDeleted(a(10)), passes(10), shows(reborn)},
+			[]string{"Updated"}, []*unstructured.Unstructured{reborn},
 		},
 		"NotForThisStream": {
 			"what the stream passes without showing it goes again",
-			[]step{lists(5), writes(a(7), selected), passes(8)},
-			[]EventType{Added, Deleted}, nil,
+			[]step{lists(5), writes(a(7), Selected), passes(8)},
+			[]string{"Added", "Deleted"}, nil,
 		},
 		"NotSelected": {
 			"a write that takes the object out of the selection",
-			[]step{lists(5, a(4)), writes(a(7), notSelected), showsDeleted(a(7))},
-			[]EventType{Deleted}, nil,
+			[]step{lists(5, a(4)), writes(a(7), NotSelected), showsDeleted(a(7))},
+			[]string{"Deleted"}, nil,
 		},
 		"PerhapsSelected": {
 			"what only the API server can tell is left to it",
-			[]step{lists(5), writes(a(7), selectionUnknown)},
+			[]step{lists(5), writes(a(7), SelectionUnknown)},
 			nil, nil,
 		},
 		"PerhapsStillSelected": {
 			"but what is there already is updated",
-			[]step{lists(5, a(4)), writes(a(7), selectionUnknown)},
-			[]EventType{Updated}, []*unstructured.Unstructured{a(7)},
+			[]step{lists(5, a(4)), writes(a(7), SelectionUnknown)},
+			[]string{"Updated"}, []*unstructured.Unstructured{a(7)},
 		},
 		"LeftTheSelection": {
 			"an update that took it out: the API server shows a deletion at the write's own resourceVersion",
-			[]step{lists(5, a(4)), writes(a(7), selectionUnknown), showsDeleted(a(7)), passes(7)},
-			[]EventType{Updated, Deleted}, nil,
+			[]step{lists(5, a(4)), writes(a(7), SelectionUnknown), showsDeleted(a(7)), passes(7)},
+			[]string{"Updated", "Deleted"}, nil,
 		},
 		"BeforeTheFirstList": {
 			"the list is newer: it decides",
-			[]step{writes(a(7), selected), lists(9)},
+			[]step{writes(a(7), Selected), lists(9)},
 			nil, nil,
 		},
 		"BeforeAStaleFirstList": {
 			"the list is older: the write is not lost",
-			[]step{writes(a(7), selected), lists(5), shows(a(7)), passes(7)},
-			[]EventType{}, []*unstructured.Unstructured{a(7)},
+			[]step{writes(a(7), Selected), lists(5), shows(a(7)), passes(7)},
+			[]string{}, []*unstructured.Unstructured{a(7)},
 		},
 		"TwiceBeforeTheFirstList": {
 			"the last write counts",
-			[]step{writes(a(9), selected), writes(a(7), selected), lists(5, a(4))},
+			[]step{writes(a(9), Selected), writes(a(7), Selected), lists(5, a(4))},
 			nil, []*unstructured.Unstructured{a(9)},
 		},
 		"RelistBehind": {
 			"a relist from before the write does not take it",
-			[]step{lists(5), writes(a(9), selected), lists(7), shows(a(9))},
-			[]EventType{Added}, []*unstructured.Unstructured{a(9)},
+			[]step{lists(5), writes(a(9), Selected), lists(7), shows(a(9))},
+			[]string{"Added"}, []*unstructured.Unstructured{a(9)},
 		},
 		"RelistAhead": {
 			"a relist from after the write does",
-			[]step{lists(5), writes(a(9), selected), lists(11)},
-			[]EventType{Added, Deleted}, nil,
+			[]step{lists(5), writes(a(9), Selected), lists(11)},
+			[]string{"Added", "Deleted"}, nil,
 		},
 		"Restored": {
 			"an API server restored from a backup goes back in time: so does the store",
 			[]step{lists(50, a(49)), lists(5, a(4)), shows(a(6))},
-			[]EventType{Updated, Updated}, []*unstructured.Unstructured{a(6)},
+			[]string{"Updated", "Updated"}, []*unstructured.Unstructured{a(6)},
 		},
 		"Deleted": {
 			"events from before an own deletion do not bring the object back",
 			[]step{lists(5, a(4)), deletes(a(4)), shows(a(5)), passes(5), showsDeleted(a(6)), passes(6)},
-			[]EventType{Deleted}, nil,
+			[]string{"Deleted"}, nil,
 		},
 		"DeletedThenRelisted": {
 			"nor does a list",
 			[]step{lists(5, a(4)), deletes(a(4)), lists(6, a(4)), lists(8)},
-			[]EventType{Deleted}, nil,
+			[]string{"Deleted"}, nil,
 		},
 		"DeletedBeforeTheFirstList": {
 			"nor a first list",
-			[]step{writes(a(4), selected), deletes(a(4)), lists(5, a(4)), showsDeleted(a(6))},
+			[]step{writes(a(4), Selected), deletes(a(4)), lists(5, a(4)), showsDeleted(a(6))},
 			nil, nil,
 		},
 		"DeletedLingers": {
 			"an object with a finalizer comes back, dying",
 			[]step{lists(5, a(4)), deletes(a(4)), shows(dying(a(6))), showsDeleted(a(7))},
-			[]EventType{Deleted, Added, Deleted}, nil,
+			[]string{"Deleted", "Added", "Deleted"}, nil,
 		},
 		"DeletedThenReborn": {
 			"a new object of the name is another",
-			[]step{lists(5, a(4)), deletes(a(4)), writes(reborn, selected), showsDeleted(a(6)), shows(reborn)},
-			[]EventType{Deleted, Added}, []*unstructured.Unstructured{reborn},
+			[]step{lists(5, a(4)), deletes(a(4)), writes(reborn, Selected), showsDeleted(a(6)), shows(reborn)},
+			[]string{"Deleted", "Added"}, []*unstructured.Unstructured{reborn},
 		},
 		"DeletedLongAgo": {
 			"the stream has shown it already",
@@ -188,8 +182,8 @@ func TestOwnWrites(t *testing.T) {
 		},
 		"DeletedByUID": {
 			"a deletion of which only the uid is known is as good",
-			[]step{lists(5, a(4)), deletes(byUID), shows(a(5)), lists(6, a(5)), writes(reborn, selected), showsDeleted(a(7)), shows(reborn)},
-			[]EventType{Deleted, Added}, []*unstructured.Unstructured{reborn},
+			[]step{lists(5, a(4)), deletes(byUID), shows(a(5)), lists(6, a(5)), writes(reborn, Selected), showsDeleted(a(7)), shows(reborn)},
+			[]string{"Deleted", "Added"}, []*unstructured.Unstructured{reborn},
 		},
 		"DeletedByUIDBeforeTheFirstList": {
 			"also before there is a list",
@@ -198,31 +192,41 @@ func TestOwnWrites(t *testing.T) {
 		},
 		"RefusedBetween": {
 			"a refused stream keeps own writes for its next list",
-			[]step{lists(5), resets, writes(a(9), selected), lists(7)},
+			[]step{lists(5), resets, writes(a(9), Selected), lists(7)},
 			nil, []*unstructured.Unstructured{a(9)},
 		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := &store{}
-			s.indexBy("x")
-			var told []EventType
+			s := New(false)
+			s.IndexLabel("x")
+			var told []string
 			for _, do := range c.steps {
-				for _, one := range do(s) {
-					if one.kind != "" {
-						told = append(told, one.kind)
+				for _, change := range do(s) {
+					if !change.IsEmpty() {
+						told = append(told, wordOf(change))
 					}
 				}
 			}
 			if !slices.Equal(c.told, told) {
 				t.Errorf("%s: told %v, want %v", c.reason, told, c.told)
 			}
-			expect(t, c.reason, c.want, s.listSubset(subset{}, ""))
+			expect(t, c.reason, c.want, s.ListSubset(Subset{}))
 			if len(s.ownWrites.deleted) > 0 {
 				t.Errorf("still remembers deletions: %v", s.ownWrites.deleted)
 			}
 		})
 	}
+}
+
+func wordOf(c Change) string {
+	switch {
+	case c.Old == nil:
+		return "Added"
+	case c.New == nil:
+		return "Deleted"
+	}
+	return "Updated"
 }
 
 // TestOwnWritesAgainstHistory lets an informer follow a random history late, with
@@ -231,7 +235,7 @@ func TestOwnWrites(t *testing.T) {
 // in the end sees exactly what there is.
 func TestOwnWritesAgainstHistory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		h := &historian{store: &store{}, server: newServer(), wrote: map[types.NamespacedName]int{}}
+		h := &historian{store: New(false), server: newHistory(), wrote: map[types.NamespacedName]int{}}
 		t.Repeat(map[string]func(*rapid.T){
 			"other":    func(t *rapid.T) { h.write(t) },
 			"own":      func(t *rapid.T) { h.own(t) },
@@ -251,8 +255,8 @@ func TestOwnWritesAgainstHistory(t *testing.T) {
 
 // historian is a server's history and a store that follows it.
 type historian struct {
-	server  *server
-	store   *store
+	server  *history
+	store   *Store
 	seen    int                          // the store's place in the history
 	wrote   map[types.NamespacedName]int // last own write, observed
 	answers []answer                     // of own writes, under way
@@ -269,7 +273,7 @@ func name(t *rapid.T) string { return rapid.SampledFrom([]string{"a", "b", "c"})
 func (h *historian) write(t *rapid.T) *unstructured.Unstructured {
 	n := name(t)
 	object := thing(n, rapid.SampledFrom([]string{"1", "2"}).Draw(t, "spec"))
-	if live, ok := h.server.objects[nameOf(object)]; ok {
+	if live, ok := h.server.objects[NameOf(object)]; ok {
 		object.SetUID(live.GetUID())
 	} else {
 		h.uids++
@@ -281,9 +285,9 @@ func (h *historian) write(t *rapid.T) *unstructured.Unstructured {
 func (h *historian) own(t *rapid.T) {
 	object := h.write(t)
 	rv := h.server.rv
-	h.answers = append(h.answers, answer{nameOf(object), func() {
-		h.store.observeWrite(object, selected)
-		h.wrote[nameOf(object)] = max(rv, h.wrote[nameOf(object)])
+	h.answers = append(h.answers, answer{NameOf(object), func() {
+		h.store.ObserveWrite(object, Selected)
+		h.wrote[NameOf(object)] = max(rv, h.wrote[NameOf(object)])
 	}})
 }
 
@@ -300,72 +304,56 @@ func (h *historian) respond(t *rapid.T) {
 }
 
 func (h *historian) delete(t *rapid.T, own bool) {
-	object, ok := h.server.objects[nameOf(thing(name(t), nil))]
+	object, ok := h.server.objects[NameOf(thing(name(t), nil))]
 	if !ok {
 		return
 	}
-	h.server.remove(object.GetName())
+	h.server.remove(object)
 	rv := h.server.rv
 	if own {
-		h.answers = append(h.answers, answer{nameOf(object), func() {
-			h.store.observeDeletion(object)
-			h.wrote[nameOf(object)] = max(rv, h.wrote[nameOf(object)])
+		h.answers = append(h.answers, answer{NameOf(object), func() {
+			h.store.ObserveDeletion(object)
+			h.wrote[NameOf(object)] = max(rv, h.wrote[NameOf(object)])
 		}})
 	}
 }
 
 // next delivers one event.
 func (h *historian) next() {
-	for _, entry := range h.server.history {
-		if !h.store.synced || entry.rv <= h.seen {
+	for _, e := range h.server.events {
+		if !h.store.synced || e.rv <= h.seen {
 			continue
 		}
-		object := entry.event.Object.(*unstructured.Unstructured)
-		if entry.event.Type == "DELETED" {
-			h.store.removeObject(object)
+		if e.deleted {
+			h.store.RemoveObject(e.object)
 		} else {
-			h.store.setObject(object)
+			h.store.SetObject(e.object)
 		}
-		h.seen = entry.rv
-		h.store.advanceTo(strconv.Itoa(entry.rv))
+		h.seen = e.rv
+		h.store.AdvanceTo(strconv.Itoa(e.rv))
 		return
 	}
 }
 
 func (h *historian) bookmark() {
 	if h.store.synced {
-		h.store.advanceTo(strconv.Itoa(h.seen))
+		h.store.AdvanceTo(strconv.Itoa(h.seen))
 	}
 }
 
 // relist gives a list that may be stale, but not older than what was seen.
 func (h *historian) relist(t *rapid.T) {
 	rv := rapid.IntRange(max(h.seen, 100), h.server.rv).Draw(t, "rv")
-	h.store.replaceAll(h.past(rv), strconv.Itoa(rv))
+	h.store.ReplaceAll(h.past(rv), strconv.Itoa(rv))
 	h.seen = rv
 }
 
 // past is what the server had at a resourceVersion.
 func (h *historian) past(rv int) []*unstructured.Unstructured {
-	then := map[types.NamespacedName]*unstructured.Unstructured{}
-	for _, entry := range h.server.history {
-		object := entry.event.Object.(*unstructured.Unstructured)
-		if entry.rv > rv {
-			break
-		}
-		then[nameOf(object)] = object
-		if entry.event.Type == "DELETED" {
-			delete(then, nameOf(object))
-		}
-	}
-	var list []*unstructured.Unstructured
-	for _, object := range then {
-		list = append(list, object)
-	}
-	return list
+	return slices.Collect(maps.Values(h.server.past(rv)))
 }
 
-func (h *historian) refuse() { h.store.reset() }
+func (h *historian) refuse() { h.store.DropAll() }
 
 // check: what was observed is never taken back.
 func (h *historian) check(t *rapid.T) {
@@ -373,8 +361,8 @@ func (h *historian) check(t *rapid.T) {
 		return
 	}
 	for _, object := range h.past(h.server.rv) {
-		wrote, ok := h.wrote[nameOf(object)]
-		found, there := h.store.objects[nameOf(object)]
+		wrote, ok := h.wrote[NameOf(object)]
+		found, there := h.store.objects[NameOf(object)]
 		if !ok || !there {
 			continue
 		}
@@ -392,16 +380,16 @@ func (h *historian) check(t *rapid.T) {
 
 func (h *historian) catchUp() {
 	if !h.store.synced {
-		h.store.replaceAll(h.past(100), "100")
+		h.store.ReplaceAll(h.past(100), "100")
 		h.seen = 100
 	}
 	for _, answer := range h.answers {
 		answer.take()
 	}
-	for range h.server.history {
+	for range h.server.events {
 		h.next()
 	}
-	h.store.advanceTo(strconv.Itoa(h.server.rv))
+	h.store.AdvanceTo(strconv.Itoa(h.server.rv))
 }
 
 func (h *historian) compare(t *rapid.T) {
@@ -415,39 +403,4 @@ func (h *historian) compare(t *rapid.T) {
 	if len(h.store.objects) != len(h.server.objects) || len(w.unconfirmed)+len(w.held)+len(w.deleted) > 0 {
 		t.Fatalf("in the end there is too much: %v, %+v", h.store.objects, w)
 	}
-}
-
-func TestObserve(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		api := newServer()
-		s := testSet(map[string]*server{"ns": api}, Options{})
-		defer begin(t, s)()
-		writer, other := &recorder{}, &recorder{}
-		key := needOf("ns").Key
-		view := s.Require(writer, []Interest{needOf("ns")})[0]
-		s.Require(other, []Interest{needOf("ns")})
-		writer.take()
-		other.take()
-
-		early := at(thing("a", "1"), 500)
-		early.Object["status"] = "not kept"
-		s.Observe(key, early, writer)
-		expect(t, "the writer knows", events(), writer.take())
-		expect(t, "others are told at once", events("Added a"), other.take())
-		expect(t, "kept", at(thing("a", "1"), 500), view.Get("ns", "a"))
-
-		api.mu.Lock()
-		api.rv = 499
-		api.mu.Unlock()
-		api.put(thing("a", "1"))
-		expect(t, "the echo", events(), append(writer.take(), other.take()...))
-
-		s.Deleted(key, at(thing("a", "1"), 500), writer)
-		expect(t, "others are told of the deletion", events("Deleted a"), other.take())
-		api.remove("a")
-		expect(t, "its echo", events(), append(writer.take(), other.take()...))
-
-		s.Observe(needOf("nobody").Key, early)
-		s.Deleted(needOf("nobody").Key, early)
-	})
 }

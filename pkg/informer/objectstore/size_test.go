@@ -1,4 +1,4 @@
-package informer
+package objectstore
 
 import (
 	"fmt"
@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // TestSize: the estimate is near to what the heap says, for objects that share nothing.
@@ -16,19 +15,19 @@ func TestSize(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const n = 2000
 			before := heap()
-			s := store{objects: make(map[types.NamespacedName]*storeEntry, n)}
+			s := New(false)
+			s.ReplaceAll(nil, "1")
 			for i := range n {
-				obj := sizedObject(i, payload)
-				s.objects[nameOf(obj)] = &storeEntry{object: obj}
+				s.SetObject(sizedObject(i, payload))
 			}
-			took, said := heap()-before, s.estimateBytes()
+			took, said := heap()-before, s.EstimateBytes()
 			if said < took/2 || said > took*2 {
 				t.Errorf("%d objects take %d bytes, the estimate is %d", n, took, said)
 			}
 			runtime.KeepAlive(s)
 		})
 	}
-	if got := (&store{}).estimateBytes(); got != 0 {
+	if got := New(false).EstimateBytes(); got != 0 {
 		t.Errorf("an empty store takes %d bytes", got)
 	}
 }

@@ -1,0 +1,172 @@
+package projection
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"pgregory.net/rapid"
+
+	"github.com/ambit-dev/ambit/pkg/internal/fields"
+	_ "github.com/ambit-dev/ambit/test/draws"
+)
+
+// TestInternKeepsObjects: whatever is shared, every object stays what it was.
+func TestInternKeepsObjects(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := newInterner()
+		var objects, copies []*unstructured.Unstructured
+		for range rapid.IntRange(1, 20).Draw(t, "objects") {
+			object := &unstructured.Unstructured{Object: drawMap(t, 3)}
+			object.Object["metadata"] = drawMap(t, 2)
+			objects, copies = append(objects, object), append(copies, object.DeepCopy())
+			in.internObject(object)
+		}
+		for i := range objects {
+			if diff := cmp.Diff(copies[i].Object, objects[i].Object); diff != "" {
+				t.Fatalf("object %d changed:\n%s", i, diff)
+			}
+		}
+	})
+}
+
+func drawMap(t *rapid.T, depth int) map[string]any {
+	m := map[string]any{}
+	for range rapid.IntRange(0, 3).Draw(t, "fields") {
+		m[rapid.SampledFrom([]string{"a", "b", "name", ""}).Draw(t, "key")] = drawValue(t, depth)
+	}
+	return m
+}
+
+func drawValue(t *rapid.T, depth int) any {
+	kinds := []string{"string", "int", "float", "true", "false", "null"}
+	if depth > 0 {
+		kinds = append(kinds, "map", "list", "map", "list")
+	}
+	switch rapid.SampledFrom(kinds).Draw(t, "kind") {
+	case "string":
+		return rapid.SampledFrom([]string{"", "x", "y"}).Draw(t, "text")
+	case "int":
+		return rapid.SampledFrom([]int64{0, 1, 2}).Draw(t, "int")
+	case "float":
+		return rapid.SampledFrom([]float64{0, 1, 2.5}).Draw(t, "float")
+	case "true":
+		return true
+	case "false":
+		return false
+	case "map":
+		return drawMap(t, depth-1)
+	case "list":
+		list := []any{}
+		for range rapid.IntRange(0, 3).Draw(t, "elements") {
+			list = append(list, drawValue(t, depth-1))
+		}
+		return list
+	}
+	return nil
+}
+
+func TestInternShares(t *testing.T) {
+	in := newInterner()
+	made := func(name string) *unstructured.Unstructured {
+		object := thing(name, map[string]any{"own": name, "template": map[string]any{"list": []any{"a", map[string]any{"b": int64(1)}}}})
+		in.internObject(object)
+		return object
+	}
+	first := made("one")
+	for i := range 10 * internedParts { // shared parts outlive the generations
+		object := made(string(rune('a'+i%26)) + string(rune('a'+i/26)))
+		spec, again := first.Object["spec"].(map[string]any), object.Object["spec"].(map[string]any)
+		if !identicalValue(spec["template"], again["template"]) {
+			t.Fatalf("after %d objects the template is there twice", i)
+		}
+		if identicalValue(spec, again) {
+			t.Fatal("different parts are one")
+		}
+	}
+	if parts := len(in.young) + len(in.old); parts > 2*internedParts {
+		t.Errorf("%d parts are remembered", parts)
+	}
+}
+
+// TestInternLetsGo: what only older versions of objects had is not remembered for longer
+// than it takes to meet as many objects as there are, and what they share still is one.
+func TestInternLetsGo(t *testing.T) {
+	for _, objects := range []int{1, 2, 10} {
+		t.Run(fmt.Sprint(objects), func(t *testing.T) {
+			p := New(Config{Fields: fields.New("spec")})
+			kept := make([]*unstructured.Unstructured, objects)
+			for i := range 100 * objects {
+				status := map[string]any{"message": fmt.Sprint("version ", i), "list": []any{fmt.Sprint("element ", i)}}
+				object := thing(fmt.Sprint("object-", i%objects), map[string]any{"status": status, "template": map[string]any{"image": "one"}})
+				object.SetResourceVersion(fmt.Sprint(i + 2))
+				kept[i%objects] = projectDelivered(t, p, object)
+				p.FitTo(min(i+1, objects))
+			}
+			// spec, status and list of each; the template; and strings: two of each, and keys.
+			in := p.interner
+			parts, texts := len(in.young)+len(in.old), len(in.youngTexts)+len(in.oldTexts)
+			if most := 2 * (3*(objects+1) + 5); parts > most {
+				t.Errorf("%d parts are remembered, want at most %d", parts, most)
+			}
+			if most := 2 * (2*(objects+1) + 20); texts > most {
+				t.Errorf("%d strings are remembered, want at most %d", texts, most)
+			}
+			for i := range objects {
+				if !identicalValue(templateOf(kept[0]), templateOf(kept[i])) {
+					t.Errorf("the template of object %d is there twice", i)
+				}
+			}
+		})
+	}
+}
+
+func templateOf(object *unstructured.Unstructured) any {
+	spec, _ := object.Object["spec"].(map[string]any)
+	return spec["template"]
+}
+
+func projectDelivered(t *testing.T, p *Projection, obj any) *unstructured.Unstructured {
+	t.Helper()
+	object, err := p.ProjectDelivered(obj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+func thing(name string, spec any) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Thing",
+		"metadata": map[string]any{"name": name, "namespace": "ns", "uid": "uid-" + name},
+		"spec":     spec,
+	}}
+}
+
+// TestTransform: what was made for the Reflector is kept as it is, and what is no object is
+// an error.
+func TestTransform(t *testing.T) {
+	p := New(Config{})
+	first, err := p.Transform(thing("a", "not kept"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again := projectDelivered(t, p, first); again != first.(Transformed).Unstructured {
+		t.Error("it was made twice")
+	}
+	if _, err := p.Transform("text"); err == nil {
+		t.Error("a text was taken for an object")
+	}
+}
+
+// TestProjectWritten: the object stays the caller's.
+func TestProjectWritten(t *testing.T) {
+	p := New(Config{Fields: fields.New("spec")})
+	written := thing("a", map[string]any{"list": []any{"x"}})
+	kept := p.ProjectWritten(written)
+	written.Object["spec"].(map[string]any)["list"].([]any)[0] = "changed"
+	if diff := cmp.Diff(thing("a", map[string]any{"list": []any{"x"}}).Object, kept.Object); diff != "" {
+		t.Errorf("it has changed with the caller's (-want +got):\n%s", diff)
+	}
+}
