@@ -31,14 +31,12 @@
 //     makes an informer and its goroutine, which lives until the last need of the
 //     key is released or Set.Start ends.
 //  2. An informer lives in epochs. In one epoch a single client-go Reflector feeds
-//     the informer's store through a reflectorStore that knows the number of its epoch; a
-//     call from a reflectorStore of another epoch is dropped. Epochs are numbered over all
-//     informers, so that a key that is released and needed again has a later one.
-//  3. Every request of the Reflector goes through the listerWatcher of its epoch: it
-//     takes a slot (few informers are opened at a time), counts failures, waits
-//     between attempts, and reads every answer. A final answer ends the epoch; a
-//     transient one is kept from the Reflector and tried again in place, so that
-//     a watch resumes where it was, without a list.
+//     the informer's store through a reflectorStore, and every request of it goes through
+//     the ListWatcher of that epoch (package listwatch). Whatever they say once the informer
+//     is in another epoch is dropped. Epochs are numbered over all informers, so that a key
+//     that is released and needed again has a later one.
+//  3. The ListWatcher waits between attempts and reads every answer. A final answer ends
+//     the epoch; a transient one is kept from the Reflector and tried again in place.
 //  4. The first list makes the informer Synced: handlers get one Synced event,
 //     not one for each object. From then on they get Added, Updated and Deleted.
 //     Later lists are compared with the store.
@@ -46,14 +44,11 @@
 //     and the next epoch begins after a backoff, or at once on Set.Retry.
 //  6. Set.Revoke does the same without an answer, in the caller's goroutine:
 //     it gives the informer a new epoch number, so that whatever the Reflector and
-//     the listerWatcher of the old epoch still say is dropped, and cancels their requests.
+//     the ListWatcher of the old epoch still say is dropped, and cancels their requests.
 //  7. The API server looks at rights when a watch is opened, never again. While
-//     Set.Reauthorize is on, the listerWatcher asks for watches of 3 or 4 seconds; those
-//     that were opened for longer, because they bring a list or are from before, it
-//     ends itself, never within a second of their list. The Reflector takes both
-//     for timeouts and opens the next watch where it was. All ends are planned with
-//     one schedule, which holds the ceiling.
+//     Set.Reauthorize is on, watches are short: package listwatch says how.
 //
-// An object that was just written enters the store by Set.Observe, before
-// its event arrives: see there.
+// What is kept of objects is package projection, where they are is package objectstore, and
+// who is told of which is package handlerindex. An object that was just written enters the
+// store by Set.Observe, before its event arrives: see there.
 package informer

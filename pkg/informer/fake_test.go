@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 
+	"github.com/ambit-dev/ambit/pkg/informer/listwatch"
 	"github.com/ambit-dev/ambit/pkg/informer/objectstore"
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
 )
@@ -344,7 +345,7 @@ func clientsOfNobody(string) (dynamic.Interface, metadata.Interface, error) {
 func testSet(servers map[string]*server, o Options) *Set {
 	o.Clients = clientsOfNobody
 	s := New(o)
-	s.connect = func(key Key) (objectSource, error) { return servers[key.Namespace], nil }
+	s.env.connect = func(key Key) (listwatch.Source, error) { return servers[key.Namespace], nil }
 	return s
 }
 

@@ -65,6 +65,6 @@ func flapsStory(t *testing.T, r *rand.Rand) {
 		}
 	}
 	stop()
-	expect(t, "plans left", 0, outstanding(s.reopenSchedule))
+	expect(t, "plans left", 0, s.env.requests.PlannedEnds())
 	expect(t, "watches left", 0, len(api.copyWatches()))
 }

@@ -10,8 +10,8 @@ import (
 // TestNothingIsForgottenInAList: an own write while the first list is on its way does
 // not part what its objects share.
 func TestNothingIsForgottenInAList(t *testing.T) {
-	st := newSharedInformer(New(Options{Clients: clientsOfNobody}), needOf("a"))
-	epoch := st.beginEpoch(func() {})
+	st := newSharedInformer(New(Options{Clients: clientsOfNobody}).env, needOf("a"))
+	e := st.beginEpoch(func() {})
 	made := func(name string) *unstructured.Unstructured {
 		object, err := st.projection.ProjectDelivered(thing(name, map[string]any{"own": name, "template": map[string]any{"image": "one"}}))
 		if err != nil {
@@ -24,7 +24,7 @@ func TestNothingIsForgottenInAList(t *testing.T) {
 	if !isShared(first, made("second")) {
 		t.Error("the template is there twice")
 	}
-	st.listReceived(epoch, nil, "1")
+	e.receiveList(nil, "1")
 }
 
 // isShared reports whether two objects have one template.

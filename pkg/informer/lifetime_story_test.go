@@ -94,5 +94,5 @@ func TestRealNothingRemains(t *testing.T) {
 	round(false)
 	round(true)
 	w.eventually("no goroutine is left", func() bool { return runtime.NumGoroutine() <= before })
-	w.eventually("no plan is left", func() bool { return outstanding(w.streams.reopenSchedule) == 0 })
+	w.eventually("no plan is left", func() bool { return w.streams.env.requests.PlannedEnds() == 0 })
 }

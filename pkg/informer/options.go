@@ -62,19 +62,10 @@ func Exponential(first, last time.Duration) Backoff {
 	return backoff.Exponential{First: first, Last: last, Jitter: upToAQuarterLess}.After
 }
 
-// How an opening is bounded.
+// Bounds of what all informers do together.
 const (
 	defaultOpening = 16
 	defaultReopens = 60
-	// slotTime is how long an opening holds its slot at most: slots are there to
-	// spread dials, and a server that never answers must not hold up other informers.
-	slotTime = 2 * time.Second
-	// answerTime is how long an opening may go unanswered before the informer is
-	// Degraded.
-	answerTime = 5 * time.Second
-	// stableTime is how long a watch must have been open for earlier failures to
-	// be forgotten.
-	stableTime = time.Second
 )
 
 // withDefaults returns a copy in which everything is set.

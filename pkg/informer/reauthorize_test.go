@@ -48,7 +48,7 @@ func TestVerify(t *testing.T) {
 		time.Sleep(4 * time.Second)
 		expect(t, "revoked", events("StateChanged Forbidden"), sub.take())
 		expect(t, "objects", 0, len(view.List()))
-		expect(t, "plans left", 0, outstanding(s.reopenSchedule))
+		expect(t, "plans left", 0, s.env.requests.PlannedEnds())
 	})
 }
 
@@ -104,7 +104,7 @@ func TestVerifyDuringTheList(t *testing.T) {
 		close(api.slow)
 		expect(t, "told", events("Synced"), sub.take())
 		expect(t, "requests", []request{{"watch", "", true}}, api.take())
-		time.Sleep(firstWatch - 1)
+		time.Sleep(2*time.Second - 1) // the earliest that it would end by itself
 		expect(t, "not yet", 0, watchesOnly(t, api))
 		time.Sleep(2 * time.Second)
 		expect(t, "opened again", 1, watchesOnly(t, api))
@@ -163,7 +163,7 @@ func ceilingStory(t *testing.T, streams int, late bool, shortest, period time.Du
 		}
 	}
 	stop()
-	expect(t, "plans left", 0, outstanding(s.reopenSchedule))
+	expect(t, "plans left", 0, s.env.requests.PlannedEnds())
 }
 
 // TestRecheck: a watch is opened again where it is, once, though informers are not
@@ -192,7 +192,7 @@ func TestRecheck(t *testing.T) {
 		s.Expire(func(Key) bool { return true })
 		time.Sleep(4 * time.Second)
 		expect(t, "state", Forbidden, view.State())
-		expect(t, "plans left", 0, outstanding(s.reopenSchedule))
+		expect(t, "plans left", 0, s.env.requests.PlannedEnds())
 	})
 }
 
@@ -217,7 +217,7 @@ func TestRecheckWhileOpening(t *testing.T) {
 				expect(t, "the old answer", Live, view.State())
 				time.Sleep(3 * time.Second)
 				expect(t, "the new one", Forbidden, view.State())
-				expect(t, "plans left", 0, outstanding(s.reopenSchedule))
+				expect(t, "plans left", 0, s.env.requests.PlannedEnds())
 			})
 		})
 	}

@@ -7,13 +7,8 @@ import (
 	"github.com/ambit-dev/ambit/pkg/informer/objectstore"
 )
 
-// reflectorStore is what the Reflector of one epoch writes to. Once the informer is in
-// another epoch, or stopped, it takes nothing any more.
-type reflectorStore struct {
-	informer      *sharedInformer
-	epoch         uint64
-	listerWatcher *listerWatcher // the one of the epoch
-}
+// reflectorStore is what the Reflector of an epoch writes to.
+type reflectorStore struct{ epoch *epoch }
 
 var (
 	_ cache.TransformingStore      = reflectorStore{}
@@ -39,36 +34,34 @@ func (k reflectorStore) Resync() error { return nil }
 // UpdateResourceVersion implements cache.ResourceVersionUpdater: events and
 // bookmarks move the informer on.
 func (k reflectorStore) UpdateResourceVersion(resourceVersion string) {
-	k.informer.advanceTo(k.epoch, resourceVersion)
+	k.epoch.advanceTo(resourceVersion)
 }
 
 // Transformer implements cache.TransformingStore: while the first list streams
 // in, the Reflector keeps objects as small as the store does.
 func (k reflectorStore) Transformer() cache.TransformFunc {
-	return k.informer.projection.Transform
+	return k.epoch.informer.projection.Transform
 }
 
 // Replace implements cache.ReflectorStore.
 func (k reflectorStore) Replace(list []any, resourceVersion string) error {
 	objects := make([]*unstructured.Unstructured, len(list))
 	for i, obj := range list {
-		object, err := k.informer.projection.ProjectDelivered(obj)
+		object, err := k.epoch.informer.projection.ProjectDelivered(obj)
 		if err != nil {
 			return err
 		}
 		objects[i] = object
 	}
-	if k.informer.listReceived(k.epoch, objects, resourceVersion) {
-		k.listerWatcher.listReceived()
-	}
+	k.epoch.receiveList(objects, resourceVersion)
 	return nil
 }
 
 func (k reflectorStore) applyEvent(obj any, do func(*objectstore.Store, *unstructured.Unstructured) objectstore.Change) error {
-	object, err := k.informer.projection.ProjectDelivered(obj)
+	object, err := k.epoch.informer.projection.ProjectDelivered(obj)
 	if err != nil {
 		return err
 	}
-	k.informer.applyChange(k.epoch, func(s *objectstore.Store) objectstore.Change { return do(s, object) })
+	k.epoch.applyChange(func(s *objectstore.Store) objectstore.Change { return do(s, object) })
 	return nil
 }

@@ -48,7 +48,7 @@ func (s *Set) requireLocked(sub EventHandler, need Interest, old, next []Lister)
 }
 
 func (s *Set) addInformerLocked(need Interest) *sharedInformer {
-	st := newSharedInformer(s, need)
+	st := newSharedInformer(s.env, need)
 	s.informers[need.Key] = st
 	if s.ended {
 		st.stop()

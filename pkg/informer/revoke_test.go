@@ -89,7 +89,7 @@ func TestRevokeThenRetry(t *testing.T) {
 // TestHintAtTheEndOfAnEpoch: a hint that comes together with the end of an epoch
 // is there for the next one.
 func TestHintAtTheEndOfAnEpoch(t *testing.T) {
-	st := newSharedInformer(testSet(nil, Options{}), needOf("ns"))
+	st := newSharedInformer(testSet(nil, Options{}).env, needOf("ns"))
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 100 {

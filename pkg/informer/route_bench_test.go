@@ -17,7 +17,7 @@ func (c *counter) Changed(Event) { c.n++ }
 func BenchmarkRoute(b *testing.B) {
 	for _, owners := range []int{10, 10_000} {
 		b.Run(fmt.Sprintf("owners=%d", owners), func(b *testing.B) {
-			st, k := benchStream(owners)
+			_, k := benchStream(owners)
 			versions := []projection.Transformed{
 				{Unstructured: labelled(thing("thing-5", "1"), "owner", "owner-5")},
 				{Unstructured: labelled(thing("thing-5", "2"), "owner", "owner-5")},
@@ -28,7 +28,6 @@ func BenchmarkRoute(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			_ = st
 		})
 	}
 }
@@ -37,13 +36,13 @@ func BenchmarkRoute(b *testing.B) {
 func BenchmarkKeepUnchanged(b *testing.B) {
 	for _, owners := range []int{10, 10_000} {
 		b.Run(fmt.Sprintf("owners=%d", owners), func(b *testing.B) {
-			st, _ := benchStream(owners)
+			s, _ := benchStream(owners)
 			sub := &counter{}
 			needs := []Interest{benchNeed("owner-5"), needOf("other")}
-			st.set.Require(sub, needs)
+			s.Require(sub, needs)
 			b.ReportAllocs()
 			for b.Loop() {
-				st.set.Require(sub, needs)
+				s.Require(sub, needs)
 			}
 		})
 	}
@@ -53,8 +52,8 @@ func BenchmarkKeepUnchanged(b *testing.B) {
 func BenchmarkList(b *testing.B) {
 	for _, owners := range []int{10, 10_000} {
 		b.Run(fmt.Sprintf("owners=%d", owners), func(b *testing.B) {
-			st, _ := benchStream(owners)
-			view := st.set.Require(&counter{}, []Interest{benchNeed("owner-5")})[0]
+			s, _ := benchStream(owners)
+			view := s.Require(&counter{}, []Interest{benchNeed("owner-5")})[0]
 			b.ReportAllocs()
 			for b.Loop() {
 				if len(view.List()) != 1 {
@@ -73,7 +72,7 @@ func benchNeed(owner string) Interest {
 
 // benchStream is a synced informer in which each owner has a handler and an
 // object. It has no goroutine.
-func benchStream(owners int) (*sharedInformer, reflectorStore) {
+func benchStream(owners int) (*Set, reflectorStore) {
 	s := testSet(nil, Options{})
 	objects := make([]any, owners)
 	for i := range owners {
@@ -81,9 +80,9 @@ func benchStream(owners int) (*sharedInformer, reflectorStore) {
 		objects[i] = labelled(thing(fmt.Sprint("thing-", i), "1"), "owner", fmt.Sprint("owner-", i))
 	}
 	st := s.informers[needOf("ns").Key]
-	k := reflectorStore{informer: st, epoch: st.beginEpoch(nil), listerWatcher: &listerWatcher{informer: st}}
+	k := reflectorStore{st.beginEpoch(nil)}
 	if err := k.Replace(objects, "1"); err != nil {
 		panic(err)
 	}
-	return st, k
+	return s, k
 }

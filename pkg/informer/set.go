@@ -5,8 +5,6 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -15,25 +13,17 @@ import (
 // for concurrent use; Start may be called once. Needs declared before Start are
 // opened by it.
 type Set struct {
-	options        Options
-	connect        func(Key) (objectSource, error)
-	openSlots      semaphore
-	reopenSchedule *reopenSchedule
-	epochs         atomic.Uint64 // the last one given out
-	wakeStart      chan struct{} // holds at most one; Start looks at unstarted
-	outage         atomic.Bool   // an attempt did not reach the API server, and no informer was woken since
-	reauthorize    atomic.Bool   // see Reauthorize
-	reopened       atomic.Uint64 // see Reopened
+	env       *environment
+	wakeStart chan struct{} // holds at most one; Start looks at unstarted
 
 	// mu guards what is below. It is never held over I/O or a handler's call.
 	// An informer's mu may be taken under it, never the other way round.
-	mu         sync.Mutex
-	informers  map[Key]*sharedInformer
-	required   map[EventHandler][]Lister // never an empty list
-	unstarted  []*sharedInformer
-	started    bool
-	ended      bool
-	lastWakeUp time.Time // the last time that informers were woken after an outage
+	mu        sync.Mutex
+	informers map[Key]*sharedInformer
+	required  map[EventHandler][]Lister // never an empty list
+	unstarted []*sharedInformer
+	started   bool
+	ended     bool
 }
 
 // New makes a Set. It starts nothing. It panics if Options.Clients is missing.
@@ -43,15 +33,11 @@ func New(o Options) *Set {
 	}
 	o = o.withDefaults()
 	s := &Set{
-		options:        o,
-		connect:        func(key Key) (objectSource, error) { return connectSource(o.Clients, key) },
-		openSlots:      make(semaphore, o.Opening),
-		reopenSchedule: &reopenSchedule{ceiling: o.Reopens},
-		wakeStart:      make(chan struct{}, 1),
-		informers:      map[Key]*sharedInformer{},
-		required:       map[EventHandler][]Lister{},
+		wakeStart: make(chan struct{}, 1),
+		informers: map[Key]*sharedInformer{},
+		required:  map[EventHandler][]Lister{},
 	}
-	s.reauthorize.Store(o.Reauthorize)
+	s.env = newEnvironment(o, s.wakeDegraded)
 	return s
 }
 
@@ -170,28 +156,9 @@ func (s *Set) Deleted(key Key, obj *unstructured.Unstructured, by ...EventHandle
 	}
 }
 
-// noteUnreachable notes that an attempt did not reach the API server.
-func (s *Set) noteUnreachable() { s.outage.Store(true) }
-
-// noteReached is called for every answer of the API server. The first one after an
-// outage ends the backoff of all informers that wait, at most once a second: if it comes
-// too early for that, the next one does.
-func (s *Set) noteReached() {
-	if !s.outage.Load() || !s.mayWakeAll() {
-		return
-	}
+// wakeDegraded ends the backoff of all informers that wait for the API server.
+func (s *Set) wakeDegraded() {
 	for _, st := range s.allInformers() {
 		st.wakeIfDegraded()
 	}
-}
-
-func (s *Set) mayWakeAll() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := s.options.Clock.Now()
-	if now.Sub(s.lastWakeUp) < time.Second || !s.outage.CompareAndSwap(true, false) {
-		return false
-	}
-	s.lastWakeUp = now
-	return true
 }

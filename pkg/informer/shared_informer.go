@@ -2,13 +2,13 @@ package informer
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/ambit-dev/ambit/pkg/informer/handlerindex"
+	"github.com/ambit-dev/ambit/pkg/informer/listwatch"
 	"github.com/ambit-dev/ambit/pkg/informer/objectstore"
 	"github.com/ambit-dev/ambit/pkg/informer/projection"
 )
@@ -17,40 +17,38 @@ import (
 // callers take mu.
 type sharedInformer struct {
 	key        Key
-	set        *Set
+	env        *environment
 	projection *projection.Projection
 	selector   objectstore.Selector
 	woken      chan struct{} // holds at most one; ends a wait
 
-	mu            sync.RWMutex       // guards what is below; never held over I/O or a handler's call
-	cancel        context.CancelFunc // nil until the goroutine runs
-	endEpoch      context.CancelFunc // ends the last epoch that began; nil before the first
-	listerWatcher *listerWatcher     // of the last epoch that got as far
-	stopped       bool
-	watchOpen     bool // the last watch was opened, and no failure was heard since
-	hasBeenLive   bool // the informer was Live in its epoch
-	status        Status
-	store         *objectstore.Store
-	handlers      handlerindex.Index[EventHandler]
+	mu          sync.RWMutex           // guards what is below; never held over I/O or a handler's call
+	cancel      context.CancelFunc     // nil until the goroutine runs
+	endEpoch    context.CancelFunc     // ends the last epoch that began; nil before the first
+	listWatcher *listwatch.ListWatcher // of the last epoch that got as far
+	stopped     bool
+	watchOpen   bool // the last watch was opened, and no failure was heard since
+	hasBeenLive bool // the informer was Live in its epoch
+	status      Status
+	store       *objectstore.Store
+	handlers    handlerindex.Index[EventHandler]
 }
 
-var errNoAnswer = errors.New("the API server has not answered for " + answerTime.String())
-
-func newSharedInformer(owner *Set, need Interest) *sharedInformer {
+func newSharedInformer(env *environment, need Interest) *sharedInformer {
 	return &sharedInformer{
-		key: need.Key, set: owner,
+		key: need.Key, env: env,
 		projection: projection.New(projection.Config{
 			Fields: need.Fields, Manager: need.Key.Form.Manager,
 			APIVersion: need.Key.GVR.GroupVersion().String(), Kind: need.Kind,
 		}),
 		selector: objectstore.NewSelector(need.Key.Namespace, need.Key.LabelSelector, need.Key.FieldSelector),
 		woken:    make(chan struct{}, 1),
-		status:   Status{State: Probing, Since: owner.options.Clock.Now()},
+		status:   Status{State: Probing, Since: env.options.Clock.Now()},
 		store:    objectstore.New(need.Key.Form.Versions),
 	}
 }
 
-func (st *sharedInformer) now() time.Time { return st.set.options.Clock.Now() }
+func (st *sharedInformer) now() time.Time { return st.env.options.Clock.Now() }
 
 func (st *sharedInformer) addHandler(sub EventHandler, p objectstore.Subset) {
 	st.mu.Lock()
@@ -122,7 +120,7 @@ func (st *sharedInformer) wakeIfDegraded() {
 
 // waitOrWake returns after d, on a wake-up, or when ctx ends.
 func (st *sharedInformer) waitOrWake(ctx context.Context, d time.Duration) {
-	timer := st.set.options.Clock.NewTimer(d)
+	timer := st.env.options.Clock.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C():
@@ -132,33 +130,6 @@ func (st *sharedInformer) waitOrWake(ctx context.Context, d time.Duration) {
 		}
 	case <-ctx.Done():
 	}
-}
-
-// advanceTo records that the reflectorStore of an epoch has come to a resourceVersion.
-func (st *sharedInformer) advanceTo(epoch uint64, resourceVersion string) {
-	st.mu.Lock()
-	if st.stopped || st.status.Epoch != epoch {
-		st.mu.Unlock()
-		return
-	}
-	changes := st.store.AdvanceTo(resourceVersion)
-	st.mu.Unlock()
-	for _, c := range changes {
-		st.notify(epoch, c, nil)
-	}
-}
-
-// applyChange changes the store for the reflectorStore of an epoch, and notifies handlers.
-func (st *sharedInformer) applyChange(epoch uint64, do func(*objectstore.Store) objectstore.Change) {
-	st.mu.Lock()
-	if st.stopped || st.status.Epoch != epoch {
-		st.mu.Unlock()
-		return
-	}
-	c := do(st.store)
-	st.fitProjection()
-	st.mu.Unlock()
-	st.notify(epoch, c, nil)
 }
 
 // fitProjection drops shared parts that no object has any more; mu is held. Before the
@@ -178,7 +149,8 @@ func (st *sharedInformer) observeDeletion(obj *unstructured.Unstructured, by []E
 	st.applyOwnWrite(func(s *objectstore.Store) objectstore.Change { return s.ObserveDeletion(obj) }, by)
 }
 
-// applyOwnWrite is applyChange for an own write, in whatever epoch the informer is.
+// applyOwnWrite changes the store by an own write, in whatever epoch the informer is, and
+// notifies handlers.
 func (st *sharedInformer) applyOwnWrite(do func(*objectstore.Store) objectstore.Change, by []EventHandler) {
 	st.mu.Lock()
 	if st.stopped {

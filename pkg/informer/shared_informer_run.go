@@ -3,9 +3,7 @@ package informer
 import (
 	"context"
 
-	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/tools/cache"
+	"github.com/ambit-dev/ambit/pkg/informer/listwatch"
 )
 
 // run is the informer's goroutine: epoch after epoch until ctx ends or the informer
@@ -19,7 +17,7 @@ func (st *sharedInformer) run(ctx context.Context) {
 	}
 	refusals := 0
 	for ctx.Err() == nil {
-		epoch, v := st.runEpoch(ctx)
+		e, v := st.runEpoch(ctx)
 		if ctx.Err() != nil {
 			return
 		}
@@ -27,8 +25,8 @@ func (st *sharedInformer) run(ctx context.Context) {
 			refusals = 0
 		}
 		refusals++
-		st.closeEpoch(epoch, v)
-		wait := st.epochBackoff(v, refusals)
+		e.close(v)
+		wait := st.env.epochBackoff(v.Class, refusals)
 		st.reportClosed(v, wait)
 		st.waitOrWake(ctx, wait)
 	}
@@ -41,53 +39,77 @@ func (st *sharedInformer) setCancel(cancel context.CancelFunc) bool {
 	return !st.stopped
 }
 
-// runEpoch runs one epoch. It returns the number of the epoch and what ended it. After
-// the end of ctx both mean nothing.
-func (st *sharedInformer) runEpoch(ctx context.Context) (uint64, classification) {
+// runEpoch runs one epoch. It returns the epoch and what ended it. After the end of ctx
+// that means nothing.
+func (st *sharedInformer) runEpoch(ctx context.Context) (*epoch, listwatch.Classification) {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	epoch := st.beginEpoch(end)
-	from, err := st.set.connect(st.key)
+	e := st.beginEpoch(end)
+	source, err := st.env.connect(st.key)
 	if err != nil {
-		return epoch, classification{state: Degraded, reason: "NoClient", err: err}
+		return e, listwatch.Classification{Class: listwatch.Degraded, Reason: "NoClient", Err: err}
 	}
-	o := &listerWatcher{informer: st, source: from, epoch: epoch, endEpoch: end}
-	st.setListerWatcher(o)
-	st.runReflector(ctx, o)
-	if v := o.closeAndWait(); v != nil {
-		return epoch, *v
+	e.listWatcher = st.env.requests.NewListWatcher(listwatch.Config{
+		Source: source, Resource: st.key.GVR.Resource,
+		LabelSelector: st.key.LabelSelector, FieldSelector: st.key.FieldSelector,
+		Epoch: e, Wait: st.waitOrWake, OnFailure: st.reportFailure,
+		Logger: st.env.options.Logger.WithValues("stream", st.key.String()),
+	})
+	st.setListWatcher(e.listWatcher)
+	if refusal := e.listWatcher.RunUntilRefused(ctx, reflectorStore{e}); refusal != nil {
+		return e, *refusal
 	}
-	return epoch, classification{state: Forbidden} // by revoke
+	return e, listwatch.Classification{Class: listwatch.Forbidden} // by revoke
 }
 
-// setListerWatcher sets the listerWatcher of the present epoch.
-func (st *sharedInformer) setListerWatcher(o *listerWatcher) {
+// beginEpoch starts an epoch, which end ends. A refused informer keeps its state until
+// there is another answer: its handlers see no flapping.
+func (st *sharedInformer) beginEpoch(end context.CancelFunc) *epoch {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.listerWatcher = o
+	st.endEpoch, st.watchOpen, st.hasBeenLive = end, false, false
+	if !st.stopped {
+		st.status.Epoch = st.env.epochs.Add(1)
+	}
+	return &epoch{informer: st, number: st.status.Epoch}
 }
 
-// runReflector runs a Reflector until ctx ends. Each round of it begins with a request
-// through the listerWatcher, which waits after failures.
-func (st *sharedInformer) runReflector(ctx context.Context, o *listerWatcher) {
-	log := st.set.options.Logger.WithValues("stream", st.key.String())
-	ctx = logr.NewContext(ctx, log.V(2)) // the Reflector's own words are for developers
-	r := cache.NewReflectorWithOptions(
-		&cache.ListWatch{ListWithContextFunc: o.list, WatchFuncWithContext: o.watch},
-		nil, reflectorStore{informer: st, epoch: o.epoch, listerWatcher: o},
-		cache.ReflectorOptions{
-			Name: "ambit", TypeDescription: st.key.GVR.Resource,
-			Clock:   st.set.options.Clock,
-			Backoff: &wait.Backoff{Duration: 1}, // the listerWatcher waits, and can be stopped
-		})
-	for ctx.Err() == nil {
-		failures := o.failureCount()
-		if err := r.ListAndWatchWithContext(ctx); err != nil && o.failureCount() == failures {
-			log.V(1).Info("the stream's client failed", "reason", err.Error())
-			o.countFailure(false)
-			if ctx.Err() == nil {
-				o.reportError(classification{reason: "UnusableAnswer", err: err}, ActionRelist)
-			}
-		}
+// setListWatcher sets the list-watcher of the present epoch.
+func (st *sharedInformer) setListWatcher(w *listwatch.ListWatcher) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.listWatcher = w
+}
+
+// withListWatcher calls do with the list-watcher of the informer's epoch, if there is one.
+func (st *sharedInformer) withListWatcher(do func(*listwatch.ListWatcher)) {
+	st.mu.RLock()
+	w := st.listWatcher
+	st.mu.RUnlock()
+	if w != nil {
+		do(w)
 	}
+}
+
+// revoke ends the epoch that is under way. Another number makes all that still
+// comes from it too late.
+func (st *sharedInformer) revoke(v listwatch.Classification) {
+	st.changeState(func() {
+		st.status.Epoch = st.env.epochs.Add(1)
+		st.watchOpen = false
+		if st.endEpoch != nil {
+			st.endEpoch()
+		}
+		if !st.status.State.Final() {
+			st.closeStore(v)
+		}
+	})
+}
+
+// wasLive reports whether the informer is or was Live in its epoch, the last one that
+// began.
+func (st *sharedInformer) wasLive() bool {
+	st.mu.RLock()
+	defer st.mu.RUnlock()
+	return st.hasBeenLive
 }

@@ -3,7 +3,6 @@ package informer
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -12,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/ambit-dev/ambit/pkg/informer/listwatch"
 	"github.com/ambit-dev/ambit/pkg/informer/objectstore"
 )
 
@@ -302,7 +302,7 @@ func TestEndedBeforeItBegan(t *testing.T) {
 		defer begin(t, s)()
 		sub := &recorder{}
 		api.failsOnce(nil)
-		s.connect = func(Key) (objectSource, error) { return &brokenOnce{server: api}, nil }
+		s.env.connect = func(Key) (listwatch.Source, error) { return &brokenOnce{server: api}, nil }
 		s.Require(sub, []Interest{needOf("ns")})
 		expect(t, "told", events("StateChanged Degraded"), sub.take())
 		time.Sleep(1001 * time.Millisecond)
@@ -318,7 +318,7 @@ func TestNoAnswer(t *testing.T) {
 		defer begin(t, s)()
 		sub := &recorder{}
 		view := s.Require(sub, []Interest{needOf("ns")})[0]
-		time.Sleep(answerTime + 1)
+		time.Sleep(5*time.Second + 1) // an answer takes too long
 		expect(t, "told", events("StateChanged Degraded"), sub.take())
 		expect(t, "reason", "NoAnswer", view.Status().Reason)
 		close(api.block)
@@ -331,9 +331,9 @@ func TestNoClients(t *testing.T) {
 		api := newServer()
 		s := testSet(map[string]*server{"ns": api}, Options{})
 		defer begin(t, s)()
-		works := s.connect
+		works := s.env.connect
 		var mended atomic.Bool
-		s.connect = func(key Key) (objectSource, error) {
+		s.env.connect = func(key Key) (listwatch.Source, error) {
 			if !mended.Load() {
 				return nil, errors.New("no such account")
 			}
@@ -411,7 +411,7 @@ func TestOpeningIsBounded(t *testing.T) {
 		s.Require(&recorder{}, needs)
 		synctest.Wait()
 		expect(t, "openings at once", 16, api.flying())
-		time.Sleep(slotTime + 1)
+		time.Sleep(2*time.Second + 1) // a slot is given back
 		expect(t, "a server that does not answer holds up nobody for long", 32, api.flying())
 		close(api.block)
 		synctest.Wait()
@@ -427,7 +427,7 @@ func TestSinkOfAnotherEpoch(t *testing.T) {
 		sub := &recorder{}
 		view := s.Require(sub, []Interest{needOf("ns")})[0]
 		sub.take()
-		late := reflectorStore{informer: view.informer, epoch: view.Status().Epoch - 1}
+		late := reflectorStore{&epoch{informer: view.informer, number: view.Status().Epoch - 1}}
 		for _, err := range []error{
 			late.Add(thing("x", "1")), late.Replace([]any{thing("y", "1")}, "1"), late.Update(thing("z", "1")),
 		} {
@@ -447,7 +447,7 @@ func TestStartWaitsForCalls(t *testing.T) {
 		api.old = true
 		slow := false
 		s := testSet(nil, Options{})
-		s.connect = func(Key) (objectSource, error) { return slowList{api, &slow}, nil }
+		s.env.connect = func(Key) (listwatch.Source, error) { return slowList{api, &slow}, nil }
 		stop := begin(t, s)
 		s.Require(&recorder{}, []Interest{needOf("ns")})
 		synctest.Wait()
@@ -528,53 +528,31 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// TestLateAnswer: an answer that comes when it is about to be said that there is none is
-// what counts.
-func TestLateAnswer(t *testing.T) {
-	s := New(Options{Clients: clientsOfNobody})
-	for range 20_000 {
-		st := newSharedInformer(s, needOf("ns"))
-		o := &listerWatcher{informer: st, epoch: st.beginEpoch(func() {})}
-		st.listReceived(o.epoch, nil, "1")
-		attempt := o.nextAttempt()
-		var running sync.WaitGroup
-		running.Go(func() { o.degradeUnanswered(attempt) })
-		running.Go(func() {
-			o.nextAttempt()
-			st.watchOpened(o.epoch, false)
-		})
-		running.Wait()
-		if status := st.keyStatus(); status.State != Live {
-			t.Fatalf("a watch is open, and the stream is %s: %s", status.State, status.Message)
+// TestDegradeIfItHolds: what is no longer so when it is said changes nothing.
+func TestDegradeIfItHolds(t *testing.T) {
+	for _, holds := range []bool{true, false} {
+		st := newSharedInformer(New(Options{Clients: clientsOfNobody}).env, needOf("ns"))
+		e := st.beginEpoch(func() {})
+		e.receiveList(nil, "1")
+		e.WatchOpened(false)
+		e.Degrade("NoAnswer", errors.New("no answer"), func() bool { return holds })
+		want := Live
+		if holds {
+			want = Degraded
 		}
+		expect(t, fmt.Sprintf("state if it holds: %t", holds), want, st.keyStatus().State)
 	}
 }
 
-// TestOutageAfterOutage: the API server goes away again right after it has come back. The
-// answer that is too early to wake the informers leaves that to the next one.
-func TestOutageAfterOutage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := testSet(map[string]*server{"ns": newServer()}, Options{})
-		st := newSharedInformer(s, needOf("ns"))
-		st.status.State = Degraded
-		s.informers[st.key] = st
-		woken := func() int {
-			n := len(st.woken)
-			for range n {
-				<-st.woken
-			}
-			return n
-		}
-		s.noteUnreachable()
-		s.noteReached()
-		expect(t, "after an outage", 1, woken())
-		s.noteReached()
-		expect(t, "without another one", 0, woken())
-		s.noteUnreachable()
-		s.noteReached()
-		expect(t, "after another one, too early", 0, woken())
-		time.Sleep(time.Second)
-		s.noteReached()
-		expect(t, "by the next answer", 1, woken())
-	})
+// TestRecoveryWakesTheDegraded: the first answer after an outage ends the wait of those that
+// wait for the API server, and of no other.
+func TestRecoveryWakesTheDegraded(t *testing.T) {
+	s := testSet(nil, Options{})
+	s.Require(&recorder{}, []Interest{needOf("away"), needOf("refused")})
+	for namespace, state := range map[string]State{"away": Degraded, "refused": Forbidden} {
+		s.informerOf(needOf(namespace).Key).status.State = state
+	}
+	s.wakeDegraded()
+	expect(t, "hints of the degraded", 1, len(s.informerOf(needOf("away").Key).woken))
+	expect(t, "hints of the refused", 0, len(s.informerOf(needOf("refused").Key).woken))
 }

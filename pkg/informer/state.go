@@ -1,6 +1,10 @@
 package informer
 
-import "time"
+import (
+	"time"
+
+	"github.com/ambit-dev/ambit/pkg/informer/listwatch"
+)
 
 // State is where an informer stands. Its text is for metrics and people.
 type State string
@@ -17,17 +21,17 @@ const (
 	Live State = "Live"
 	// Degraded: the API server cannot be reached or is busy. It is tried again
 	// until it answers; objects already there stay and may be stale.
-	Degraded State = "Degraded"
+	Degraded State = State(listwatch.Degraded)
 	// Forbidden: the identity may not list or watch this (403, or Set.Revoke
 	// says so). Final.
-	Forbidden State = "Forbidden"
+	Forbidden State = State(listwatch.Forbidden)
 	// Unauthenticated: the API server does not accept the identity (401). Final.
-	Unauthenticated State = "Unauthenticated"
+	Unauthenticated State = State(listwatch.Unauthenticated)
 	// Missing: the API server does not serve the resource (404). Final.
-	Missing State = "Missing"
+	Missing State = State(listwatch.Missing)
 	// Invalid: the API server refuses such a request (400, 405), for example a
 	// field selector that it does not support. Final.
-	Invalid State = "Invalid"
+	Invalid State = State(listwatch.Invalid)
 	// Stopped: nobody needs the informer any more, or the Set has ended.
 	Stopped State = "Stopped"
 )
@@ -36,13 +40,7 @@ const (
 // Set.Revoke: it is closed, has no objects, and is tried again after a backoff
 // or Set.Retry. An informer stays in a final state until it is accepted or
 // refused for another reason.
-func (s State) Final() bool {
-	switch s {
-	case Forbidden, Unauthenticated, Missing, Invalid:
-		return true
-	}
-	return false
-}
+func (s State) Final() bool { return listwatch.Class(s).IsFinal() }
 
 // Status says how an informer is. It is a copy.
 type Status struct {

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/ambit-dev/ambit/pkg/informer/listwatch"
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
 	"github.com/ambit-dev/ambit/test/sim"
 )
@@ -96,7 +97,7 @@ func (w *twin) hear(key Key, err error) {
 	if w.told[key] == nil {
 		w.told[key] = map[string]bool{}
 	}
-	w.told[key][reasonOf(err)] = true
+	w.told[key][listwatch.ReasonOf(err)] = true
 }
 
 // heard reports whether the hook was told a reason in this step.

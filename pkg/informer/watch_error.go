@@ -1,6 +1,10 @@
 package informer
 
-import "time"
+import (
+	"time"
+
+	"github.com/ambit-dev/ambit/pkg/informer/listwatch"
+)
 
 // WatchError is a list or a watch that failed, and what the informer does next.
 // client-go's own handler is not told of all of them: not of an expired
@@ -40,25 +44,24 @@ const (
 )
 
 // reportError calls the hook. No lock may be held.
-func (st *sharedInformer) reportError(e WatchError) {
-	if hook := st.set.options.OnWatchError; hook != nil {
-		e.Key = st.key
-		hook(e)
+func (st *sharedInformer) reportError(v listwatch.Classification, action Action, wait time.Duration) {
+	if hook := st.env.options.OnWatchError; hook != nil {
+		hook(WatchError{Key: st.key, Err: v.Err, Reason: v.Reason, Class: State(v.Class), Action: action, Wait: wait})
 	}
+}
+
+// reportFailure reports an error that does not end the epoch.
+func (st *sharedInformer) reportFailure(f listwatch.Failure) {
+	action := ActionRetry
+	if f.Relist {
+		action = ActionRelist
+	}
+	st.reportError(f.Classification, action, f.Wait)
 }
 
 // reportClosed reports the error that ended an epoch. Set.Revoke ends one without.
-func (st *sharedInformer) reportClosed(v classification, wait time.Duration) {
-	if v.err != nil {
-		st.reportError(WatchError{Err: v.err, Reason: v.reason, Class: v.state, Action: ActionClose, Wait: wait})
+func (st *sharedInformer) reportClosed(v listwatch.Classification, wait time.Duration) {
+	if v.Err != nil {
+		st.reportError(v, ActionClose, wait)
 	}
-}
-
-// reportError reports an error that does not end the epoch: the informer's run reports the one
-// that does, since it knows how long the informer waits then.
-func (o *listerWatcher) reportError(v classification, action Action) {
-	if v.state.Final() {
-		return
-	}
-	o.informer.reportError(WatchError{Err: v.err, Reason: v.reason, Class: v.state, Action: action, Wait: o.nextDelay()})
 }

@@ -29,6 +29,7 @@ func layers() []layer {
 		{packages: []string{"pkg/policysource", "pkg/controller", "pkg/permissions"}},
 		{packages: []string{"pkg/policysource/filesource", "pkg/policysource/objectsource", "pkg/policysource/statuswriter"}},
 		{packages: []string{"pkg/internal/apply", "pkg/internal/status", "pkg/internal/life", "pkg/informer", "pkg/access", "pkg/controller/discovery", "pkg/controller/fairqueue", "pkg/controller/owners"}},
+		{packages: []string{"pkg/informer/listwatch"}},
 		{packages: []string{"pkg/plan", "pkg/permissions/rbac", "pkg/informer/handlerindex"}, pure: true},
 		{packages: []string{"pkg/plan/inventory", "pkg/plan/bindings", "pkg/plan/claims", "pkg/plan/desired", "pkg/plan/prune", "pkg/policysource/policystatus", "pkg/informer/objectstore", "pkg/informer/projection"}, pure: true},
 		{packages: []string{"pkg/plan/problems", "pkg/plan/objectmeta"}, pure: true},

@@ -1,4 +1,4 @@
-package informer
+package listwatch
 
 import (
 	"sync"
@@ -20,7 +20,7 @@ type watchProxy struct {
 	once    sync.Once
 	peeked  *watch.Event // the event that hasEnded took out
 	ending  atomic.Bool  // we end the watch: client-go may say that this is an error
-	// The listerWatcher's mu guards what is below, once the watchProxy is held.
+	// The watchLimit's mu guards what is below, once the watch is open.
 	endsAt     time.Time   // when the end is planned, zero if it is not
 	endTimer   clock.Timer // ends the watch at endsAt; nil if the API server does
 	endsAnyway bool        // it ends at endsAt whether or not informers are reauthorized then

@@ -1,11 +1,11 @@
-package informer
+package listwatch
 
 import (
 	"testing"
 	"time"
 )
 
-func TestPacer(t *testing.T) {
+func TestReopenSchedule(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		plans  int
@@ -27,7 +27,9 @@ func TestPacer(t *testing.T) {
 				bySecond[at.Unix()]++
 				last = max(last, at.Sub(start))
 			}
-			expect(t, c.reason, c.latest, last)
+			if last != c.latest {
+				t.Errorf("%s: the last ends after %v, want %v", c.reason, last, c.latest)
+			}
 			for second, n := range bySecond {
 				if n > 60 {
 					t.Errorf("%d ends in second %d", n, second)
@@ -37,17 +39,9 @@ func TestPacer(t *testing.T) {
 				p.forgetEnd(at)
 			}
 			p.forgetEnd(time.Time{})
-			expect(t, "left", 0, outstanding(p))
+			if left := p.plannedEnds(); left != 0 {
+				t.Errorf("%d ends are left", left)
+			}
 		})
 	}
-}
-
-// outstanding returns how many ends are planned.
-func outstanding(p *reopenSchedule) (sum int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, n := range p.planned {
-		sum += n
-	}
-	return sum
 }

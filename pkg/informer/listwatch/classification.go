@@ -1,4 +1,4 @@
-package informer
+package listwatch
 
 import (
 	"errors"
@@ -14,29 +14,57 @@ import (
 // it: client-go gives a watch that has ended already then.
 var errEnded = errors.New("the connection was closed before the API server answered")
 
-// classification is what an answer of the API server means for an informer.
-type classification struct {
-	// state is the final state, Degraded for what passes, "" for what the Reflector
-	// mends by itself: a resourceVersion that the API server does not have.
-	state  State
-	reason string
-	err    error
+// Class is what an error means for an informer. Its text is that of the state which it leads
+// to.
+type Class string
+
+const (
+	// Expired: the API server does not have a resourceVersion. The Reflector mends that by
+	// itself.
+	Expired Class = ""
+	// Degraded: it passes by itself.
+	Degraded Class = "Degraded"
+	// Forbidden: the identity may not do this (403). Final.
+	Forbidden Class = "Forbidden"
+	// Unauthenticated: the API server does not accept the identity (401). Final.
+	Unauthenticated Class = "Unauthenticated"
+	// Missing: the API server does not serve the resource (404). Final.
+	Missing Class = "Missing"
+	// Invalid: the API server refuses such a request (400, 405). Final.
+	Invalid Class = "Invalid"
+)
+
+// IsFinal reports whether the API server has refused: the epoch is over.
+func (c Class) IsFinal() bool {
+	switch c {
+	case Forbidden, Unauthenticated, Missing, Invalid:
+		return true
+	}
+	return false
 }
 
-// classify reads an answer that is an error.
-func classify(err error) classification {
-	v := classification{state: Degraded, reason: reasonOf(err), err: err}
+// Classification is what an answer of the API server means for an informer.
+type Classification struct {
+	Class Class
+	// Reason is a CamelCase word for Err.
+	Reason string
+	Err    error
+}
+
+// Classify reads an answer that is an error.
+func Classify(err error) Classification {
+	v := Classification{Class: Degraded, Reason: ReasonOf(err), Err: err}
 	switch {
 	case apierrors.IsResourceExpired(err), apierrors.IsGone(err), isTooLarge(err):
-		v.state = ""
+		v.Class = Expired
 	case apierrors.IsForbidden(err):
-		v.state = Forbidden
+		v.Class = Forbidden
 	case apierrors.IsUnauthorized(err):
-		v.state = Unauthenticated
+		v.Class = Unauthenticated
 	case apierrors.IsNotFound(err):
-		v.state = Missing
+		v.Class = Missing
 	case refusesRequest(err):
-		v.state = Invalid
+		v.Class = Invalid
 	}
 	return v
 }
@@ -75,8 +103,8 @@ func isTooLarge(err error) bool {
 		apierrors.IsTimeout(err) && strings.Contains(err.Error(), "Too large resource version")
 }
 
-// reasonOf is one CamelCase word for an error.
-func reasonOf(err error) string {
+// ReasonOf returns one CamelCase word for an error.
+func ReasonOf(err error) string {
 	if reason := apierrors.ReasonForError(err); reason != metav1.StatusReasonUnknown {
 		return string(reason)
 	}
