@@ -77,6 +77,9 @@ type base struct {
 // has the time of then.
 func (s *Scenario) preparedBase() *base {
 	b := &s.base
+	if s.shared != nil {
+		b = s.shared
+	}
 	b.once.Do(func() {
 		if err := b.prepareServers(s); err != nil {
 			panic(fmt.Sprintf("the cluster of scenario %s: %v", s.Name, err)) // a mistake in a scenario

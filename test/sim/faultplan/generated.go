@@ -26,6 +26,7 @@ func generated() (*Scenario, error) {
 	s := &Scenario{Name: "generated"}
 	var mu sync.Mutex
 	made := map[uint64]*Scenario{}
+	shared := &base{}
 	s.Make = func(seed uint64) *Scenario {
 		seed %= generatedPolicies
 		mu.Lock()
@@ -35,6 +36,7 @@ func generated() (*Scenario, error) {
 			if err != nil {
 				panic(fmt.Sprintf("generated policy %d: %v", seed, err)) // TestGenerated finds these
 			}
+			scenario.shared = shared
 			made[seed] = scenario
 		}
 		return made[seed]

@@ -89,6 +89,7 @@ type Scenario struct {
 	recipes    []*recipe // of a generated policy, by version; nil: it was written
 	references references
 	base       base
+	shared     *base // in place of base: that of all who have the same Objects, Namespaces and rights; nil: nobody else has
 }
 
 // root is the root of the module, from the directory of a test of package sim or of this
