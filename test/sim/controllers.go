@@ -93,7 +93,7 @@ func (c *call) alter(manager string, change func(*unstructured.Unstructured)) er
 	_, err := c.write(c.Name, "", false, intent{}, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		next := live.DeepCopy()
 		change(next)
-		return c.served.fieldManager(c.Subresource).UpdateNoErrors(live, next, manager).(*unstructured.Unstructured), nil
+		return c.manage(live, next, manager), nil
 	})
 	return err
 }

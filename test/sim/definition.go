@@ -85,7 +85,7 @@ func (s *Server) serveLocked(old, new *unstructured.Unstructured) {
 		if err := r.define(crd); err != nil {
 			panic(fmt.Sprintf("sim: %v", err))
 		}
-		r.history, r.compacted = nil, s.version // the storage is made anew
+		r.history, r.compacted, r.redefined = nil, s.version, true // the storage is made anew
 		for _, w := range sortedWatchers(r.watchers) {
 			w.endLocked()
 		}

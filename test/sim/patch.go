@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -42,7 +41,7 @@ func (c *call) patch(kind types.PatchType, data []byte, force bool, i intent) (*
 		if err != nil {
 			return nil, err
 		}
-		obj = c.served.fieldManager(c.Subresource).UpdateNoErrors(live, obj, i.manager).(*unstructured.Unstructured)
+		obj = c.manage(live, obj, i.manager)
 		return obj, c.checkName(obj)
 	})
 }
@@ -54,9 +53,10 @@ func errMediaType(supported string) error {
 	}}
 }
 
-// patched is the live object after a patch that is not an apply.
+// patched is the live object after a patch that is not an apply. It shares with it what the patch
+// does not touch, below metadata.
 func (c *call) patched(live *unstructured.Unstructured, kind types.PatchType, data []byte, strict bool) (*unstructured.Unstructured, error) {
-	part, rest, changes := touched(live, kind, data)
+	part, rest, changes := c.touched(live, kind, data)
 	obj := &unstructured.Unstructured{Object: part}
 	var err error
 	if changes != nil {
@@ -69,12 +69,15 @@ func (c *call) patched(live *unstructured.Unstructured, kind types.PatchType, da
 		obj, err = c.unmarshalObject(after)
 	}
 	if err == nil {
-		maps.Copy(obj.Object, runtime.DeepCopyJSON(rest))
-		err = c.decodeUnmanaged(obj, strict, rest["metadata"] != nil)
+		err = c.decodeStrictly(obj, strict)
 	}
 	if err != nil {
 		whole, _ := c.patchObject(live.Object, kind, data) // as it was patched in parts
 		return nil, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), string(whole), err.Error())})
+	}
+	maps.Copy(obj.Object, rest) // it was decoded when it was stored
+	if metadata, ok := rest["metadata"].(map[string]any); ok {
+		obj.Object["metadata"] = maps.Clone(metadata)
 	}
 	return obj, nil
 }
@@ -92,38 +95,25 @@ func (c *call) unmarshalObject(data []byte) (*unstructured.Unstructured, error) 
 	return obj, err
 }
 
-// decodeUnmanaged is decodeStrictly. If the metadata is that of the live object, managedFields
-// are as the server wrote them, and are set aside: to decode them costs more than all else.
-func (c *call) decodeUnmanaged(obj *unstructured.Unstructured, strict, metadataIsLive bool) error {
-	if !metadataIsLive {
-		return c.decodeStrictly(obj, strict)
-	}
-	metadata := metadataOf(obj)
-	managed, ok := metadata["managedFields"]
-	delete(metadata, "managedFields")
-	err := c.decodeStrictly(obj, strict)
-	set(metadataOf(obj), "managedFields", managed, ok)
-	return err
-}
-
 // touched splits an object for a merge patch: part is a copy of the fields that the patch may
 // change, and of the kind, without which nothing is decoded; rest are the others; changes are
 // the patch, which merge applies. If the patch is another one, is no object, or is about the
-// kind, all of the object is part, uncopied, and changes are nil.
-func touched(live *unstructured.Unstructured, kind types.PatchType, data []byte) (part, rest, changes map[string]any) {
-	if kind != types.MergePatchType || utiljson.Unmarshal(data, &changes) != nil || changes == nil {
+// kind, or if the others may not be decoded without each other, all of the object is part,
+// uncopied, and changes are nil.
+func (c *call) touched(live *unstructured.Unstructured, kind types.PatchType, data []byte) (part, rest, changes map[string]any) {
+	if kind != types.MergePatchType || c.resource.redefined || utiljson.Unmarshal(data, &changes) != nil || changes == nil {
 		return live.Object, nil, nil
+	}
+	for field := range changes {
+		if field == "kind" || field == "apiVersion" || c.resource.definition == "" && field != "metadata" && field != "status" {
+			return live.Object, nil, nil
+		}
 	}
 	part, rest = map[string]any{}, map[string]any{}
 	for field, value := range live.Object {
-		_, changed := changes[field]
-		isKind := field == "kind" || field == "apiVersion"
-		switch {
-		case changed && isKind:
-			return live.Object, nil, nil
-		case changed || isKind:
+		if _, changed := changes[field]; changed || field == "kind" || field == "apiVersion" {
 			part[field] = sent(value)
-		default:
+		} else {
 			rest[field] = value
 		}
 	}

@@ -20,8 +20,9 @@ type resource struct {
 	stored   *version
 	// definition is the name of the CustomResourceDefinition, empty for built-in kinds.
 	definition string
-	// terminating: the definition is being deleted.
-	terminating bool
+	// terminating: the definition is being deleted. redefined: it is another one than when some
+	// objects were stored.
+	terminating, redefined bool
 
 	objects   map[types.NamespacedName]*unstructured.Unstructured // immutable
 	history   []change

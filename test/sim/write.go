@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -43,8 +44,7 @@ func (c *call) create(obj *unstructured.Unstructured, i intent) (*unstructured.U
 	if err := c.matchNamespace(obj); err != nil {
 		return nil, err
 	}
-	obj = c.served.fieldManager(c.Subresource).UpdateNoErrors(c.served.decoder.empty(), obj, i.manager).(*unstructured.Unstructured)
-	return c.storeNew(obj, i)
+	return c.storeNew(c.manage(c.served.decoder.empty(), obj, i.manager), i)
 }
 
 // decode makes obj what the server makes of a body.
@@ -282,7 +282,8 @@ func (c *call) prepare(obj, before *unstructured.Unstructured) {
 	managed := metadataOf(obj)["managedFields"]
 	if c.Subresource == "status" {
 		status, ok := obj.Object["status"]
-		obj.Object = before.DeepCopy().Object
+		obj.Object = maps.Clone(before.Object)
+		obj.Object["metadata"] = maps.Clone(metadataOf(before))
 		set(obj.Object, "status", status, ok)
 		set(metadataOf(obj), "managedFields", managed, managed != nil)
 	} else if c.served.status {
@@ -303,6 +304,32 @@ func (c *call) prepare(obj, before *unstructured.Unstructured) {
 	if c.Subresource == "" && c.isNewGeneration(obj, before) {
 		obj.SetGeneration(before.GetGeneration() + 1)
 	}
+}
+
+// manage notes in the managedFields of obj what a manager has changed of live. It owns obj, and
+// shows the field manager only the fields that differ: the others say nothing.
+func (c *call) manage(live, obj *unstructured.Unstructured, manager string) *unstructured.Unstructured {
+	before, after := live, obj
+	if !c.resource.redefined {
+		before, after = differing(live, obj)
+	}
+	managed := c.served.fieldManager(c.Subresource).UpdateNoErrors(before, after, manager).(*unstructured.Unstructured)
+	obj.Object["metadata"] = managed.Object["metadata"]
+	return obj
+}
+
+// differing leaves of two objects the kind, metadata, and the fields that are not alike. It
+// shares them.
+func differing(a, b *unstructured.Unstructured) (fromA, fromB *unstructured.Unstructured) {
+	fromA, fromB = &unstructured.Unstructured{Object: maps.Clone(a.Object)}, &unstructured.Unstructured{Object: maps.Clone(b.Object)}
+	for field, value := range a.Object {
+		other, ok := b.Object[field]
+		if ok && field != "apiVersion" && field != "kind" && field != "metadata" && isEqual(value, other) {
+			delete(fromA.Object, field)
+			delete(fromB.Object, field)
+		}
+	}
+	return fromA, fromB
 }
 
 // set puts a value into a map or removes it.
@@ -327,12 +354,38 @@ func (c *call) isNewGeneration(obj, before *unstructured.Unstructured) bool {
 func isEqualBut(a, b map[string]any, but ...string) bool {
 	for _, pair := range [][2]map[string]any{{a, b}, {b, a}} {
 		for key, value := range pair[0] {
-			if other, ok := pair[1][key]; !slices.Contains(but, key) && (!ok || !equality.Semantic.DeepEqual(value, other)) {
+			if other, ok := pair[1][key]; !slices.Contains(but, key) && (!ok || !isEqual(value, other)) {
 				return false
 			}
 		}
 	}
 	return true
+}
+
+// isEqual compares JSON-like values. It is quick where they share maps.
+func isEqual(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		if reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer() {
+			return true
+		}
+		for key, value := range a {
+			if other, ok := b[key]; !ok || !isEqual(value, other) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		b, ok := b.([]any)
+		return ok && slices.EqualFunc(a, b, isEqual)
+	case nil, string, bool, int64, float64:
+		return a == b
+	}
+	return equality.Semantic.DeepEqual(a, b)
 }
 
 // isUnchanged reports whether a write would store what is there. The times in
@@ -345,23 +398,13 @@ func isUnchanged(obj, before *unstructured.Unstructured) bool {
 	if !isEqualBut(metadata, old, "managedFields") {
 		return false
 	}
-	return reflect.DeepEqual(timeless(metadata["managedFields"]), timeless(old["managedFields"]))
-}
-
-func timeless(managed any) []any {
-	entries, _ := managed.([]any)
-	out := make([]any, 0, len(entries))
-	for _, entry := range entries {
-		fields, _ := entry.(map[string]any)
-		kept := make(map[string]any, len(fields))
-		for key, value := range fields {
-			if key != "time" {
-				kept[key] = value
-			}
-		}
-		out = append(out, kept)
-	}
-	return out
+	managed, _ := metadata["managedFields"].([]any)
+	was, _ := old["managedFields"].([]any)
+	return slices.EqualFunc(managed, was, func(a, b any) bool {
+		one, _ := a.(map[string]any)
+		other, _ := b.(map[string]any)
+		return isEqualBut(one, other, "time")
+	})
 }
 
 // update handles a PUT. It owns obj.
@@ -380,6 +423,6 @@ func (c *call) update(obj *unstructured.Unstructured, i intent) (*unstructured.U
 				return nil, err
 			}
 		}
-		return c.served.fieldManager(c.Subresource).UpdateNoErrors(live, obj, i.manager).(*unstructured.Unstructured), nil
+		return c.manage(live, obj, i.manager), nil
 	})
 }
