@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// hostilePlaces is how many keys one payer has asked about.
-const hostilePlaces = 5000
+// hostilePlaces is how many keys one payer, or one tenant, has asked about: at the ceiling a round
+// over them takes 50 seconds, ten times as long as whoever is treated fairly waits for anything.
+const hostilePlaces = 1000
 
 // keepHostile keeps so many keys, in all of which everything is denied.
 func (b *bench) keepHostile(payer Payer) {
@@ -29,14 +30,14 @@ func (b *bench) until(limit time.Duration, ok func() bool) time.Duration {
 	return time.Since(start)
 }
 
-// TestFairReviews: one payer has 5000 first reviews, and after them 5000 denied keys. What
-// others ask is answered as if it had one.
+// TestFairReviews: one payer has very many first reviews, and after them as many denied keys.
+// What others ask is answered as if it had one.
 func TestFairReviews(t *testing.T) {
 	hostile := Payer{Group: "p", Name: "hostile"}
 	for name, victim := range map[string]Payer{
 		"another policy": {Group: "q"}, "another owner": {Group: "p", Name: "victim"}, "an owner's own place": {Group: "p"},
 	} {
-		for _, after := range []time.Duration{time.Second, time.Hour} {
+		for _, after := range []time.Duration{time.Second, 12 * time.Minute} {
 			t.Run(fmt.Sprint(name, " after ", after), func(t *testing.T) {
 				inBubble(t, Options{}, func(b *bench) {
 					b.keepHostile(hostile)
@@ -68,10 +69,10 @@ func TestFairReviews(t *testing.T) {
 	}
 }
 
-// TestFairToTenants: 5000 payers of one tenant have a key each, in which everything is denied.
+// TestFairToTenants: very many payers of one tenant have a key each, in which everything is denied.
 // What a payer of another tenant asks is answered as if there were one of them.
 func TestFairToTenants(t *testing.T) {
-	for _, after := range []time.Duration{time.Second, 5 * time.Minute} {
+	for _, after := range []time.Duration{time.Second, time.Minute} {
 		t.Run(fmt.Sprint("after ", after), func(t *testing.T) {
 			inBubble(t, Options{}, func(b *bench) {
 				for i := range hostilePlaces {
