@@ -28,7 +28,10 @@ var control *cluster.Cluster
 // built builds ambit once, when a test first needs it, and returns its path.
 var built = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(builtFolder(), "ambit")
-	if output, err := exec.Command("go", "build", "-buildvcs=false", "-o", builtFolder()+"/", "github.com/ambit-dev/ambit/cmd/ambit").CombinedOutput(); err != nil {
+	// As `make build` does, so that what is compiled already is used.
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", path, "github.com/ambit-dev/ambit/cmd/ambit")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := build.CombinedOutput(); err != nil {
 		return path, fmt.Errorf("building ambit: %w\n%s", err, output)
 	}
 	return path, nil

@@ -2,19 +2,43 @@ package stories
 
 import (
 	"bytes"
+	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
-// buildAmbit builds the binary, and returns its path.
+// built builds the binary once, when a story first needs it, and returns its path.
+var built = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(builtFolder(), "ambit")
+	return path, build("../..", path)
+})
+
+// builtFolder is for this process alone. TestMain removes it.
+func builtFolder() string {
+	return filepath.Join(os.TempDir(), fmt.Sprintf("ambit-stories-%d", os.Getpid()))
+}
+
+// build builds the binary from sources as `make build` does, so that what is compiled already
+// is used, wherever the sources are.
+func build(sources, path string) error {
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", path, "./cmd/ambit")
+	cmd.Dir, cmd.Env = sources, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("building ambit: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// buildAmbit returns the path of the binary, the same to all stories.
 func buildAmbit(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "ambit")
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", path, "../../cmd/ambit")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building ambit: %v\n%s", err, out)
+	path, err := built()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return path
 }

@@ -1,6 +1,7 @@
 package stories
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"testing"
@@ -12,7 +13,13 @@ import (
 var control *cluster.Cluster
 
 func TestMain(m *testing.M) {
-	os.Exit(cluster.Main(m, cluster.Options{Audit: true, Users: users(), CRDs: append(policyCRDs(), "../../examples/memcached/crd.yaml")}, func(c *cluster.Cluster) { control = c }))
+	options := cluster.Options{Audit: true, Users: users(), CRDs: append(policyCRDs(), "../../examples/memcached/crd.yaml")}
+	code := cluster.Main(m, options, func(c *cluster.Cluster) { control = c })
+	if err := os.RemoveAll(builtFolder()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
 }
 
 // users are the identities that stories may run as: one each, so that the audit

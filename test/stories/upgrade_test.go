@@ -68,7 +68,9 @@ func buildOlder(t *testing.T, commit string) string {
 	archive := filepath.Join(folder, "source.tar")
 	command(t, "../..", "git", "archive", "--format=tar", "--prefix=source/", "-o", archive, commit, "go.mod", "go.sum", "cmd", "pkg")
 	command(t, folder, "tar", "-xf", archive)
-	command(t, source, "go", "build", "-buildvcs=false", "-o", binary, "./cmd/ambit")
+	if err := build(source, binary); err != nil {
+		t.Fatal(err)
+	}
 	return binary
 }
 
