@@ -119,7 +119,7 @@ fuzz: ## Run each fuzz target for FUZZ_TIME (1m), and stop at the first that fai
 soak: controlplane ## Run plans of faults on the simulated cluster for SOAK_TIME (1h), from the seed SOAK_SEED; then properties with draws of their own, then the stories that look on, for a minute each.
 	go test -count=1 -timeout 0 -v -run '^TestPlans$$' ./test/sim -soak $(SOAK_TIME) -first $(SOAK_SEED)
 	go test -count=1 -timeout $(STORIES_TIMEOUT) $$($(PROPERTIES)) -rapid.seed=0 -rapid.checks=1000
-	go test -count=1 -timeout $(STORIES_TIMEOUT) -v -run '^(TestQuiet|TestPoliciesQuiet|TestPoliciesTogether|TestManagerKills)$$' ./test/stories -steady 1m -kills 30 -timed
+	go test -count=1 -timeout $(STORIES_TIMEOUT) -v -run '^(TestQuiet|TestPoliciesQuiet|TestPoliciesTogether|TestManagerKills|TestHostile)$$' ./test/stories -steady 1m -kills 30 -timed -everywhere
 
 .PHONY: bugs
 bugs: ## Put each seeded bug (BUG) into the code, and fail if plans of faults do not catch it.

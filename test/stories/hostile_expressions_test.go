@@ -1,13 +1,18 @@
 package stories
 
 import (
+	"flag"
 	"fmt"
 	"strings"
 	"testing"
 )
 
-// hostileEach is how many expressions stand in each position.
+// hostileEach is how many expressions there are.
 const hostileEach = 40
+
+// everywhere: an expression is evaluated and charged alike wherever it stands, and each one is
+// tried in package cel. So `make test` has each in one position, and `make soak` in all.
+var everywhere = flag.Bool("everywhere", false, "TestHostile tries each expression in each position, not in one of them")
 
 // hostileExpressions are those that package cel is tested with, some of each sort.
 func hostileExpressions(t *testing.T) []string {
