@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
+	"github.com/ambit-dev/ambit/pkg/permitted"
 	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/pkg/policysource/filesource"
 	"github.com/ambit-dev/ambit/pkg/policysource/manifest"
@@ -83,7 +84,7 @@ func New(o Options) (*Source, error) {
 		s.sources, s.start = append(s.sources, files), append(s.start, files.Start)
 	}
 	objects, written := objectsource.Options{
-		Namespace: o.Namespace, Namespaces: o.Namespaces, Informers: o.Informers, Access: o.Access, Client: o.Client,
+		Namespace: o.Namespace, Namespaces: o.Namespaces, Informers: permitted.New(o.Informers, o.Access), Access: o.Access, Client: o.Client,
 		Recorder: o.Recorder, Logger: o.Logger, Wake: s.wakeUp,
 	}, map[manifest.Kind]statuswriter.Objects{}
 	add := func(kind manifest.Kind, source *objectsource.Source) {

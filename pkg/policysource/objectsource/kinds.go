@@ -7,6 +7,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
+	"github.com/ambit-dev/ambit/pkg/permitted"
 	"github.com/ambit-dev/ambit/pkg/policysource/manifest"
 )
 
@@ -51,9 +52,9 @@ func (k objectKind) originOf(object *unstructured.Unstructured) manifest.Origin 
 	return manifest.Origin{Kind: k.kind, Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-// readAccesses returns what it takes to read objects.
-func (k objectKind) readAccesses() []access.Access {
-	return []access.Access{k.access("list", ""), k.access("watch", "")}
+// query returns what is watched to read objects.
+func (k objectKind) query() permitted.Query {
+	return permitted.Query{Resources: []schema.GroupVersionResource{k.resource}, LabelSelector: k.selector, Fields: k.kept}
 }
 
 // writeAccesses returns what it takes to write on objects.

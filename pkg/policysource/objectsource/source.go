@@ -15,7 +15,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
-	"github.com/ambit-dev/ambit/pkg/informer"
+	"github.com/ambit-dev/ambit/pkg/permitted"
 	"github.com/ambit-dev/ambit/pkg/policysource/manifest"
 )
 
@@ -31,8 +31,8 @@ type Options struct {
 	// read in all namespaces.
 	Namespace  string
 	Namespaces []string
-	// Informers and Access are started and stopped by the caller. Client writes as Ambit itself.
-	Informers *informer.Set
+	// Informers read, where Ambit itself may. Access knows where it may write, and Client does so.
+	Informers *permitted.Informers
 	Access    *access.Reviewer
 	Client    dynamic.Interface
 	// Recorder makes events of the objects. Nil: there are none.
@@ -47,9 +47,11 @@ type Options struct {
 type Source struct {
 	kind      objectKind
 	o         Options
-	informers *permittedInformers
+	informers *permitted.Scoped
+	writes    *writePermissions
 
 	// The fields below belong to the goroutine of AddTo.
+	scope         *readScope
 	manifests     map[*unstructured.Unstructured][]manifest.Manifest
 	withoutPolicy map[types.UID]bool // objects that were reported to hold no policy
 
@@ -68,7 +70,9 @@ func ForConfigMaps(o Options) *Source { return newSource(configMapKind(), o) }
 
 func newSource(kind objectKind, o Options) *Source {
 	return &Source{
-		kind: kind, o: o, informers: newPermittedInformers(kind, o), withoutPolicy: map[types.UID]bool{},
+		kind: kind, o: o, informers: o.Informers.NewScoped(kind.query(), func(permitted.Event) { o.Wake() }),
+		writes: &writePermissions{kind: kind, o: o, reviewed: map[string]bool{}},
+		scope:  &readScope{kind: kind, o: o}, withoutPolicy: map[types.UID]bool{},
 		objects: map[manifest.Origin]*unstructured.Unstructured{}, refusedAt: map[types.UID]uint64{},
 	}
 }
@@ -76,18 +80,19 @@ func newSource(kind objectKind, o Options) *Source {
 // AddTo follows permissions, and adds what the objects hold to a snapshot. It makes no request. It returns
 // false if objects have not been read yet, and may be soon.
 func (s *Source) AddTo(out *manifest.Snapshot) bool {
-	s.informers.followPermissions()
-	isRead := s.informers.isDecided
+	s.scope.update(s.informers)
+	s.writes.follow(s.scope)
+	isRead := s.scope.isDecided
 	manifests, objects := map[*unstructured.Unstructured][]manifest.Manifest{}, map[manifest.Origin]*unstructured.Unstructured{}
-	for namespace, lister := range s.informers.listers {
-		list, status := lister.Read()
+	for _, watch := range s.scope.watches {
+		list, status := watch.Read()
 		if status.Synced {
-			out.Complete = append(out.Complete, manifest.Location{Kind: s.kind.kind, Namespace: namespace})
+			out.Complete = append(out.Complete, manifest.Location{Kind: s.kind.kind, Namespace: watch.Namespace()})
 		}
 		if !status.Synced && !status.State.Final() {
 			isRead = false
 		}
-		s.informers.noteFinalState(status)
+		s.scope.noteFinalState(status)
 		for _, object := range list {
 			held, ok := s.manifests[object]
 			if !ok {
@@ -129,9 +134,12 @@ func (s *Source) reportWithoutPolicy() {
 
 // Problems returns why objects cannot be read, or where only they are.
 func (s *Source) Problems() []string {
-	list := []string{s.informers.problem, s.informers.readScope}
+	list := []string{s.scope.problem, s.scope.narrow}
 	return slices.DeleteFunc(list, func(problem string) bool { return problem == "" })
 }
 
 // Release gives back all informers and reviews.
-func (s *Source) Release() { s.informers.releaseAll() }
+func (s *Source) Release() {
+	s.informers.Release()
+	s.writes.release()
+}

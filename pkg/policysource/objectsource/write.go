@@ -12,6 +12,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/permitted"
 	"github.com/ambit-dev/ambit/pkg/policysource/manifest"
 )
 
@@ -43,12 +44,13 @@ func (s *Source) Annotated() []manifest.Origin {
 // that is known yet. What was refused is not allowed before permissions are seen to change.
 func (s *Source) MayPatch(object *unstructured.Unstructured, subresource string) (allowed, known bool) {
 	namespace := object.GetNamespace()
-	known = s.informers.isReviewed(allNamespaces) && (s.o.Access.State(access.Key{Namespace: namespace}).Reviewed || !s.informers.isAllowed(allNamespaces, s.kind.readAccesses()...))
+	known = s.writes.isReviewed(allNamespaces) &&
+		(s.o.Access.State(access.Key{Namespace: namespace}).Reviewed || s.informers.Everywhere().Decision != permitted.Allowed)
 	patch := s.kind.access("patch", subresource)
-	if !s.informers.isAllowed(allNamespaces, patch) && !s.informers.isAllowed(namespace, patch) {
+	if !s.writes.isAllowed(allNamespaces, patch) && !s.writes.isAllowed(namespace, patch) {
 		return false, known
 	}
-	now := s.accessGeneration(namespace)
+	now := s.writes.generation(namespace)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	since, refused := s.refusedAt[object.GetUID()]
@@ -60,12 +62,7 @@ func (s *Source) MayPatch(object *unstructured.Unstructured, subresource string)
 func (s *Source) canSetFinalizer(object *unstructured.Unstructured) bool {
 	allowed, _ := s.MayPatch(object, "")
 	namespace := object.GetNamespace()
-	return allowed || !s.informers.isReviewed(allNamespaces) || s.informers.reviewed[namespace] && !s.informers.isReviewed(namespace)
-}
-
-// accessGeneration grows when what is known of permissions in a namespace changes.
-func (s *Source) accessGeneration(namespace string) uint64 {
-	return s.o.Access.State(access.Key{}).Generation + s.o.Access.State(access.Key{Namespace: namespace}).Generation
+	return allowed || !s.writes.isReviewed(allNamespaces) || s.writes.reviewed[namespace] && !s.writes.isReviewed(namespace)
 }
 
 // Patch sends a merge patch of an object, or of its subresource if that is not "". The error is that of
@@ -89,7 +86,7 @@ func (s *Source) Patch(ctx context.Context, object *unstructured.Unstructured, s
 
 // noteRefused records that a write of an object was refused.
 func (s *Source) noteRefused(object *unstructured.Unstructured, a access.Access) {
-	now := s.accessGeneration(object.GetNamespace())
+	now := s.writes.generation(object.GetNamespace())
 	s.mu.Lock()
 	known := map[types.UID]bool{}
 	for _, object := range s.objects {
@@ -98,17 +95,13 @@ func (s *Source) noteRefused(object *unstructured.Unstructured, a access.Access)
 	s.refusedAt[object.GetUID()] = now
 	maps.DeleteFunc(s.refusedAt, func(uid types.UID, _ uint64) bool { return !known[uid] })
 	s.mu.Unlock()
-	for _, namespace := range []string{allNamespaces, object.GetNamespace()} {
-		s.o.Access.ReportDenied(access.Key{Namespace: namespace}, a)
-	}
+	s.writes.reportDenied(object.GetNamespace(), a)
 }
 
 // observeWrite puts the API server's answer to a write where objects are read, and where the next
 // write finds it. before is the object that was written.
 func (s *Source) observeWrite(before, after *unstructured.Unstructured) {
-	for _, namespace := range []string{allNamespaces, after.GetNamespace()} {
-		s.o.Informers.Observe(s.informers.informerKey(namespace), after)
-	}
+	s.informers.Observe(after)
 	origin := s.kind.originOf(after)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +117,7 @@ func (s *Source) observeWrite(before, after *unstructured.Unstructured) {
 // RecordEvent makes an event of an object, if the last review permits that. It asks for no review.
 func (s *Source) RecordEvent(object *unstructured.Unstructured, eventType, reason, note string) {
 	create := access.Access{Verb: "create", Group: "events.k8s.io", Resource: "events"}
-	if s.o.Recorder == nil || !s.informers.isAllowed(allNamespaces, create) && !s.informers.isAllowed(object.GetNamespace(), create) {
+	if s.o.Recorder == nil || !s.writes.isAllowed(allNamespaces, create) && !s.writes.isAllowed(object.GetNamespace(), create) {
 		return
 	}
 	regarding := &corev1.ObjectReference{

@@ -19,6 +19,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/informer"
+	"github.com/ambit-dev/ambit/pkg/permitted"
 	"github.com/ambit-dev/ambit/pkg/policysource/manifest"
 )
 
@@ -85,11 +86,11 @@ func TestPatch(t *testing.T) {
 				var wakes atomic.Int32
 				s := ForCustomResources(Options{
 					Access: reviewer, Client: c.server, Namespace: "own",
-					Informers: informer.New(informer.Options{Clients: func(string) (dynamic.Interface, metadata.Interface, error) { return nil, nil, nil }}),
+					Informers: permitted.New(informer.New(informer.Options{Clients: func(string) (dynamic.Interface, metadata.Interface, error) { return nil, nil, nil }}), reviewer),
 					Wake:      func() { wakes.Add(1) },
 				})
-				s.informers.requireReview(allNamespaces)
-				s.informers.requireReview("own")
+				s.writes.requireReview(allNamespaces)
+				s.writes.requireReview("own")
 				time.Sleep(time.Second)
 				synctest.Wait()
 				wakes.Store(0)
