@@ -24,6 +24,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/controller/fairqueue"
 	"github.com/ambit-dev/ambit/pkg/informer"
+	"github.com/ambit-dev/ambit/pkg/permitted"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -76,6 +77,7 @@ type Key = fairqueue.Key
 type Controller struct {
 	options     Options
 	discovery   *discovery.Cache
+	permitted   *permitted.Informers
 	rbacWatcher *rbacWatcher
 	crdWatcher  *crdWatcher
 	revisions   *revisions
@@ -105,7 +107,7 @@ func New(o Options) (*Controller, error) {
 	if o.Random == nil {
 		o.Random = rand.Text
 	}
-	e := &Controller{options: o, startedAt: o.Clock.Now(), tracer: o.Tracer, revisions: newRevisions()}
+	e := &Controller{options: o, startedAt: o.Clock.Now(), tracer: o.Tracer, revisions: newRevisions(), permitted: permitted.New(o.Informers, o.Access)}
 	e.rbacWatcher, e.crdWatcher = newRBACWatcher(e), newCRDWatcher(e)
 	e.discovery = discovery.New(discovery.Options{Served: o.Served, Missing: e.crdWatcher.missingResources, Clock: o.Clock})
 	if err := e.Set(o.Programs, o.Retire); err != nil {

@@ -8,40 +8,34 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/informer"
+	"github.com/ambit-dev/ambit/pkg/permitted"
 )
 
-// crdWatcher look out for kinds that the API server does not serve. While some are
+// crdWatcher looks out for kinds that the API server does not serve. While some are
 // missing, and where that is permitted, CustomResourceDefinitions are watched (by
 // metadata, as Ambit itself): each change of one leads to another look at what is
 // missing. Without that it is looked at every few seconds anyway. Safe for
 // concurrent use.
 type crdWatcher struct {
 	controller             *Controller
-	wake                   chan struct{} // holds at most one
-	haveDefinitionsChanged atomic.Bool   // a definition has changed, or may have
-	isAnyMissing           atomic.Bool   // something is known to be missing
+	definitions            *permitted.Watch // belongs to the goroutine of watchWhileMissing
+	wake                   chan struct{}    // holds at most one
+	haveDefinitionsChanged atomic.Bool      // a definition has changed, or may have
+	isAnyMissing           atomic.Bool      // something is known to be missing
 }
 
 func newCRDWatcher(e *Controller) *crdWatcher {
-	return &crdWatcher{controller: e, wake: make(chan struct{}, 1)}
+	a := &crdWatcher{controller: e, wake: make(chan struct{}, 1)}
+	a.definitions = e.permitted.NewWatch(permitted.Query{
+		Resources: []schema.GroupVersionResource{apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")}, Versions: true,
+	}, a.definitionsChanged)
+	return a
 }
 
-// crdWatcherRights are arrivals as a subscriber of the rights that they need.
-type crdWatcherRights struct{ *crdWatcher }
-
-var (
-	_ informer.EventHandler = (*crdWatcher)(nil)
-	_ access.ChangeHandler  = crdWatcherRights{}
-)
-
-// Changed implements access.ChangeHandler.
-func (a crdWatcherRights) Changed(access.Key) { a.checkSoon(false) }
-
-// Changed implements informer.EventHandler.
-func (a *crdWatcher) Changed(event informer.Event) {
-	if event.Object != nil || event.Type == informer.Synced {
+// definitionsChanged is told of definitions, and of the permission to watch them.
+func (a *crdWatcher) definitionsChanged(event permitted.Event) {
+	if event.Object != nil || event.Type == permitted.Synced {
 		a.haveDefinitionsChanged.Store(true)
 	}
 	a.checkSoon(false)
@@ -67,7 +61,7 @@ func retryDelays() []time.Duration {
 
 // watchWhileMissing looks out until ctx ends.
 func (a *crdWatcher) watchWhileMissing(ctx context.Context) {
-	defer a.releaseAll()
+	defer a.definitions.Release()
 	var looks []time.Duration // still to come
 	refused := false          // while the same things are missing, it is not asked for again
 	for {
@@ -79,7 +73,7 @@ func (a *crdWatcher) watchWhileMissing(ctx context.Context) {
 		missing := a.missingStreams()
 		if len(missing) == 0 && !a.controller.discovery.AnyUnserved() {
 			refused, looks = false, nil
-			a.releaseAll()
+			a.definitions.Release()
 			continue
 		}
 		a.isAnyMissing.Store(true)
@@ -143,20 +137,9 @@ func (a *crdWatcher) retryMissing(missing []informer.Key) {
 
 // watchDefinitions watches definitions if that is permitted, and says whether it is not.
 func (a *crdWatcher) watchDefinitions() (refused bool) {
-	definitions := apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
-	wanted := readAccess(definitions.GroupResource())
-	a.controller.options.Access.Require(crdWatcherRights{a}, access.Key{}, wanted, access.Payer{})
-	switch all, _ := decideAll(a.controller.options.Access, access.Key{}, wanted); all {
-	case access.Denied:
-		a.releaseAll()
-		return true
-	case access.Allowed:
-		a.controller.options.Informers.Require(a, []informer.Interest{{Key: informer.Key{GVR: definitions, Form: informer.Form{Metadata: true, Versions: true}}}})
+	if a.definitions.Require().Decision != permitted.Denied {
+		return false
 	}
-	return false
-}
-
-func (a *crdWatcher) releaseAll() {
-	a.controller.options.Access.Require(crdWatcherRights{a}, access.Key{}, nil, access.Payer{})
-	a.controller.options.Informers.Require(a, nil)
+	a.definitions.Release()
+	return true
 }
