@@ -12,6 +12,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/informer"
+	"github.com/ambit-dev/ambit/pkg/permitted"
 )
 
 // How often the right to watch RBAC objects is asked for while it is missing: after
@@ -22,13 +23,14 @@ const (
 	rbacRetryMax = 5 * time.Minute
 )
 
-// rbacWatcher watch Roles, ClusterRoles and their bindings as Ambit itself, where
+// rbacWatcher watches Roles, ClusterRoles and their bindings as Ambit itself, where
 // that is permitted, by metadata only. What they say is never evaluated: a change
 // leads to a review of the places it may concern. Where they are not permitted,
 // watches are reopened every few seconds instead. Safe for concurrent use.
 type rbacWatcher struct {
 	access  *access.Reviewer
 	streams *informer.Set
+	objects *permitted.Watch // belongs to the goroutine of followPermission
 	clock   clock.Clock
 	log     logr.Logger
 	wake    chan struct{} // holds at most one
@@ -36,63 +38,35 @@ type rbacWatcher struct {
 	mu            sync.Mutex // guards what is below
 	isCheckWanted bool       // rights have changed since they were asked for
 
-	missing []string // as of the last answer; belongs to the goroutine of run
+	missing []string // as of the last answer; belongs to the goroutine of followPermission
 }
 
 func newRBACWatcher(e *Controller) *rbacWatcher {
-	return &rbacWatcher{
+	t := &rbacWatcher{
 		access: e.options.Access, streams: e.options.Informers, clock: e.options.Clock,
 		log:  e.options.Logger,
 		wake: make(chan struct{}, 1),
 	}
+	t.objects = e.permitted.NewWatch(permitted.Query{Resources: t.rbacResources(), Versions: true}, t.objectsChanged)
+	return t
 }
 
 // rbacResources are those whose changes may change what is allowed.
-func (t *rbacWatcher) rbacResources() []string {
-	return []string{"clusterrolebindings", "clusterroles", "rolebindings", "roles"}
-}
-
-func (t *rbacWatcher) requiredAccess() []access.Access {
-	var list []access.Access
-	for _, resource := range t.rbacResources() {
-		list = append(list, readAccess(schema.GroupResource{Group: rbacv1.GroupName, Resource: resource})...)
+func (t *rbacWatcher) rbacResources() (list []schema.GroupVersionResource) {
+	for _, resource := range []string{"clusterrolebindings", "clusterroles", "rolebindings", "roles"} {
+		list = append(list, rbacv1.SchemeGroupVersion.WithResource(resource))
 	}
 	return list
 }
 
-func (t *rbacWatcher) requiredInformers() []informer.Interest {
-	var list []informer.Interest
-	for _, resource := range t.rbacResources() {
-		list = append(list, informer.Interest{Key: informer.Key{
-			GVR:  rbacv1.SchemeGroupVersion.WithResource(resource),
-			Form: informer.Form{Metadata: true, Versions: true},
-		}})
-	}
-	return list
-}
-
-// Changed implements informer.EventHandler.
-func (t *rbacWatcher) Changed(event informer.Event) {
+// objectsChanged is told of RBAC objects, and of the permission to watch them.
+func (t *rbacWatcher) objectsChanged(event permitted.Event) {
 	if event.Object != nil {
 		t.access.Invalidate(event.Object.GetNamespace())
 		return
 	}
-	if isRefused(event) {
-		t.access.ReportDenied(access.Key{}, access.Access{Verb: "watch", Group: event.Key.GVR.Group, Resource: event.Key.GVR.Resource})
-	}
 	wakeUp(t.wake)
 }
-
-// rbacWatcherRights are triggers as a subscriber of the rights that they need.
-type rbacWatcherRights struct{ *rbacWatcher }
-
-var (
-	_ informer.EventHandler = (*rbacWatcher)(nil)
-	_ access.ChangeHandler  = rbacWatcherRights{}
-)
-
-// Changed implements access.ChangeHandler.
-func (t rbacWatcherRights) Changed(access.Key) { wakeUp(t.wake) }
 
 // checkSoon says that of what was missing some may be there: the right to watch RBAC objects
 // may have come with it. It never blocks.
@@ -105,13 +79,13 @@ func (t *rbacWatcher) checkSoon() {
 
 // followPermission follows the right to watch RBAC objects until ctx ends.
 func (t *rbacWatcher) followPermission(ctx context.Context) {
-	defer t.releaseAll()
+	defer t.objects.Release()
 	var asked time.Time // when the right was last asked for; zero: not yet
 	var on, settled bool
 	for ctx.Err() == nil {
 		if asked.IsZero() || t.isCheckDue(asked) {
 			asked = t.clock.Now()
-			t.access.Require(rbacWatcherRights{t}, access.Key{}, t.requiredAccess(), access.Payer{})
+			t.objects.Require()
 		}
 		if now, known := t.isWorking(on); known && (now != on || !settled) {
 			on, settled = now, true
@@ -142,36 +116,29 @@ func (t *rbacWatcher) isCheckDue(asked time.Time) bool {
 // isWorking says whether changes of RBAC objects are seen, and whether that is
 // known by now. While the API server cannot be reached it stays as it was.
 func (t *rbacWatcher) isWorking(before bool) (on, known bool) {
-	switch all, denied := t.isPermitted(); all {
-	case access.Denied:
+	permission := t.objects.Permission()
+	if permission.Decision == permitted.Allowed { // perhaps by a review that others asked for
+		permission = t.objects.Require()
+	}
+	switch permission.Decision {
+	case permitted.Denied, permitted.Refused:
 		t.missing = nil
-		for _, a := range denied {
+		for _, a := range permission.Missing {
 			t.missing = append(t.missing, a.Verb+" "+a.Resource)
 		}
 		// It will be asked for again; until then nothing probes for it.
-		t.releaseAll()
+		t.objects.Release()
 		return false, true
-	case access.Unknown:
+	case permitted.Unknown:
 		return false, false
 	}
-	for _, view := range t.streams.Require(t, t.requiredInformers()) {
-		switch status := view.Status(); {
-		case status.State.Final():
-			return false, true
-		case !status.Synced:
-			return false, before
-		}
+	switch status := t.objects.Status(); {
+	case status.State.Final():
+		return false, true
+	case !status.Synced:
+		return false, before
 	}
 	return true, true
-}
-
-// isPermitted says whether all that is needed is allowed, and what is denied. Where
-// there are no reviews it is not.
-func (t *rbacWatcher) isPermitted() (all access.Decision, denied []access.Access) {
-	if t.access.State(access.Key{}).Refusal != nil {
-		return access.Denied, nil
-	}
-	return decideAll(t.access, access.Key{}, t.requiredAccess())
 }
 
 // setEventDriven makes the rest of Ambit follow permissions by triggers, or without them.
@@ -184,11 +151,6 @@ func (t *rbacWatcher) setEventDriven(on bool) {
 	}
 	t.log.Info("following permissions by watching Roles and bindings")
 	t.access.Invalidate(allNamespaces) // what changed before the first list was in
-}
-
-func (t *rbacWatcher) releaseAll() {
-	t.access.Require(rbacWatcherRights{t}, access.Key{}, nil, access.Payer{})
-	t.streams.Require(t, nil)
 }
 
 // wakeUp wakes who waits for a channel that holds one, or will do so: one is enough.
