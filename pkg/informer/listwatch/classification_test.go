@@ -29,7 +29,7 @@ func TestClassify(t *testing.T) {
 		notInitial bool // the list that comes instead of a list inside the watch decides
 	}{
 		"Expired":           {"the Reflector lists anew", apierrors.NewResourceExpired("old"), Expired, "Expired", false},
-		"Gone":              {"as old API servers say it", apierrors.NewGone("old"), Expired, "Gone", false},
+		"Gone":              {"as old API servers say it", statusError(http.StatusGone, metav1.StatusReasonGone), Expired, "Gone", false},
 		"TooLarge":          {"another API server is behind", tooLarge, Expired, "Timeout", false},
 		"Forbidden":         {"no permission", apierrors.NewForbidden(things, "", errors.New("no")), Forbidden, "Forbidden", false},
 		"Unauthorized":      {"no such identity", apierrors.NewUnauthorized("who?"), Unauthenticated, "Unauthorized", false},
