@@ -231,13 +231,13 @@ func (p *ownerReconciler) dropExisting(action plan.Action) {
 }
 
 // recordNormalized remembers what the API server made of an object that was written, where it is not
-// what was asked for: see plan.Settles.
+// what was asked for: see plan.NormalizedDigest.
 func (p *ownerReconciler) recordNormalized(action plan.Action, live *unstructured.Unstructured) {
 	delete(p.state.serverNormalized, live.GetUID())
 	if action.Object == nil {
 		return
 	}
-	if digest := plan.Settles(action, live, cmp.Or(action.Manager, p.manager)); digest != "" {
+	if digest := plan.NormalizedDigest(action, live, cmp.Or(action.Manager, p.manager)); digest != "" {
 		p.state.serverNormalized[live.GetUID()] = digest
 	}
 }

@@ -99,7 +99,7 @@ func (op *policyController) projectionOf(gvk schema.GroupVersionKind) projection
 	if p, ok := op.projections.children[gvk]; ok {
 		return p
 	}
-	p := newProjection(plan.Fields(&policy.Child{GVK: gvk}))
+	p := newProjection(plan.ObservedFields(&policy.Child{GVK: gvk}))
 	p.form.Manager = op.manager
 	return p
 }

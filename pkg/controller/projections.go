@@ -38,7 +38,7 @@ func projectionsOf(program *policy.Program, manager string) projections {
 		ours:     labels.Set{v1alpha1.LabelPolicy: program.Name}.String(),
 	}
 	for _, child := range slices.Concat(program.Children, program.Ensured) {
-		p := newProjection(k.children[child.GVK].fields.Union(plan.Fields(child)))
+		p := newProjection(k.children[child.GVK].fields.Union(plan.ObservedFields(child)))
 		p.form.Manager = manager
 		k.children[child.GVK] = p
 	}

@@ -91,7 +91,7 @@ func (a Action) Key() string {
 	if a.Child != "" {
 		return a.Child + " " + name
 	}
-	return Leftover(a.GVK.Kind, name)
+	return leftoverKey(a.GVK.Kind, name)
 }
 
 // ObjectKey names the object that the action is about.
@@ -99,6 +99,6 @@ func (a Action) ObjectKey() inventory.ObjectKey {
 	return inventory.ObjectKey{Kind: a.GVK.GroupKind(), Namespace: a.Namespace, Name: a.Name}
 }
 
-// Leftover is the key of the deletion or release of an object that no child wants;
+// leftoverKey is the key of the deletion or release of an object that no child wants;
 // name is as in `default/sample`.
-func Leftover(kind, name string) string { return kind + "/" + name }
+func leftoverKey(kind, name string) string { return kind + "/" + name }

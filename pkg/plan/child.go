@@ -42,7 +42,7 @@ func (p *planner) resolveChild(ctx context.Context, c *child) {
 	if c.stage != undecided {
 		return
 	}
-	c.stage = deciding
+	c.stage = resolving
 	if !p.resolveWanted(ctx, c) || !p.listElements(ctx, c) {
 		c.stage = decided
 		return
@@ -57,7 +57,7 @@ func (p *planner) resolveChild(ctx context.Context, c *child) {
 // resolveWanted says whether to go on to render the child.
 func (p *planner) resolveWanted(ctx context.Context, c *child) bool {
 	if problem := p.watchProblem(c.Watches); problem != nil {
-		return c.block(problem)
+		return c.markBlocked(problem)
 	}
 	if !p.dependenciesReady(ctx, c) {
 		return false
@@ -67,10 +67,10 @@ func (p *planner) resolveWanted(ctx context.Context, c *child) bool {
 	}
 	wanted, f := bindings.Evaluate(&p.scope, p.part+"."+c.ID+".when", c.When, func() (bool, error) { return c.When.EvalBool(ctx, p.scope.Vars) })
 	if f != nil {
-		return c.block(f.Problem())
+		return c.markBlocked(f.Problem())
 	}
 	if !wanted {
-		c.drop("when is false")
+		c.markUnwanted("when is false")
 	}
 	return wanted
 }
@@ -79,20 +79,20 @@ func (p *planner) resolveWanted(ctx context.Context, c *child) bool {
 // If one is not wanted, c cannot be either: it would wait for ever.
 func (p *planner) dependenciesReady(ctx context.Context, c *child) bool {
 	for _, id := range c.Asked {
-		if asked := p.child(id); asked != nil {
+		if asked := p.findChild(id); asked != nil {
 			p.resolveChild(ctx, asked)
 			p.isReady(ctx, asked)
-			if problem := p.doubtful(asked); problem != nil {
-				return c.block(problem)
+			if problem := p.readinessProblem(asked); problem != nil {
+				return c.markBlocked(problem)
 			}
 		}
 	}
 	var waits *child
 	for _, id := range c.Children {
-		dependency := p.child(id)
+		dependency := p.findChild(id)
 		p.resolveChild(ctx, dependency)
 		if dependency.unwanted {
-			c.drop(fmt.Sprintf("child %q, which it depends on, is not wanted", id))
+			c.markUnwanted(fmt.Sprintf("child %q, which it depends on, is not wanted", id))
 			return false
 		}
 		if !p.isReady(ctx, dependency) && waits == nil {
@@ -100,17 +100,17 @@ func (p *planner) dependenciesReady(ctx context.Context, c *child) bool {
 		}
 	}
 	if waits != nil {
-		c.wait(p.root(waits))
+		c.waitFor(p.waitRoot(waits))
 		return false
 	}
 	return true
 }
 
-// doubtful says why it is not known whether a child is ready, because it, or what it
+// readinessProblem says why it is not known whether a child is ready, because it, or what it
 // waits for, cannot be seen or decided; nil if it is known. What asks must not take
 // that for an answer.
-func (p *planner) doubtful(c *child) *Problem {
-	root := p.root(c)
+func (p *planner) readinessProblem(c *child) *Problem {
+	root := p.waitRoot(c)
 	if root.unwanted {
 		return nil
 	}
@@ -123,14 +123,14 @@ func (p *planner) doubtful(c *child) *Problem {
 	return root.problem
 }
 
-// root follows who waits for whom to the child that does not wait.
-func (p *planner) root(c *child) *child {
+// waitRoot follows who waits for whom to the child that does not wait.
+func (p *planner) waitRoot(c *child) *child {
 	for range p.children {
-		i := slices.IndexFunc(c.Children, func(id string) bool { return !p.child(id).isReady() })
+		i := slices.IndexFunc(c.Children, func(id string) bool { return !p.findChild(id).isReady() })
 		if c.state.State != Waiting || i < 0 {
 			return c
 		}
-		c = p.child(c.Children[i])
+		c = p.findChild(c.Children[i])
 	}
 	return c
 }
@@ -139,7 +139,7 @@ func (p *planner) root(c *child) *child {
 // and notes it.
 func (p *planner) isReady(ctx context.Context, c *child) bool {
 	if c.stage == existing {
-		c.stage = judging
+		c.stage = evaluating
 		p.evaluateReadiness(ctx, c)
 		c.stage = decided
 	}
@@ -150,7 +150,7 @@ func (p *planner) isReady(ctx context.Context, c *child) bool {
 
 // resolveAll reads the watches and resolves all children.
 func (p *planner) resolveAll(ctx context.Context) {
-	p.scope.BindAccess(p.denied())
+	p.scope.BindAccess(p.deniedAccesses())
 	p.readWatches(ctx)
 	p.resolveChildren(ctx)
 }

@@ -14,12 +14,12 @@ import (
 type child struct {
 	*policy.Child
 	stage stage
-	// state and problem are those of the child as a whole, where it has no items.
+	// state and problem are those of the child as a whole, where it has no instances.
 	state   ChildState
 	problem *Problem
 	// unwanted: it is certain that the child is not wanted.
 	unwanted bool
-	// listed: all its items are there, so that it is known how many there are.
+	// listed: all its instances are there, so that it is known how many there are.
 	listed bool
 	// instances are the objects of the child; one is the room for a single one.
 	instances []instance
@@ -31,9 +31,9 @@ type stage int
 
 const (
 	undecided stage = iota
-	deciding
+	resolving
 	existing // exists as desired; whether it is ready is not known yet
-	judging
+	evaluating
 	decided
 )
 
@@ -73,9 +73,9 @@ func (c *child) firstNotReady() *instance {
 	return nil
 }
 
-// overall is the state of the child as a whole: that of the first object that is
+// overallState is the state of the child as a whole: that of the first object that is
 // not ready.
-func (c *child) overall() ChildState {
+func (c *child) overallState() ChildState {
 	if it := c.firstNotReady(); it != nil {
 		return it.state
 	}
@@ -85,17 +85,17 @@ func (c *child) overall() ChildState {
 	return c.state
 }
 
-// named says whether it is known which objects the child wants.
-func (c *child) named() bool {
+// hasKnownNames reports whether it is known which objects the child wants.
+func (c *child) hasKnownNames() bool {
 	if c.unwanted {
 		return true
 	}
 	return c.listed && !slices.ContainsFunc(c.instances, func(it instance) bool { return it.desired == nil })
 }
 
-// name is as in `Deployment "web"`; with the namespace where that need not be the
+// objectName is as in `Deployment "web"`; with the namespace where that need not be the
 // owner's.
-func (c *child) name(it *instance) string {
+func (c *child) objectName(it *instance) string {
 	if it.state.Namespace != "" && c.CrossNamespace {
 		return fmt.Sprintf("%s %q in namespace %q", c.GVK.Kind, it.state.Name, it.state.Namespace)
 	}
@@ -112,36 +112,36 @@ func (c *child) inElement(it *instance, problem *Problem) *Problem {
 	return &located
 }
 
-// block notes that something has to change first. It returns false.
-func (c *child) block(problem *Problem) bool {
+// markBlocked notes that something has to change first. It returns false.
+func (c *child) markBlocked(problem *Problem) bool {
 	c.problem = problem
 	c.state.State, c.state.Reason, c.state.Message = Blocked, problem.Reason, problem.Message
 	return false
 }
 
-func (c *child) drop(why string) {
+func (c *child) markUnwanted(why string) {
 	c.unwanted = true
 	c.state.State, c.state.Message = Absent, why
 }
 
-func (c *child) wait(root *child) {
+func (c *child) waitFor(root *child) {
 	c.state.State, c.state.Reason = Waiting, v1alpha1.ReasonProgressing
 	c.state.Message = fmt.Sprintf("waiting for child %q", root.ID)
-	if message := root.overall().Message; message != "" {
+	if message := root.overallState().Message; message != "" {
 		c.state.Message += ": " + message
 	}
 }
 
-// block notes that something has to change first. It returns false.
-func (it *instance) block(problem *Problem) bool {
+// markBlocked notes that something has to change first. It returns false.
+func (it *instance) markBlocked(problem *Problem) bool {
 	it.problem, it.action, it.progress, it.stage = problem, nil, "", decided
 	it.state.State, it.state.Reason, it.state.Message = Blocked, problem.Reason, problem.Message
 	return false
 }
 
-// advance notes that the object is on its way: progress in short and stable words
+// markProgressing notes that the object is on its way: progress in short and stable words
 // for conditions, detail for whoever looks at the child.
-func (it *instance) advance(progress, detail string) {
+func (it *instance) markProgressing(progress, detail string) {
 	it.progress = progress
 	it.state.State, it.state.Reason, it.state.Message = NotReady, v1alpha1.ReasonProgressing, detail
 }
@@ -153,7 +153,7 @@ func (c *child) holdBack() {
 		it := &c.instances[i]
 		if first != nil && it.action != nil {
 			it.action, it.progress = nil, ""
-			it.state.State, it.state.Message = Waiting, fmt.Sprintf("waiting for %s, which comes before it", c.name(first))
+			it.state.State, it.state.Message = Waiting, fmt.Sprintf("waiting for %s, which comes before it", c.objectName(first))
 		}
 		if first == nil && it.state.State != Ready {
 			first = it

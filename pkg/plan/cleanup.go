@@ -17,7 +17,7 @@ func (p *pruner) cleanUp(ctx context.Context) *Plan {
 	if !p.snapshot.Retire {
 		p.retired = "its owner is being deleted"
 		r := &reporter{planner: p.planner}
-		if problem := r.protected(ctx); problem != nil {
+		if problem := r.checkProtection(ctx); problem != nil {
 			return r.protectedPlan(ctx, problem)
 		}
 	}
@@ -45,7 +45,7 @@ func (p *pruner) forgetChildren() {
 	for i, c := range p.specs {
 		p.children[i] = child{Child: c, state: ChildState{ID: c.ID}, unwanted: true}
 	}
-	p.names, p.queries = names{}, nil
+	p.names, p.queries = wantedNames{}, nil
 }
 
 // findEntries finds what the inventory has. It returns false if something of it
@@ -54,15 +54,15 @@ func (p *pruner) findEntries() bool {
 	all := true
 	for _, e := range p.inventory.Entries {
 		stays := true
-		switch in := p.inputAt(p.atOf(e), e.GVK); {
-		case !p.matters(e):
+		switch in := p.inputAt(p.locationOf(e), e.GVK); {
+		case !p.isRelevant(e):
 			stays = false
 		case p.inventory.IsWaiting(e):
 			all = false
 		case e.IsPlace(): // what is in it has an ownerReference
 			stays = in.Blocked != nil && !in.Blocked.Gone || p.holdsUnwanted(e, in)
 		case in.Blocked != nil:
-			gone := p.noteHidden(Query{Location: p.atOf(e), GVK: e.GVK}, in.Blocked, e.Rank)
+			gone := p.noteHidden(Query{Location: p.locationOf(e), GVK: e.GVK}, in.Blocked, e.Rank)
 			all, stays = gone && all, !gone
 		default:
 			stays = p.findEntry(e, in)
@@ -76,7 +76,7 @@ func (p *pruner) findEntries() bool {
 
 // findEntry reports whether the object of an entry is there, to be removed.
 func (p *pruner) findEntry(e inventory.Entry, in Input) bool {
-	obj := p.indexes.find(in.Objects, e.Namespace, e.Name)
+	obj := p.indexes.findObject(in.Objects, e.Namespace, e.Name)
 	if obj == nil || !p.isEntered(e, obj) || p.isLeft(e, obj) {
 		return false
 	}
@@ -109,7 +109,7 @@ func (p *pruner) noteHidden(w Query, problem *Problem, rank int) bool {
 		return true
 	}
 	p.blockers.Add(*problem)
-	p.hidden = append(p.hidden, prune.Wave{Child: p.spec(w.Child), Rank: rank, Name: fmt.Sprintf("objects of kind %s, which cannot be seen,", w.GVK.Kind)})
+	p.hidden = append(p.hidden, prune.Wave{Child: p.findSpec(w.Child), Rank: rank, Name: fmt.Sprintf("objects of kind %s, which cannot be seen,", w.GVK.Kind)})
 	return false
 }
 

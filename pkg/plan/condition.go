@@ -16,13 +16,13 @@ import (
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
-// conditions returns the policy's and Ambit's own conditions, sorted by type.
+// ownerConditions returns the policy's and Ambit's own conditions, sorted by type.
 // Ambit's come last, because failing expressions of the others count in them.
-func (p *reporter) conditions(ctx context.Context, pending, partial bool) []metav1.Condition {
+func (p *reporter) ownerConditions(ctx context.Context, pending, partial bool) []metav1.Condition {
 	list := make([]metav1.Condition, 0, len(p.program.Conditions)+3)
 	if !partial {
 		for i := range p.program.Conditions {
-			list = append(list, p.condition(ctx, &p.program.Conditions[i], pending))
+			list = append(list, p.policyCondition(ctx, &p.program.Conditions[i], pending))
 		}
 	}
 	list = append(list, p.ambitConditions()...)
@@ -49,7 +49,7 @@ func (p *reporter) ambitConditions() []metav1.Condition {
 		}}
 	}
 	reason, message := p.blockers.Summary()
-	if suspended := p.suspended.text(); suspended != "" {
+	if suspended := p.suspended.conditionText(); suspended != "" {
 		message += "; " + suspended
 	}
 	progress := v1alpha1.ConditionReconciling
@@ -70,8 +70,8 @@ func (p *reporter) permittedCondition() metav1.Condition {
 	return metav1.Condition{Type: v1alpha1.ConditionPermitted, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonPermitted}
 }
 
-// condition evaluates one condition of the policy.
-func (p *reporter) condition(ctx context.Context, c *policy.Condition, pending bool) metav1.Condition {
+// policyCondition evaluates one condition of the policy.
+func (p *reporter) policyCondition(ctx context.Context, c *policy.Condition, pending bool) metav1.Condition {
 	result, f := p.evaluateCondition(ctx, c)
 	if f == nil {
 		return result

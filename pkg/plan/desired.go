@@ -23,14 +23,14 @@ func (p *planner) renderInstance(ctx context.Context, c *child, it *instance) bo
 	rendered, f := bindings.Evaluate(&p.scope, what, c.Template, func() (any, error) { return c.Template.Render(ctx, p.scope.Vars) })
 	p.scope.UnbindElement(c.Child)
 	if f != nil {
-		return it.block(c.inElement(it, f.Problem()))
+		return it.markBlocked(c.inElement(it, f.Problem()))
 	}
 	object, ok := rendered.(map[string]any)
 	if !ok {
-		return it.block(p.scope.Fail(what, fmt.Errorf("the result is a %T, not an object", rendered)).Problem())
+		return it.markBlocked(p.scope.Fail(what, fmt.Errorf("the result is a %T, not an object", rendered)).Problem())
 	}
 	if problem := p.finishObject(c, it, object); problem != nil {
-		return it.block(c.inElement(it, problem))
+		return it.markBlocked(c.inElement(it, problem))
 	}
 	it.desired = &unstructured.Unstructured{Object: object}
 	it.state.Desired = it.desired
@@ -54,7 +54,7 @@ func (p *planner) finishObject(c *child, it *instance, object map[string]any) *P
 			return p.scope.Fail(what+".stringData."+key, errors.New("the value must be a string: use string(...)")).Problem()
 		}
 	}
-	if problem := cmp.Or(p.size.add(c, it, object), p.lastGeneration(c, it)); problem != nil {
+	if problem := cmp.Or(p.rendered.addObject(c, it, object), p.lastGeneration(c, it)); problem != nil {
 		return problem
 	}
 	desired.CleanMetadata(meta)
@@ -87,7 +87,7 @@ func (p *planner) locateInstance(c *child, it *instance, meta map[string]any) *P
 		namespace = p.namespace
 	}
 	if namespaced && namespace == "" {
-		return p.scope.Fail(what, fmt.Errorf("the owner has no namespace, so %s has to say in which it is to be", c.name(it))).Problem()
+		return p.scope.Fail(what, fmt.Errorf("the owner has no namespace, so %s has to say in which it is to be", c.objectName(it))).Problem()
 	}
 	it.at = Location{Child: c.ID, Namespace: namespace}
 	it.state.Namespace = namespace
@@ -123,7 +123,7 @@ func (p *planner) signObject(c *child, it *instance, object, meta map[string]any
 	if c.Keep > 0 || p.program.Deletion == v1alpha1.DeletionOrdered {
 		annotations[v1alpha1.AnnotationChild] = c.ID
 	}
-	if n := p.generation(); n > 0 || c.MayOwn {
+	if n := p.ownerGeneration(); n > 0 || c.MayOwn {
 		annotations[v1alpha1.AnnotationGeneration] = strconv.Itoa(n + 1)
 	}
 	if it.ownership == ownedByReference {

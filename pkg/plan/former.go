@@ -17,12 +17,12 @@ import (
 func FormerKinds(before, after *policy.Program) (list []schema.GroupVersionKind) {
 	kinds := map[schema.GroupKind]schema.GroupVersionKind{}
 	for _, c := range before.Children {
-		if isHome(c) {
+		if isBesideOwner(c) {
 			kinds[c.GVK.GroupKind()] = c.GVK
 		}
 	}
 	for _, c := range after.Children {
-		if isHome(c) {
+		if isBesideOwner(c) {
 			delete(kinds, c.GVK.GroupKind())
 		}
 	}
@@ -33,17 +33,23 @@ func FormerKinds(before, after *policy.Program) (list []schema.GroupVersionKind)
 	return list
 }
 
-func compareKinds(a, b schema.GroupVersionKind) int { return slices.Compare(textsOf(a), textsOf(b)) }
+func compareKinds(a, b schema.GroupVersionKind) int {
+	return slices.Compare(kindTexts(a), kindTexts(b))
+}
 
-func textsOf(gvk schema.GroupVersionKind) []string { return []string{gvk.Kind, gvk.Group, gvk.Version} }
+func kindTexts(gvk schema.GroupVersionKind) []string {
+	return []string{gvk.Kind, gvk.Group, gvk.Version}
+}
 
-// isHome says whether the objects of a child are beside their owner, as far as the program
+// isBesideOwner says whether the objects of a child are beside their owner, as far as the program
 // knows.
-func isHome(c *policy.Child) bool { return c.Existing != v1alpha1.ExistingMerge && !c.CrossNamespace }
+func isBesideOwner(c *policy.Child) bool {
+	return c.Existing != v1alpha1.ExistingMerge && !c.CrossNamespace
+}
 
-// formerWant is where objects of a former kind are looked for.
-func (s *subject) formerWant(gvk schema.GroupVersionKind) Query {
-	return Query{Location: leftoverAt(inventory.Entry{GVK: gvk, Namespace: s.namespace}), GVK: gvk}
+// formerQuery is where objects of a former kind are looked for.
+func (s *subject) formerQuery(gvk schema.GroupVersionKind) Query {
+	return Query{Location: leftoverLocation(inventory.Entry{GVK: gvk, Namespace: s.namespace}), GVK: gvk}
 }
 
 // addFormerKinds wants the places of former kinds in which something is left, or that cannot be
@@ -54,7 +60,7 @@ func (p *queryPlanner) addFormerKinds() {
 	}
 	p.former = nil
 	for _, gvk := range p.snapshot.Former {
-		if w := p.formerWant(gvk); p.isFormerLeft(w) {
+		if w := p.formerQuery(gvk); p.isFormerLeft(w) {
 			p.former = append(p.former, gvk)
 			p.queries = append(p.queries, w)
 		}
@@ -65,15 +71,15 @@ func (p *queryPlanner) addFormerKinds() {
 func (p *queryPlanner) isFormerLeft(w Query) bool {
 	in := p.inputAt(w.Location, w.GVK)
 	if in.Blocked == nil {
-		return slices.ContainsFunc(p.indexes.in(in.Objects, w.Namespace), func(obj *unstructured.Unstructured) bool { return p.isPrunable(w.GVK, obj) })
+		return slices.ContainsFunc(p.indexes.objectsIn(in.Objects, w.Namespace), func(obj *unstructured.Unstructured) bool { return p.isPrunable(w.GVK, obj) })
 	}
 	if !in.Blocked.Gone && p.retired == "" {
-		p.suspended.forBlocked(w.GVK, in.Blocked)
+		p.suspended.suspendForBlocked(w.GVK, in.Blocked)
 	}
 	return !in.Blocked.Gone
 }
 
 // MakesBeside says whether a program makes objects of a kind beside their owners.
 func MakesBeside(program *policy.Program, gvk schema.GroupVersionKind) bool {
-	return slices.ContainsFunc(program.Children, func(c *policy.Child) bool { return isHome(c) && c.GVK.GroupKind() == gvk.GroupKind() })
+	return slices.ContainsFunc(program.Children, func(c *policy.Child) bool { return isBesideOwner(c) && c.GVK.GroupKind() == gvk.GroupKind() })
 }

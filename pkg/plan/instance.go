@@ -10,7 +10,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/plan/ssadiff"
 )
 
-// listElements makes the items of a child, one for each element.
+// listElements makes the instances of a child, one for each element.
 func (p *planner) listElements(ctx context.Context, c *child) bool {
 	if c.ForEach == nil {
 		c.one[0] = instance{state: ChildState{ID: c.ID}}
@@ -20,14 +20,14 @@ func (p *planner) listElements(ctx context.Context, c *child) bool {
 	what := p.part + "." + c.ID + ".forEach.in"
 	value, f := bindings.Evaluate(&p.scope, what, c.ForEach.In, func() (any, error) { return c.ForEach.In.Eval(ctx, p.scope.Vars) })
 	if f != nil {
-		return c.block(f.Problem())
+		return c.markBlocked(f.Problem())
 	}
 	elements, ok := value.([]any)
 	if !ok {
-		return c.block(p.scope.Fail(what, fmt.Errorf("the value is %s, not a list", ssadiff.DescribeValue(value))).Problem())
+		return c.markBlocked(p.scope.Fail(what, fmt.Errorf("the value is %s, not a list", ssadiff.DescribeValue(value))).Problem())
 	}
 	if len(elements) > MaxElements {
-		return c.block(tooMany(fmt.Sprintf("%s: child %q has %d elements", p.program.Place(what), c.ID, len(elements)), MaxElements))
+		return c.markBlocked(limitProblem(fmt.Sprintf("%s: child %q has %d elements", p.program.Place(what), c.ID, len(elements)), MaxElements))
 	}
 	c.listed = true
 	c.state.State = Ready
@@ -72,7 +72,7 @@ func (p *planner) evaluateReadiness(ctx context.Context, c *child) {
 	all := p.scope.Vars[c.ID]
 	for i := range c.instances {
 		if it := &c.instances[i]; it.stage == existing {
-			it.stage = judging
+			it.stage = evaluating
 			p.scope.BindElement(c.Child, it.element)
 			if it.live != nil {
 				p.scope.Vars[c.ID] = c.See(it.live.Object)
@@ -97,13 +97,13 @@ func (p *planner) evaluateInstance(ctx context.Context, c *child, it *instance) 
 		ready, f := bindings.Evaluate(&p.scope, what, x, func() (bool, error) { return x.EvalBool(ctx, p.scope.Vars) })
 		switch {
 		case f != nil && !f.IsMissing:
-			it.block(f.Problem())
+			it.markBlocked(f.Problem())
 			return
 		case f != nil:
-			it.advance("waiting for "+c.name(it)+" to become ready: "+f.Text, f.Text)
+			it.markProgressing("waiting for "+c.objectName(it)+" to become ready: "+f.Text, f.Text)
 			return
 		case !ready:
-			it.advance("waiting for "+c.name(it)+" to become ready", part+" is false: "+oneLine(x.Source()))
+			it.markProgressing("waiting for "+c.objectName(it)+" to become ready", part+" is false: "+oneLine(x.Source()))
 			return
 		}
 	}
@@ -113,12 +113,12 @@ func (p *planner) evaluateInstance(ctx context.Context, c *child, it *instance) 
 // resolveRead resolves the other children that an expression reads or asks for.
 func (p *planner) resolveRead(ctx context.Context, x bindings.Expression) {
 	for _, id := range x.Vars() {
-		if other := p.child(id); other != nil {
+		if other := p.findChild(id); other != nil {
 			p.resolveChild(ctx, other)
 		}
 	}
 	for _, id := range x.Asked() {
-		if other := p.child(id); other != nil && other.stage != judging {
+		if other := p.findChild(id); other != nil && other.stage != evaluating {
 			p.resolveChild(ctx, other)
 			p.isReady(ctx, other)
 		}

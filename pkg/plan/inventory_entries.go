@@ -101,16 +101,16 @@ func (p *inventoryPlanner) planOwnerMetadata() {
 	text := inv.String()
 	switch {
 	case len(text) > inventory.MaxBytes && len(text) >= len(p.inventory.Text):
-		p.blockers.Add(*tooMany(fmt.Sprintf("the record of the children has %d bytes", len(text)), inventory.MaxBytes))
+		p.blockers.Add(*limitProblem(fmt.Sprintf("the record of the children has %d bytes", len(text)), inventory.MaxBytes))
 		return
 	case len(inv.Entries) > inventory.MaxEntries: // it would not be believed
-		p.blockers.Add(*tooMany(fmt.Sprintf("the record of the children has %d entries", len(inv.Entries)), inventory.MaxEntries))
+		p.blockers.Add(*limitProblem(fmt.Sprintf("the record of the children has %d entries", len(inv.Entries)), inventory.MaxEntries))
 		return
 	}
 	p.setOwnerMetadata(p.inventory.WantsFinalizer, text)
 }
 
-// setMark plans the change of the owner's metadata, if it needs one and none was
+// setOwnerMetadata plans the change of the owner's metadata, if it needs one and none was
 // refused in this pass.
 func (p *planner) setOwnerMetadata(finalizer bool, children string) {
 	_, refused := p.snapshot.Problems[KeyOwner]
@@ -126,7 +126,7 @@ func (p *planner) collectActions() {
 	for i := range p.children {
 		c := &p.children[i]
 		for k := range c.instances {
-			if it := &c.instances[k]; it.action != nil && !p.isHeld(c, it) {
+			if it := &c.instances[k]; it.action != nil && !p.isHeldBack(c, it) {
 				p.actions = append(p.actions, *it.action)
 			}
 		}
@@ -134,7 +134,7 @@ func (p *planner) collectActions() {
 	p.actions = append(p.actions, p.deletions...)
 }
 
-func (p *planner) isHeld(c *child, it *instance) bool {
+func (p *planner) isHeldBack(c *child, it *instance) bool {
 	if p.ensures {
 		return false
 	}

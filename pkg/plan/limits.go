@@ -32,42 +32,42 @@ const (
 	MaxBytes = 64 << 20
 )
 
-// size is what was rendered so far.
-type size struct{ objects, bytes int }
+// renderedSize is what was rendered so far.
+type renderedSize struct{ objects, bytes int }
 
-// add counts an object, and says if it is one too many, or too large.
-func (s *size) add(c *child, it *instance, object map[string]any) *Problem {
+// addObject counts an object, and says if it is one too many, or too large.
+func (s *renderedSize) addObject(c *child, it *instance, object map[string]any) *Problem {
 	bytes, depth := desired.SizeOf(object)
 	s.objects++
 	s.bytes += bytes
 	switch {
 	case depth > MaxDepth:
-		return tooMany(fmt.Sprintf("child %q: %s is nested %d deep", c.ID, c.name(it), depth), MaxDepth)
+		return limitProblem(fmt.Sprintf("child %q: %s is nested %d deep", c.ID, c.objectName(it), depth), MaxDepth)
 	case bytes > MaxObjectBytes:
-		return tooMany(fmt.Sprintf("child %q: %s has %d bytes", c.ID, c.name(it), bytes), MaxObjectBytes)
+		return limitProblem(fmt.Sprintf("child %q: %s has %d bytes", c.ID, c.objectName(it), bytes), MaxObjectBytes)
 	case s.objects > MaxObjects:
-		return tooMany("the owner has too many children", MaxObjects)
+		return limitProblem("the owner has too many children", MaxObjects)
 	case s.bytes > MaxBytes:
-		return tooMany("the children of the owner are too large together", MaxBytes)
+		return limitProblem("the children of the owner are too large together", MaxBytes)
 	}
 	return nil
 }
 
-func tooMany(what string, limit int) *Problem {
+func limitProblem(what string, limit int) *Problem {
 	return &Problem{Reason: v1alpha1.ReasonLimitExceeded, Terminal: true, Message: fmt.Sprintf("%s; the limit is %d", what, limit)}
 }
 
 // lastGeneration is the problem of an owner that makes no more owners, or nothing more; nil
 // if it may.
 func (s *subject) lastGeneration(c *child, it *instance) *Problem {
-	n := s.generation()
+	n := s.ownerGeneration()
 	switch {
 	case n < MaxGenerations || it.ownership == mergedInto || !c.MayOwn && n < MaxChain:
 		return nil
 	case !c.MayOwn:
-		return tooMany(fmt.Sprintf("child %q: %s would be of generation %d of owners that made each other, by this policy and by others; "+
-			"give spec.owner.selector of one of the policies a label that the children of the others do not have", c.ID, c.name(it), n+1), MaxChain)
+		return limitProblem(fmt.Sprintf("child %q: %s would be of generation %d of owners that made each other, by this policy and by others; "+
+			"give spec.owner.selector of one of the policies a label that the children of the others do not have", c.ID, c.objectName(it), n+1), MaxChain)
 	}
-	return tooMany(fmt.Sprintf("child %q: %s may be an owner of policy %q itself, and this owner is of generation %d of owners that made each other; "+
-		"give spec.owner.selector of the policy a label that its children do not have", c.ID, c.name(it), s.program.Name, n), MaxGenerations)
+	return limitProblem(fmt.Sprintf("child %q: %s may be an owner of policy %q itself, and this owner is of generation %d of owners that made each other; "+
+		"give spec.owner.selector of the policy a label that its children do not have", c.ID, c.objectName(it), s.program.Name, n), MaxGenerations)
 }

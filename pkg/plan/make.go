@@ -40,13 +40,13 @@ func (p *planner) makePlan(ctx context.Context) *Plan {
 		return (&reporter{planner: p}).yieldTo(ctx, p.inventory.OtherPolicy)
 	}
 	p.resolveAll(ctx)
-	(&pruner{planner: p}).prune()
+	(&pruner{planner: p}).pruneUnwanted()
 	(&inventoryPlanner{planner: p}).planOwnerMetadata()
 	p.collectActions()
 	r := &reporter{planner: p}
-	r.gather()
+	r.gatherBlockers()
 	r.forgetBlocked()
-	return r.report(ctx)
+	return r.makeReport(ctx)
 }
 
 // Ensure plans for the objects of the policy itself. Snapshot.Owner is nil; with
@@ -67,11 +67,11 @@ func Ensure(ctx context.Context, program *policy.Program, s Snapshot) *Plan {
 		p.retireEnsured()
 	}
 	r := &pruner{planner: p}
-	r.prune()
+	r.pruneUnwanted()
 	p.collectActions()
-	(&reporter{planner: p}).gather()
+	(&reporter{planner: p}).gatherBlockers()
 	return &Plan{
-		Actions: p.actions, Children: p.states(), Queries: p.queries, Blockers: p.blockers.Sorted(),
+		Actions: p.actions, Children: p.childStates(), Queries: p.queries, Blockers: p.blockers.Sorted(),
 		Done: s.Retire && len(r.candidates) == 0 && p.blockers.IsEmpty(),
 	}
 }
@@ -79,11 +79,11 @@ func Ensure(ctx context.Context, program *policy.Program, s Snapshot) *Plan {
 // retireEnsured lets no object be wanted any more; where they are is known.
 func (p *planner) retireEnsured() {
 	p.retired = "the policy is cleaned up"
-	p.names = names{}
+	p.names = wantedNames{}
 	for i := range p.children {
 		c := &p.children[i]
 		c.problem = nil
-		c.drop(p.retired)
+		c.markUnwanted(p.retired)
 		for k := range c.instances {
 			at := c.instances[k].at
 			c.instances[k] = instance{state: ChildState{ID: c.ID, Name: c.instances[k].state.Name, Namespace: at.Namespace, State: Absent}, at: at}

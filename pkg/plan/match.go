@@ -15,63 +15,63 @@ import (
 // both are blocked.
 func (p *planner) isAlone(c *child, it *instance) bool {
 	key := keyOfInstance(c, it)
-	other, taken := p.names.find(key)
+	other, taken := p.names.findWanted(key)
 	if !taken {
-		p.names.add(wanted{key: key, of: c, item: it})
+		p.names.addWanted(wanted{key: key, child: c, instance: it})
 		return true
 	}
 	problem := &Problem{Reason: v1alpha1.ReasonInvalid, Terminal: true, Message: wantedTwice(c, it, other)}
-	other.item.block(problem)
-	return it.block(problem)
+	other.instance.markBlocked(problem)
+	return it.markBlocked(problem)
 }
 
 // wantedTwice says who wants the same object.
 func wantedTwice(c *child, it *instance, other wanted) string {
-	if other.of == c {
-		return fmt.Sprintf("child %q: elements %d and %d both give %s", c.ID, other.item.number, it.number, c.name(it))
+	if other.child == c {
+		return fmt.Sprintf("child %q: elements %d and %d both give %s", c.ID, other.instance.number, it.number, c.objectName(it))
 	}
-	return fmt.Sprintf("children %q and %q are both %s", min(c.ID, other.of.ID), max(c.ID, other.of.ID), c.name(it))
+	return fmt.Sprintf("children %q and %q are both %s", min(c.ID, other.child.ID), max(c.ID, other.child.ID), c.objectName(it))
 }
 
 // matchLive finds the live object, and says whether to go on and compare.
 func (p *planner) matchLive(c *child, it *instance) bool {
 	in := p.inputAt(it.at, c.GVK)
-	found := p.indexes.find(in.Objects, it.at.Namespace, it.state.Name)
+	found := p.indexes.findObject(in.Objects, it.at.Namespace, it.state.Name)
 	it.found = found
 	ours := found != nil && p.isOurs(c.GVK, found)
 	if ours || found != nil && it.ownership == mergedInto {
 		it.live = found
 	}
-	switch problem, failed := p.refusal(c, it); {
+	switch problem, failed := p.writeRefusal(c, it); {
 	case in.Blocked != nil:
-		return it.block(in.Blocked)
+		return it.markBlocked(in.Blocked)
 	case failed:
-		return it.block(&problem)
+		return it.markBlocked(&problem)
 	case p.inventory.Err != nil && (it.ownership != ownedByReference || c.CrossNamespace) && !p.ensures:
-		return it.block(p.inventoryProblem())
+		return it.markBlocked(p.inventoryProblem())
 	case it.ownership == mergedInto:
-		return p.matchMerged(c, it, ours && objectmeta.LabelsOf(found).Get(v1alpha1.LabelPolicy) == p.program.Name) // not what the owner's own controller made
+		return p.matchMergeTarget(c, it, ours && objectmeta.LabelsOf(found).Get(v1alpha1.LabelPolicy) == p.program.Name) // not what the owner's own controller made
 	case found == nil:
 		p.planAction(c, it, Action{Verb: Create, Reason: "is missing"})
 		return false
-	case !ours && c.Existing == v1alpha1.ExistingAdopt && p.claimant().MayAdopt(found):
+	case !ours && c.Existing == v1alpha1.ExistingAdopt && p.nameClaimant().MayAdopt(found):
 		p.planAction(c, it, Action{Verb: Create, Reason: "exists and is nobody's: it is adopted"})
 		return false
 	case !ours:
-		return it.block(claims.NameConflict(found, p.claimant()))
+		return it.markBlocked(claims.NameConflict(found, p.nameClaimant()))
 	case objectmeta.IsDeleting(found):
-		it.advance("waiting for "+c.name(it)+" to be gone, to make it anew", "is being deleted")
+		it.markProgressing("waiting for "+c.objectName(it)+" to be gone, to make it anew", "is being deleted")
 		it.state.State, it.state.Reason = Deleting, v1alpha1.ReasonDeleting
 		return false
 	case it.ownership == ownedByInventory && c.isKept() && claims.IsControlled(found, p.owner):
-		return it.block(&Problem{Reason: v1alpha1.ReasonInvalid, Terminal: true, Message: fmt.Sprintf(
-			"%s has an ownerReference from before onDelete was Orphan, so that it would go with its owner, and apply: %s never takes that away: set apply: Apply until it is ready", c.name(it), c.Apply)})
+		return it.markBlocked(&Problem{Reason: v1alpha1.ReasonInvalid, Terminal: true, Message: fmt.Sprintf(
+			"%s has an ownerReference from before onDelete was Orphan, so that it would go with its owner, and apply: %s never takes that away: set apply: Apply until it is ready", c.objectName(it), c.Apply)})
 	}
 	return true
 }
 
-// refusal returns how this pass's write on the object was refused, if it was.
-func (s *subject) refusal(c *child, it *instance) (problem Problem, refused bool) {
+// writeRefusal returns how this pass's write on the object was refused, if it was.
+func (s *subject) writeRefusal(c *child, it *instance) (problem Problem, refused bool) {
 	if len(s.snapshot.Problems) == 0 {
 		return Problem{}, false
 	}
@@ -79,16 +79,16 @@ func (s *subject) refusal(c *child, it *instance) (problem Problem, refused bool
 	return problem, refused
 }
 
-// matchMerged says whether there is an object of somebody else to merge into.
-func (p *planner) matchMerged(c *child, it *instance, ours bool) bool {
+// matchMergeTarget says whether there is an object of somebody else to merge into.
+func (p *planner) matchMergeTarget(c *child, it *instance, ours bool) bool {
 	switch {
 	case it.live == nil:
-		it.advance("waiting for "+c.name(it)+" to exist", "waits for somebody else to make it")
+		it.markProgressing("waiting for "+c.objectName(it)+" to exist", "waits for somebody else to make it")
 	case ours:
-		it.block(&Problem{Reason: v1alpha1.ReasonInvalid, Terminal: true,
-			Message: fmt.Sprintf("%s was made for this owner: it cannot be merged into as an object of somebody else", c.name(it))})
+		it.markBlocked(&Problem{Reason: v1alpha1.ReasonInvalid, Terminal: true,
+			Message: fmt.Sprintf("%s was made for this owner: it cannot be merged into as an object of somebody else", c.objectName(it))})
 	case objectmeta.IsDeleting(it.live):
-		it.advance("waiting for "+c.name(it)+", which is being deleted, to exist again", "is being deleted")
+		it.markProgressing("waiting for "+c.objectName(it)+", which is being deleted, to exist again", "is being deleted")
 	default:
 		return true
 	}
@@ -109,7 +109,7 @@ func (p *planner) compareLive(c *child, it *instance) bool {
 		return true
 	}
 	if c.Apply == v1alpha1.ApplyRecreate {
-		return p.recreate(c, it, differences)
+		return p.planRecreation(c, it, differences)
 	}
 	digest := ssadiff.Digest(differences)
 	if p.snapshot.ServerNormalized[it.live.GetUID()] == digest {
@@ -122,10 +122,10 @@ func (p *planner) compareLive(c *child, it *instance) bool {
 	return false
 }
 
-// recreate deletes an object whose template gives another one than it was made from, or
+// planRecreation deletes an object whose template gives another one than it was made from, or
 // in which somebody else has changed what the template sets. What the API server or
 // admission made of it is no reason: it would be made anew for ever.
-func (p *planner) recreate(c *child, it *instance, differences []ssadiff.Difference) bool {
+func (p *planner) planRecreation(c *child, it *instance, differences []ssadiff.Difference) bool {
 	drift := ssadiff.Drift(differences)
 	digest := ssadiff.Digest(drift)
 	if len(drift) == 0 || p.snapshot.ServerNormalized[it.live.GetUID()] == digest {
@@ -141,12 +141,12 @@ func (p *planner) recreate(c *child, it *instance, differences []ssadiff.Differe
 	return false
 }
 
-// Settles returns the digest of the difference that stays, whatever is written again, now
+// NormalizedDigest returns the digest of the difference that stays, whatever is written again, now
 // that an action has given this live object: what Snapshot.ServerNormalized has to hold of its uid.
 // It is empty if there is none. What an Apply or a Merge leaves different was changed back
 // by the API server or admission; so was what the Create of an object that is made anew when
 // it differs (apply Recreate) does. What another Create leaves is for an Apply to try.
-func Settles(a Action, live *unstructured.Unstructured, manager string) string {
+func NormalizedDigest(a Action, live *unstructured.Unstructured, manager string) string {
 	differences, _ := ssadiff.Compare(a.Object, live, manager)
 	switch {
 	case a.Verb == Apply, a.Verb == Merge:
@@ -183,5 +183,5 @@ func (p *planner) planAction(c *child, it *instance, a Action) {
 	if a.Verb == Apply || a.Verb == Merge {
 		separator = ": "
 	}
-	it.advance(c.name(it)+separator+a.Reason, a.Reason)
+	it.markProgressing(c.objectName(it)+separator+a.Reason, a.Reason)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
 
-func keyIn(kind schema.GroupVersionKind, obj *unstructured.Unstructured) inventory.ObjectKey {
+func keyOfObject(kind schema.GroupVersionKind, obj *unstructured.Unstructured) inventory.ObjectKey {
 	return inventory.ObjectKey{Kind: kind.GroupKind(), Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
 
@@ -16,18 +16,18 @@ const few = 8
 
 // wanted is an object that a child wants.
 type wanted struct {
-	key  inventory.ObjectKey
-	of   *child
-	item *instance
+	key      inventory.ObjectKey
+	child    *child
+	instance *instance
 }
 
-// names finds the wanted objects by name.
-type names struct {
+// wantedNames finds the wanted objects by name.
+type wantedNames struct {
 	list  []wanted
 	index map[inventory.ObjectKey]int
 }
 
-func (n *names) find(key inventory.ObjectKey) (wanted, bool) {
+func (n *wantedNames) findWanted(key inventory.ObjectKey) (wanted, bool) {
 	if n.index != nil {
 		i, ok := n.index[key]
 		if !ok {
@@ -43,8 +43,8 @@ func (n *names) find(key inventory.ObjectKey) (wanted, bool) {
 	return wanted{}, false
 }
 
-// add notes a name that is not there yet.
-func (n *names) add(w wanted) {
+// addWanted notes a name that is not there yet.
+func (n *wantedNames) addWanted(w wanted) {
 	n.list = append(n.list, w)
 	switch {
 	case n.index != nil:
@@ -57,25 +57,25 @@ func (n *names) add(w wanted) {
 	}
 }
 
-// indexes finds observed objects by namespace and name. Inputs that share their
+// objectIndexes finds observed objects by namespace and name. Inputs that share their
 // objects share the index.
-type indexes map[**unstructured.Unstructured]index
+type objectIndexes map[**unstructured.Unstructured]objectIndex
 
-type index struct {
+type objectIndex struct {
 	size        int
 	byName      map[[2]string]*unstructured.Unstructured
 	byNamespace map[string][]*unstructured.Unstructured
 }
 
-func (x *indexes) of(objects []*unstructured.Unstructured) index {
+func (x *objectIndexes) indexOf(objects []*unstructured.Unstructured) objectIndex {
 	key := &objects[0]
 	if found, ok := (*x)[key]; ok && found.size == len(objects) {
 		return found
 	}
 	if *x == nil {
-		*x = indexes{}
+		*x = objectIndexes{}
 	}
-	made := index{
+	made := objectIndex{
 		size:        len(objects),
 		byName:      make(map[[2]string]*unstructured.Unstructured, len(objects)),
 		byNamespace: map[string][]*unstructured.Unstructured{},
@@ -91,10 +91,10 @@ func (x *indexes) of(objects []*unstructured.Unstructured) index {
 	return made
 }
 
-// find returns the observed object of a name; nil if there is none.
-func (x *indexes) find(objects []*unstructured.Unstructured, namespace, name string) *unstructured.Unstructured {
+// findObject returns the observed object of a name; nil if there is none.
+func (x *objectIndexes) findObject(objects []*unstructured.Unstructured, namespace, name string) *unstructured.Unstructured {
 	if len(objects) > few {
-		return x.of(objects).byName[[2]string{namespace, name}]
+		return x.indexOf(objects).byName[[2]string{namespace, name}]
 	}
 	for _, obj := range objects {
 		if obj.GetName() == name && obj.GetNamespace() == namespace {
@@ -104,10 +104,10 @@ func (x *indexes) find(objects []*unstructured.Unstructured, namespace, name str
 	return nil
 }
 
-// in returns the observed objects of a namespace, and perhaps others.
-func (x *indexes) in(objects []*unstructured.Unstructured, namespace string) []*unstructured.Unstructured {
+// objectsIn returns the observed objects of a namespace, and perhaps others.
+func (x *objectIndexes) objectsIn(objects []*unstructured.Unstructured, namespace string) []*unstructured.Unstructured {
 	if len(objects) > few {
-		return x.of(objects).byNamespace[namespace]
+		return x.indexOf(objects).byNamespace[namespace]
 	}
 	return objects
 }

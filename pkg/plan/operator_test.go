@@ -126,11 +126,11 @@ func (o *operator) observe(w Query) Input {
 	if slices.Contains(o.denied, w.Namespace) {
 		return Input{Blocked: &Problem{Reason: v1alpha1.ReasonForbidden, Terminal: true, Message: "nothing may be seen in " + w.Namespace}}
 	}
-	kept := LeftoverFields().Add("metadata", "name").Add("metadata", "namespace").Add("metadata", "uid").Add("metadata", "resourceVersion").
+	kept := leftoverFields().Add("metadata", "name").Add("metadata", "namespace").Add("metadata", "uid").Add("metadata", "resourceVersion").
 		Add("metadata", "labels").Add("metadata", "deletionTimestamp").Add("kind").Add("apiVersion")
 	for _, c := range slices.Concat(o.program.Children, o.program.Ensured) {
 		if c.ID == w.Child {
-			kept = Fields(c)
+			kept = ObservedFields(c)
 		}
 	}
 	managers := []string{v1alpha1.FieldManager(o.program.Name), v1alpha1.MergeManager(o.program.Name, o.owner.GetUID())}

@@ -50,7 +50,7 @@ func (s *subject) isOurs(kind schema.GroupVersionKind, obj *unstructured.Unstruc
 	if claims.IsControlled(obj, s.owner) {
 		return true
 	}
-	e, ok := s.inventory.FindEntry(keyIn(kind, obj))
+	e, ok := s.inventory.FindEntry(keyOfObject(kind, obj))
 	return ok && s.isProven(e, obj)
 }
 
@@ -103,8 +103,8 @@ func (s *subject) isEnsured(obj *unstructured.Unstructured) bool {
 		ssadiff.WroteAnnotation(obj, v1alpha1.FieldManager(s.program.Name), v1alpha1.AnnotationEnsuredBy)
 }
 
-// claimant is who wants the names of the children.
-func (s *subject) claimant() claims.Claimant {
+// nameClaimant is who wants the names of the children.
+func (s *subject) nameClaimant() claims.Claimant {
 	c := claims.Claimant{Policy: s.program.Name, Lives: s.snapshot.Lives}
 	if !s.ensures {
 		c.Owner, c.Namespace = s.owner, s.namespace
@@ -150,7 +150,9 @@ func (s *subject) isLeft(e inventory.Entry, obj *unstructured.Unstructured) bool
 
 // isOrphan says whether the object of an entry is left behind. The child says so if
 // it is still there. What was merged is always taken back.
-func (s *subject) isOrphan(e inventory.Entry) bool { return inventory.IsLeftBehind(e, s.spec(e.Child)) }
+func (s *subject) isOrphan(e inventory.Entry) bool {
+	return inventory.IsLeftBehind(e, s.findSpec(e.Child))
+}
 
 // isPrunable says whether an object is ours by other than the inventory, whose
 // entries are reviewed one by one, and is not one to be left behind. One with a claim that
@@ -163,7 +165,7 @@ func (s *subject) isPrunable(gvk schema.GroupVersionKind, obj *unstructured.Unst
 	if !claims.IsControlled(obj, s.owner) {
 		return false
 	}
-	e, ok := s.inventory.FindEntry(keyIn(gvk, obj))
+	e, ok := s.inventory.FindEntry(keyOfObject(gvk, obj))
 	switch {
 	case ok && s.isLeft(e, obj):
 		return false

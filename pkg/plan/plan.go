@@ -45,7 +45,7 @@ type Plan struct {
 	// OwnerMetadata is what the owner's metadata has to say; nil: it says so. Actions that need
 	// it are in a plan only after it holds.
 	OwnerMetadata *OwnerMetadata
-	// Done: of an owner that is deleted or retired nothing is left to do; Mark is nil,
+	// Done: of an owner that is deleted or retired nothing is left to do; OwnerMetadata is nil,
 	// and the finalizer is gone.
 	Done bool
 	// Former are those of Snapshot.Former that are to be looked at again: something is left of
@@ -114,13 +114,13 @@ func (p *Plan) Stalled(reason, message string) *Plan {
 		metav1.Condition{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: reason, Message: message})
 	slices.SortFunc(conditions, func(a, b metav1.Condition) int { return cmp.Compare(a.Type, b.Type) })
 	for i := range conditions {
-		conditions[i].ObservedGeneration = p.generation()
+		conditions[i].ObservedGeneration = p.observedGeneration()
 	}
 	return &Plan{Partial: true, Conditions: conditions, RequeueAfter: p.RequeueAfter, Children: p.Children}
 }
 
-// generation is that of the owner that the plan was made for.
-func (p *Plan) generation() int64 {
+// observedGeneration is that of the owner that the plan was made for.
+func (p *Plan) observedGeneration() int64 {
 	if len(p.Conditions) == 0 {
 		return 0
 	}

@@ -19,9 +19,9 @@ type planner struct {
 	// watchProblems says why a watch has nothing to show, by its index in the program.
 	watchProblems []*Problem
 	children      []child
-	names         names
-	indexes       indexes
-	size          size
+	names         wantedNames
+	indexes       objectIndexes
+	rendered      renderedSize
 	// ready is what ready(...) reads, by child id.
 	ready   map[string]bool
 	actions []Action
@@ -51,7 +51,7 @@ func newPlanner(ctx context.Context, program *policy.Program, s Snapshot) *plann
 
 // blockedPlace returns why a place of a child cannot be seen; nil if all can.
 func (p *planner) blockedPlace(c *child) *Problem {
-	if home, ok := p.home(c.Child); ok {
+	if home, ok := p.homePlace(c.Child); ok {
 		if in := p.inputAt(home, c.GVK); in.Blocked != nil {
 			return in.Blocked
 		}
@@ -66,7 +66,7 @@ func (p *planner) blockedPlace(c *child) *Problem {
 	return nil
 }
 
-func (p *planner) child(id string) *child {
+func (p *planner) findChild(id string) *child {
 	for i := range p.children {
 		if p.children[i].ID == id {
 			return &p.children[i]

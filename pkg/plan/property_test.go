@@ -249,13 +249,13 @@ func checkConverged(t *testing.T, r *rapid.T, o *operator) {
 		}
 	}
 	// What an undecided child may have depends on what others may have.
-	holds := slices.ContainsFunc(p.children, func(c child) bool { return !c.named() && len(c.Children)+len(c.Asked) > 0 })
+	holds := slices.ContainsFunc(p.children, func(c child) bool { return !c.hasKnownNames() && len(c.Children)+len(c.Asked) > 0 })
 	for _, obj := range o.world.objects {
 		if holds || !slices.ContainsFunc(p.children, func(c child) bool { return c.GVK.Kind == obj.GetKind() }) {
 			continue // a plan sees only the kinds of its program
 		}
 		wanted := slices.ContainsFunc(p.children, func(c child) bool {
-			return c.GVK.Kind == obj.GetKind() && (!c.named() || slices.ContainsFunc(c.instances, func(it instance) bool { return it.state.Name == obj.GetName() }))
+			return c.GVK.Kind == obj.GetKind() && (!c.hasKnownNames() || slices.ContainsFunc(c.instances, func(it instance) bool { return it.state.Name == obj.GetName() }))
 		})
 		if claims.IsControlled(obj, o.owner.GetUID()) && !wanted {
 			r.Fatalf("nobody wants %s %s", obj.GetKind(), obj.GetName())

@@ -7,9 +7,9 @@ import (
 	"github.com/ambit-dev/ambit/pkg/plan/bindings"
 )
 
-// protected says why the deletion of the owner is held back; nil if it is not. The
+// checkProtection says why the deletion of the owner is held back; nil if it is not. The
 // children are resolved for what expressions see of them.
-func (p *reporter) protected(ctx context.Context) *Problem {
+func (p *reporter) checkProtection(ctx context.Context) *Problem {
 	protect := p.program.Protect
 	switch {
 	case protect == nil:
@@ -45,5 +45,5 @@ func (p *reporter) protectMessage(ctx context.Context) string {
 func (p *reporter) protectedPlan(ctx context.Context, problem *Problem) *Plan {
 	p.listQueries()
 	p.blockers.Add(*problem)
-	return p.sayCleanup(ctx, &Plan{Partial: true, Queries: p.queries, Children: p.states()})
+	return p.sayCleanup(ctx, &Plan{Partial: true, Queries: p.queries, Children: p.childStates()})
 }

@@ -7,15 +7,15 @@ import (
 	"github.com/ambit-dev/ambit/pkg/plan/prune"
 )
 
-// prune plans the deletion of what is ours and no child wants: in reverse order of
+// pruneUnwanted plans the deletion of what is ours and no child wants: in reverse order of
 // the graph, and never as long as some child may want it. Objects of a kind are
 // safe as long as the name that some child of that kind wants is not known.
-func (p *pruner) prune() {
+func (p *pruner) pruneUnwanted() {
 	p.listQueries()
 	(&inventoryPlanner{planner: p.planner}).enterAll()
 	if p.inventory.Err != nil {
 		p.blockers.Add(*p.inventoryProblem())
-		p.suspended.add("the annotation "+v1alpha1.AnnotationChildren+" cannot be read", 0)
+		p.suspended.noteReason("the annotation "+v1alpha1.AnnotationChildren+" cannot be read", 0)
 		return
 	}
 	p.reviewEntries()
@@ -45,7 +45,7 @@ func (p *pruner) addHiddenWaves() {
 		case problem != nil:
 			w.Name = fmt.Sprintf("objects of kind %s, which cannot be seen,", c.GVK.Kind)
 			w.Suspends = unseenText(c.GVK, problem)
-		case !c.named() && p.suspended.kinds[c.GVK.GroupKind()]:
+		case !c.hasKnownNames() && p.suspended.kinds[c.GVK.GroupKind()]:
 			w.Name = fmt.Sprintf("objects of child %q, which may be unwanted,", c.ID)
 			w.Suspends = undecidedText(c)
 		default:
@@ -61,13 +61,13 @@ func (p *pruner) pruneAt(w Query) {
 	if in.Blocked != nil {
 		return
 	}
-	waits := p.undecided(w.GVK.GroupKind())
-	for _, obj := range p.indexes.in(in.Objects, w.Namespace) {
+	waits := p.undecidedChild(w.GVK.GroupKind())
+	for _, obj := range p.indexes.objectsIn(in.Objects, w.Namespace) {
 		if obj.GetNamespace() != w.Namespace || p.isWanted(w.GVK, obj) || !p.isPrunable(w.GVK, obj) {
 			continue
 		}
 		if waits != nil {
-			p.suspended.forChild(waits)
+			p.suspended.suspendForChild(waits)
 			continue
 		}
 		p.addCandidate(w.GVK, obj, nil)

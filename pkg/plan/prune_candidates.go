@@ -48,11 +48,11 @@ func (p *pruner) madeFor(gvk schema.GroupVersionKind, obj *unstructured.Unstruct
 	ids := []string{named}
 	if e != nil {
 		ids = append(ids, e.Child)
-	} else if known, ok := p.inventory.FindEntry(keyIn(gvk, obj)); ok {
+	} else if known, ok := p.inventory.FindEntry(keyOfObject(gvk, obj)); ok {
 		ids = append(ids, known.Child)
 	}
 	for _, id := range ids {
-		if c := p.spec(id); c != nil && c.GVK.GroupKind() == gvk.GroupKind() {
+		if c := p.findSpec(id); c != nil && c.GVK.GroupKind() == gvk.GroupKind() {
 			return c
 		}
 	}
@@ -72,11 +72,11 @@ func (p *pruner) madeFor(gvk schema.GroupVersionKind, obj *unstructured.Unstruct
 	return orphan
 }
 
-// undecided returns a child of the kind that may want any object; nil if there is
+// undecidedChild returns a child of the kind that may want any object; nil if there is
 // none.
-func (p *pruner) undecided(kind schema.GroupKind) *child {
+func (p *pruner) undecidedChild(kind schema.GroupKind) *child {
 	for i := range p.children {
-		if c := &p.children[i]; c.GVK.GroupKind() == kind && !c.named() {
+		if c := &p.children[i]; c.GVK.GroupKind() == kind && !c.hasKnownNames() {
 			return c
 		}
 	}
@@ -84,8 +84,8 @@ func (p *pruner) undecided(kind schema.GroupKind) *child {
 }
 
 func (p *pruner) isWanted(gvk schema.GroupVersionKind, obj *unstructured.Unstructured) bool {
-	w, ok := p.names.find(keyIn(gvk, obj))
-	return ok && (w.item.live == nil || w.item.live.GetUID() == obj.GetUID())
+	w, ok := p.names.findWanted(keyOfObject(gvk, obj))
+	return ok && (w.instance.live == nil || w.instance.live.GetUID() == obj.GetUID())
 }
 
 func candidateState(c *prune.Candidate) ChildState {

@@ -25,21 +25,21 @@ func (p *pruner) entryStays(e inventory.Entry) bool {
 	if p.inventory.IsWaiting(e) {
 		return true
 	}
-	in := p.inputAt(p.atOf(e), e.GVK)
-	w, named := p.names.find(e.ObjectKey())
+	in := p.inputAt(p.locationOf(e), e.GVK)
+	w, named := p.names.findWanted(e.ObjectKey())
 	switch {
 	case in.Blocked != nil:
-		p.suspended.forBlocked(e.GVK, in.Blocked)
+		p.suspended.suspendForBlocked(e.GVK, in.Blocked)
 		return true
 	case e.IsPlace():
-		return p.undecided(e.GVK.GroupKind()) != nil || p.holdsUnwanted(e, in)
-	case named && e.Merged == (w.item.ownership == mergedInto):
-		return w.item.live != nil && w.item.ownership != ownedByReference
+		return p.undecidedChild(e.GVK.GroupKind()) != nil || p.holdsUnwanted(e, in)
+	case named && e.Merged == (w.instance.ownership == mergedInto):
+		return w.instance.live != nil && w.instance.ownership != ownedByReference
 	case named && !e.Merged: // it was made here, and is now to be merged into: it stays as it is
 		return true
 	}
-	obj := p.indexes.find(in.Objects, e.Namespace, e.Name)
-	undecided := p.undecided(e.GVK.GroupKind())
+	obj := p.indexes.findObject(in.Objects, e.Namespace, e.Name)
+	undecided := p.undecidedChild(e.GVK.GroupKind())
 	if named {
 		undecided = nil
 	}
@@ -49,7 +49,7 @@ func (p *pruner) entryStays(e inventory.Entry) bool {
 	case obj == nil || !p.isEntered(e, obj):
 		return false
 	case undecided != nil:
-		p.suspended.forChild(undecided)
+		p.suspended.suspendForChild(undecided)
 		return true
 	case p.isLeft(e, obj):
 		return false
@@ -60,11 +60,11 @@ func (p *pruner) entryStays(e inventory.Entry) bool {
 
 // holdsUnwanted says whether there is an object of ours in a place that no child makes.
 func (p *pruner) holdsUnwanted(e inventory.Entry, in Input) bool {
-	return slices.ContainsFunc(p.indexes.in(in.Objects, e.Namespace), func(obj *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(p.indexes.objectsIn(in.Objects, e.Namespace), func(obj *unstructured.Unstructured) bool {
 		if obj.GetNamespace() != e.Namespace || !claims.IsControlled(obj, p.owner) {
 			return false
 		}
-		w, ok := p.names.find(keyIn(e.GVK, obj))
-		return !ok || w.item.ownership == mergedInto
+		w, ok := p.names.findWanted(keyOfObject(e.GVK, obj))
+		return !ok || w.instance.ownership == mergedInto
 	})
 }

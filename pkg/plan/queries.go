@@ -123,13 +123,13 @@ func lookingUp(gvk schema.GroupVersionKind) *Problem {
 	return &Problem{Reason: v1alpha1.ReasonSyncing, Message: fmt.Sprintf("looking up kind %s in %s", gvk.Kind, gvk.GroupVersion())}
 }
 
-// Fields returns the fields of the live objects of a child, or of an ensured
+// ObservedFields returns the fields of the live objects of a child, or of an ensured
 // object, that the planner reads, for projection: what the program reads of them
 // and what is compared beside. The managedFields of the policy's manager, and of
 // the MergeManager for objects that are merged, are needed as well. The caller owns
 // the result.
-func Fields(c *policy.Child) *fields.Set {
-	kept := c.Fields.Union(nil).Union(LeftoverFields())
+func ObservedFields(c *policy.Child) *fields.Set {
+	kept := c.Fields.Union(nil).Union(leftoverFields())
 	for _, annotation := range []string{v1alpha1.AnnotationFields, v1alpha1.AnnotationGeneration} {
 		kept.Add("metadata", "annotations", annotation)
 	}
@@ -139,9 +139,9 @@ func Fields(c *policy.Child) *fields.Set {
 	return kept
 }
 
-// LeftoverFields are those of Fields that are needed of objects that no child of
+// leftoverFields are those of ObservedFields that are needed of objects that no child of
 // the program has any more. The caller owns the result.
-func LeftoverFields() *fields.Set {
+func leftoverFields() *fields.Set {
 	kept := fields.New("metadata.ownerReferences", "metadata.creationTimestamp")
 	for _, annotation := range []string{v1alpha1.AnnotationClaim, v1alpha1.AnnotationChild, v1alpha1.AnnotationEnsuredBy} {
 		kept.Add("metadata", "annotations", annotation)

@@ -21,7 +21,7 @@ func (p *queryPlanner) listPlaces() {
 	p.queries = make([]Query, 0, len(p.children)+len(p.inventory.Entries))
 	for i := range p.children {
 		c := &p.children[i]
-		home, ok := p.home(c.Child)
+		home, ok := p.homePlace(c.Child)
 		if ok {
 			p.queries = append(p.queries, Query{Location: home, GVK: c.GVK})
 		}
@@ -47,11 +47,11 @@ func (p *queryPlanner) addInstance(c *child, it *instance) {
 func (p *queryPlanner) addEntries() {
 	p.findWaiting()
 	for _, e := range p.inventory.Entries {
-		if p.inventory.IsWaiting(e) || !p.matters(e) {
+		if p.inventory.IsWaiting(e) || !p.isRelevant(e) {
 			continue
 		}
-		w := Query{Location: p.atOf(e), GVK: e.GVK}
-		if c := p.spec(w.Child); c != nil {
+		w := Query{Location: p.locationOf(e), GVK: e.GVK}
+		if c := p.findSpec(w.Child); c != nil {
 			w.GVK = c.GVK
 		}
 		if e.Merged {
@@ -86,11 +86,11 @@ func (p *queryPlanner) findWaiting() {
 	own, wanted := map[inventory.Site]bool{}, map[inventory.Site]bool{}
 	var others []inventory.Entry
 	for _, e := range p.inventory.Entries {
-		if !p.matters(e) {
+		if !p.isRelevant(e) {
 			continue
 		}
 		s := inventory.SiteOf(e)
-		if w, named := p.names.find(e.ObjectKey()); named && e.Merged == (w.item.ownership == mergedInto) {
+		if w, named := p.names.findWanted(e.ObjectKey()); named && e.Merged == (w.instance.ownership == mergedInto) {
 			wanted[s] = true
 		}
 		if _, known := own[s]; !known {
@@ -106,19 +106,19 @@ func (p *queryPlanner) findWaiting() {
 // isIdle reports whether an entry can only be waited for: its place cannot be seen, or
 // what is there is being deleted. What is not listed yet is not idle.
 func (p *queryPlanner) isIdle(e inventory.Entry) bool {
-	in := p.inputAt(p.atOf(e), e.GVK)
+	in := p.inputAt(p.locationOf(e), e.GVK)
 	switch {
 	case in.Blocked != nil:
 		return in.Blocked.Reason != v1alpha1.ReasonSyncing
 	case e.Merged || e.IsPlace():
 		return false
 	}
-	obj := p.indexes.find(in.Objects, e.Namespace, e.Name)
+	obj := p.indexes.findObject(in.Objects, e.Namespace, e.Name)
 	return obj != nil && objectmeta.IsDeleting(obj)
 }
 
-// matters reports whether it has to be known what an entry stands for. For an owner that
+// isRelevant reports whether it has to be known what an entry stands for. For an owner that
 // goes, not what is left behind, nor what garbage collection takes.
-func (p *planner) matters(e inventory.Entry) bool {
+func (p *planner) isRelevant(e inventory.Entry) bool {
 	return p.retired == "" || !p.isOrphan(e) && (p.removesAll() || !e.IsPlace())
 }

@@ -26,7 +26,7 @@ func TestSettles(t *testing.T) {
 		{Action{Verb: Apply, Object: desired}, true},
 		{Action{Verb: Merge, Object: desired}, true},
 	} {
-		got := Settles(tc.action, stripped, "us")
+		got := NormalizedDigest(tc.action, stripped, "us")
 		if (got != "") != tc.settles {
 			t.Errorf("%s, recreates %t: %q", tc.action.Verb, tc.action.Recreates, got)
 		}
@@ -51,7 +51,7 @@ func TestRecreateStripped(t *testing.T) {
 	}
 	live = o.world.findIn("Widget", "default", "web")
 	created := Action{Verb: Create, Recreates: true, Object: slices.Clone(p.Children)[0].Desired}
-	o.settled = map[types.UID]string{live.GetUID(): Settles(created, live, v1alpha1.FieldManager(o.program.Name))}
+	o.settled = map[types.UID]string{live.GetUID(): NormalizedDigest(created, live, v1alpha1.FieldManager(o.program.Name))}
 	if p := o.plan(t); len(p.Actions) > 0 {
 		t.Errorf("it was so right after it was made:\n%s", p)
 	}

@@ -19,25 +19,25 @@ type reporter struct {
 	unseen map[string]*Problem
 }
 
-// report evaluates what the policy says of the owner's status, and makes the plan.
-func (p *reporter) report(ctx context.Context) *Plan {
+// makeReport evaluates what the policy says of the owner's status, and makes the plan.
+func (p *reporter) makeReport(ctx context.Context) *Plan {
 	// While something blocks, what is missing may still come.
 	pending := !p.blockers.IsEmpty()
-	plan := &Plan{Actions: p.actions, Partial: p.partial(), RequeueAfter: p.requeueAfter(ctx, pending)}
+	plan := &Plan{Actions: p.actions, Partial: p.isPartial(), RequeueAfter: p.requeueAfter(ctx, pending)}
 	if !plan.Partial {
-		plan.Status = p.status(ctx, pending)
+		plan.Status = p.renderStatus(ctx, pending)
 	}
-	plan.Conditions = p.conditions(ctx, pending, plan.Partial)
+	plan.Conditions = p.ownerConditions(ctx, pending, plan.Partial)
 	if p.program.Owner.SkipStatus {
 		plan.Status, plan.Conditions = nil, nil
 	}
-	plan.Children = p.states()
+	plan.Children = p.childStates()
 	plan.Queries, plan.OwnerMetadata, plan.Blockers = p.queries, p.ownerMetadata, p.blockers.Sorted()
 	return plan
 }
 
-// states says how each object fares.
-func (p *planner) states() []ChildState {
+// childStates says how each object fares.
+func (p *planner) childStates() []ChildState {
 	states := make([]ChildState, 0, len(p.children))
 	for i := range p.children {
 		c := &p.children[i]
@@ -51,8 +51,8 @@ func (p *planner) states() []ChildState {
 	return states
 }
 
-// status renders the template of the status; what fails is left out.
-func (p *reporter) status(ctx context.Context, pending bool) map[string]any {
+// renderStatus renders the template of the status; what fails is left out.
+func (p *reporter) renderStatus(ctx context.Context, pending bool) map[string]any {
 	if p.program.Status == nil {
 		return nil
 	}
@@ -105,7 +105,7 @@ func (p *reporter) requeueAfter(ctx context.Context, pending bool) time.Duration
 func (p *reporter) sayCleanup(ctx context.Context, plan *Plan) *Plan {
 	plan.Blockers = p.blockers.Sorted()
 	if !p.snapshot.Retire && !p.program.Owner.SkipStatus && !plan.Done {
-		plan.Conditions = p.conditions(ctx, true, true)
+		plan.Conditions = p.ownerConditions(ctx, true, true)
 	}
 	return plan
 }
@@ -123,8 +123,8 @@ func (p *reporter) yieldTo(ctx context.Context, other string) *Plan {
 	return p.sayCleanup(ctx, &Plan{Partial: true, Foreign: other})
 }
 
-// gather collects what keeps the owner from being ready, beside what prune found.
-func (p *reporter) gather() {
+// gatherBlockers collects what keeps the owner from being ready, beside what prune found.
+func (p *reporter) gatherBlockers() {
 	for _, w := range p.queries {
 		if in := p.inputAt(w.Location, w.GVK); in.Blocked != nil {
 			p.blockers.Add(*in.Blocked)
@@ -163,7 +163,7 @@ func (p *reporter) gatherWaiting() {
 		return
 	}
 	for i := range p.children {
-		if state := p.children[i].overall(); state.State == Waiting {
+		if state := p.children[i].overallState(); state.State == Waiting {
 			p.blockers.Add(Problem{Reason: state.Reason, Message: state.Message})
 		}
 	}

@@ -13,7 +13,7 @@ import (
 type Location struct {
 	// Child is the id of a child, or of an ensured object. For objects that no child
 	// of the program has any more it is a text that is no id, and that says nothing
-	// but which place of a Want is meant.
+	// but which place of a Query is meant.
 	Child string
 	// Namespace is empty for kinds without namespaces.
 	Namespace string
@@ -28,10 +28,10 @@ type Snapshot struct {
 	Owner *unstructured.Unstructured
 	// Namespaced says of the kinds of children whether their objects live in
 	// namespaces. A kind that is not there is not known yet, or not served:
-	// Children[At{id, ""}] may say why in its Blocked.
+	// Children[Location{id, ""}] may say why in its Blocked.
 	Namespaced map[schema.GroupVersionKind]bool
 	// Children holds, by place, the observed objects of the child's kind there that
-	// carry the policy's and the owner's labels, or more; for a Want with Names,
+	// carry the policy's and the owner's labels, or more; for a Query with Names,
 	// those of the named objects that exist. Places of one kind may share one Input.
 	// A place that is wanted and not there counts as not observed yet.
 	Children map[Location]Input
@@ -55,7 +55,7 @@ type Snapshot struct {
 	Former []schema.GroupVersionKind
 	// Problems says, by Action.Key, how this pass's write ended if it did not
 	// succeed. No action with that key is planned, and the problem is reported. Under
-	// KeyOwner it is the same for Plan.Mark. Other keys are reported as they are. May
+	// KeyOwner it is the same for Plan.OwnerMetadata. Other keys are reported as they are. May
 	// be nil.
 	Problems map[string]Problem
 	// Standing are problems that hold whatever is written: rights that are missing.
@@ -63,7 +63,7 @@ type Snapshot struct {
 	Standing []Problem
 	// ServerNormalized holds, by the uid of a child, the digest of a difference that is
 	// known to stay whatever is applied, because the API server changes the value
-	// back: what Settles has said. Such a difference is no action. May be nil.
+	// back: what NormalizedDigest says. Such a difference is no action. May be nil.
 	ServerNormalized map[types.UID]string
 	// Lives reports whether there is, or may be, an owner of that uid, as long as the plan is
 	// made. What an owner of the policy has left behind that does not may be adopted. Nil:

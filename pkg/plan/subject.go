@@ -43,35 +43,35 @@ func (s *subject) inputAt(at Location, kind schema.GroupVersionKind) Input {
 		return in
 	}
 	id := at.Child
-	if s.spec(id) == nil {
+	if s.findSpec(id) == nil {
 		id = kind.Kind + " objects"
 	}
 	return inputOf(s.snapshot.Children, at, id)
 }
 
-// spec returns the child of an id; nil if there is none.
-func (s *subject) spec(id string) *policy.Child { return policy.FindChild(s.specs, id) }
+// findSpec returns the child of an id; nil if there is none.
+func (s *subject) findSpec(id string) *policy.Child { return policy.FindChild(s.specs, id) }
 
-// home returns the place in which all objects of a child are; false if that is not
+// homePlace returns the place in which all objects of a child are; false if that is not
 // known before they are rendered.
-func (s *subject) home(c *policy.Child) (Location, bool) {
+func (s *subject) homePlace(c *policy.Child) (Location, bool) {
 	return homeOf(c, s.namespace, s.snapshot.Namespaced)
 }
 
-// atOf is the place of an entry: that of its child, if the child is still there and
+// locationOf is the place of an entry: that of its child, if the child is still there and
 // of the same kind; else one for all such candidates of the kind.
-func (s *subject) atOf(e inventory.Entry) Location {
-	c := s.spec(e.Child)
+func (s *subject) locationOf(e inventory.Entry) Location {
+	c := s.findSpec(e.Child)
 	if c != nil && c.GVK.GroupKind() == e.GVK.GroupKind() && (c.Existing == v1alpha1.ExistingMerge) == e.Merged {
 		return Location{Child: e.Child, Namespace: e.Namespace}
 	}
-	return leftoverAt(e)
+	return leftoverLocation(e)
 }
 
-// generation is how many owners made each other up to this one, whatever their policies; 0
+// ownerGeneration is how many owners made each other up to this one, whatever their policies; 0
 // for one that somebody else has made, and for the policy itself. Children of the first
 // generation need no annotation for it: their labels say that an owner has made them.
-func (s *subject) generation() int {
+func (s *subject) ownerGeneration() int {
 	owner := s.snapshot.Owner
 	if owner == nil {
 		return 0
@@ -93,8 +93,8 @@ func (p *planner) removesAll() bool {
 	return p.snapshot.Retire || p.program.Deletion == v1alpha1.DeletionOrdered
 }
 
-// leftoverAt is the place of entries without a child; its Child is no identifier.
-func leftoverAt(e inventory.Entry) Location {
+// leftoverLocation is the place of entries without a child; its Child is no identifier.
+func leftoverLocation(e inventory.Entry) Location {
 	if e.Merged {
 		return Location{Child: e.GVK.String() + ", merged", Namespace: e.Namespace}
 	}
@@ -152,18 +152,18 @@ func (s *subject) eachPlace(yield func(Problem)) {
 			blocked = append(blocked, at)
 		}
 	}
-	slices.SortFunc(blocked, compareAt)
+	slices.SortFunc(blocked, compareLocations)
 	for _, at := range blocked {
 		yield(*s.snapshot.Children[at].Blocked)
 	}
 }
 
-func compareAt(a, b Location) int {
+func compareLocations(a, b Location) int {
 	return cmp.Or(cmp.Compare(a.Child, b.Child), cmp.Compare(a.Namespace, b.Namespace))
 }
 
-// denied returns the accesses that were refused.
-func (s *subject) denied() []v1alpha1.DeniedAccess {
+// deniedAccesses returns the accesses that were refused.
+func (s *subject) deniedAccesses() []v1alpha1.DeniedAccess {
 	var list []Problem
 	note := func(problem Problem) { list = append(list, problem) }
 	s.eachPlace(note)

@@ -13,7 +13,7 @@ import (
 // bytes. Sections without content are left out; an empty plan is `nothing`.
 func (p *Plan) String() string {
 	var b strings.Builder
-	writeMark(&b, p.OwnerMetadata)
+	writeOwnerMetadata(&b, p.OwnerMetadata)
 	writeActions(&b, p.Actions)
 	writeChildren(&b, p.Children)
 	if p.Status != nil {
@@ -24,7 +24,7 @@ func (p *Plan) String() string {
 		b.WriteString("conditions:\n")
 	}
 	for _, c := range p.Conditions {
-		fmt.Fprintf(&b, "  %s=%s %s%s\n", c.Type, c.Status, c.Reason, suffix(c.Message))
+		fmt.Fprintf(&b, "  %s=%s %s%s\n", c.Type, c.Status, c.Reason, messageSuffix(c.Message))
 	}
 	if len(p.Conditions) == 0 {
 		writeBlockers(&b, p.Blockers)
@@ -50,7 +50,7 @@ func writeActions(b *strings.Builder, actions []Action) {
 		if a.Object != nil {
 			var object strings.Builder
 			writeYAML(&object, a.Object.Object)
-			b.WriteString(indent(object.String()))
+			b.WriteString(indentLines(object.String()))
 		}
 	}
 }
@@ -90,7 +90,7 @@ func writeChildren(b *strings.Builder, children []ChildState) {
 		if c.Reason != "" && c.Reason != state {
 			state += " " + c.Reason
 		}
-		fmt.Fprintf(b, "  %s: %s%s\n", title, state, suffix(c.Message))
+		fmt.Fprintf(b, "  %s: %s%s\n", title, state, messageSuffix(c.Message))
 		if len(c.Dropped) > 0 {
 			fmt.Fprintf(b, "    left out, because only Ambit sets it: %s\n", strings.Join(c.Dropped, ", "))
 		}
@@ -112,8 +112,8 @@ func isSpread(children []ChildState) bool {
 	return false
 }
 
-// suffix is a message behind a colon, on one line; nothing for none.
-func suffix(message string) string {
+// messageSuffix is a message behind a colon, on one line; nothing for none.
+func messageSuffix(message string) string {
 	if message == "" {
 		return ""
 	}
@@ -125,10 +125,10 @@ func writeYAML(b *strings.Builder, v any) {
 	if err != nil {
 		encoded = fmt.Appendf(nil, "cannot be shown: %v\n", err)
 	}
-	b.WriteString(indent(string(encoded)))
+	b.WriteString(indentLines(string(encoded)))
 }
 
-func indent(s string) string {
+func indentLines(s string) string {
 	var b strings.Builder
 	for line := range strings.Lines(s) {
 		b.WriteString("  " + line)
@@ -140,7 +140,7 @@ func indent(s string) string {
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // writeMark shows what the owner's metadata is to say.
-func writeMark(b *strings.Builder, m *OwnerMetadata) {
+func writeOwnerMetadata(b *strings.Builder, m *OwnerMetadata) {
 	if m == nil {
 		return
 	}
@@ -166,6 +166,6 @@ func writeBlockers(b *strings.Builder, blockers []Problem) {
 		b.WriteString("blockers:\n")
 	}
 	for _, p := range blockers {
-		fmt.Fprintf(b, "  %s%s\n", p.Reason, suffix(p.Message))
+		fmt.Fprintf(b, "  %s%s\n", p.Reason, messageSuffix(p.Message))
 	}
 }

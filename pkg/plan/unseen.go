@@ -58,9 +58,9 @@ func (p *reporter) unseenBy(expressions ...bindings.Expression) *Problem {
 	return p.unseen[slices.Min(ids)]
 }
 
-// partial says whether an input is still to come by itself, so that what would be
+// isPartial says whether an input is still to come by itself, so that what would be
 // said of the owner now is not worth saying.
-func (p *reporter) partial() bool {
+func (p *reporter) isPartial() bool {
 	for _, problem := range p.unseen {
 		if problem.Reason == v1alpha1.ReasonSyncing || problem.Reason == v1alpha1.ReasonUnavailable {
 			return true

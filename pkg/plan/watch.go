@@ -65,7 +65,7 @@ func (p *planner) readWatch(ctx context.Context, w *policy.Watch) ([]any, *Probl
 	}
 	filter := p.scope.WatchFilter(ctx, w)
 	list := make([]any, 0, len(in.Objects))
-	for _, obj := range sorted(in.Objects) {
+	for _, obj := range sortedByName(in.Objects) {
 		if !selector.Matches(objectmeta.LabelsOf(obj)) {
 			continue
 		}
@@ -80,9 +80,9 @@ func (p *planner) readWatch(ctx context.Context, w *policy.Watch) ([]any, *Probl
 	return list, nil
 }
 
-// sorted returns the objects by namespace and name; the given slice if it is so
+// sortedByName returns the objects by namespace and name; the given slice if it is so
 // already.
-func sorted(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+func sortedByName(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	byName := func(a, b *unstructured.Unstructured) int {
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()),
 			cmp.Compare(a.GetUID(), b.GetUID()))
