@@ -7,7 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strconv"
+	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -41,7 +44,7 @@ func TestScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+		Dir:                 root + "/testdata/script", // commands change the folder of this process
 		UpdateScripts:       *update,
 		RequireUniqueNames:  true,
 		RequireExplicitExec: true,
@@ -62,14 +65,59 @@ func exits(ts *testscript.TestScript, negated bool, args []string) {
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	got := 0
-	if err := ts.Exec(args[1], args[2:]...); err != nil {
-		var exit *exec.ExitError
-		if !errors.As(err, &exit) {
-			ts.Fatalf("running %s: %v", args[1], err)
-		}
-		got = exit.ExitCode()
+	if needsProcess(args[1:]) {
+		got = runProcess(ts, args[1:])
+	} else {
+		got = runHere(ts, args[1:])
 	}
 	if got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
 	}
+}
+
+// needsProcess reports whether a command is run in a process of its own: `run` and `cleanup` set
+// the loggers of the libraries, which this process uses too, and `-` is the stdin of a script.
+// The others cost much less without: to start this binary takes as long as ten of them.
+func needsProcess(command []string) bool {
+	return command[0] != "ambit" || slices.Contains(command, "-") ||
+		len(command) > 1 && (command[1] == "run" || command[1] == "cleanup")
+}
+
+// runProcess runs a command, and returns its exit code.
+func runProcess(ts *testscript.TestScript, command []string) int {
+	err := ts.Exec(command[0], command[1:]...)
+	if err == nil {
+		return 0
+	}
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		ts.Fatalf("running %s: %v", command[0], err)
+	}
+	return exit.ExitCode()
+}
+
+// here is held by the script whose folder and environment this process has: scripts run beside
+// each other.
+var here sync.Mutex
+
+// runHere runs a command of ambit in this process, in the folder and with the environment of the
+// script, and returns what would be its exit code.
+func runHere(ts *testscript.TestScript, command []string) int {
+	here.Lock()
+	defer here.Unlock()
+	back, err := os.Getwd()
+	ts.Check(err)
+	ts.Check(os.Chdir(ts.MkAbs(".")))
+	defer func() { ts.Check(os.Chdir(back)) }()
+	for _, name := range []string{"HOME", "KUBECONFIG", "POD_NAMESPACE", "WATCH_NAMESPACE"} {
+		before, was := os.LookupEnv(name)
+		ts.Check(os.Setenv(name, ts.Getenv(name)))
+		defer func() {
+			if ts.Check(os.Unsetenv(name)); was {
+				ts.Check(os.Setenv(name, before))
+			}
+		}()
+	}
+	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: ts.Stdout(), ErrOut: ts.Stderr()}
+	return cli.Main(context.Background(), command, streams)
 }
