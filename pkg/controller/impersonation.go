@@ -10,83 +10,55 @@ import (
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/informer"
+	"github.com/ambit-dev/ambit/pkg/permitted"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
 // impersonationCheck is the ServiceAccount that a policy acts as. Before anything is done as
 // it, Ambit's own account has to be allowed to impersonate it and to see that it
 // exists: the rights of a ServiceAccount outlive it, and impersonation does not
-// ask whether it is there. It is comparable and subscribes to both.
-type impersonationCheck struct{ operator *policyController }
-
-var (
-	_ access.ChangeHandler  = impersonationRights{}
-	_ informer.EventHandler = impersonationCheck{}
-)
-
-// impersonationRights is an account as a subscriber of what Ambit may do with it.
-type impersonationRights struct{ impersonationCheck }
-
-// Changed implements access.ChangeHandler.
-func (a impersonationRights) Changed(access.Key) {
-	a.operator.controller.enqueue(Key{Policy: a.operator.id})
+// ask whether it is there. It belongs to the worker that has the policy's own key, but for
+// refusedProblem, which is safe for concurrent use.
+type impersonationCheck struct {
+	operator *policyController
+	account  *permitted.Watch // nil: the policy acts as Ambit itself
 }
 
-// Changed implements informer.EventHandler.
-func (a impersonationCheck) Changed(event informer.Event) {
-	if isRefused(event) {
-		for _, wanted := range a.requiredAccess()[1:] {
-			a.operator.controller.options.Access.ReportDenied(a.accountKey(), wanted)
-		}
+func (op *policyController) newImpersonationCheck() impersonationCheck {
+	a := impersonationCheck{operator: op}
+	if a.accountName() != "" {
+		a.account = op.controller.permitted.NewWatch(permitted.Query{
+			Namespace: a.accountNamespace(), Resources: []schema.GroupVersionResource{serviceAccounts}, Name: a.accountName(),
+			Verbs: []string{"impersonate"}, TryUndecided: true, Payer: access.Payer{Group: op.id},
+		}, op.enqueuePolicy)
 	}
-	a.operator.controller.enqueue(Key{Policy: a.operator.id})
+	return a
 }
-
-func (op *policyController) newImpersonationCheck() impersonationCheck { return impersonationCheck{op} }
 
 var serviceAccounts = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
 
 func (a impersonationCheck) accountName() string      { return a.operator.program.ServiceAccount }
 func (a impersonationCheck) accountNamespace() string { return a.operator.program.Namespace }
 
-// accountKey is where Ambit's own account has to be allowed things.
-func (a impersonationCheck) accountKey() access.Key {
-	return access.Key{Namespace: a.accountNamespace()}
-}
-
-func (a impersonationCheck) requiredAccess() []access.Access {
-	list := make([]access.Access, 0, 3)
-	for _, verb := range []string{"impersonate", "list", "watch"} {
-		list = append(list, access.Access{Verb: verb, Resource: serviceAccounts.Resource, Name: a.accountName()})
-	}
-	return list
-}
-
 // checkPermitted says what keeps the policy from acting as its account; or, while that is
 // being found out, how long to wait. Policies that act as Ambit itself have
 // neither.
 func (a impersonationCheck) checkPermitted() (*plan.Problem, time.Duration) {
-	if a.accountName() == "" {
+	if a.account == nil {
 		return nil, 0
 	}
-	rights := a.operator.controller.options.Access
-	rights.Require(impersonationRights{a}, a.accountKey(), a.requiredAccess(), access.Payer{Group: a.operator.id})
-	if state := rights.State(a.accountKey()); !state.Reviewed && state.Refusal == nil {
+	switch permission := a.account.Require(); {
+	case !permission.Reviewed:
 		return nil, reviewGrace
-	}
-	if all, denied := decideAll(rights, a.accountKey(), a.requiredAccess()); all == access.Denied {
-		a.operator.controller.options.Informers.Require(a, nil)
-		return a.deniedProblem(verbsOf(denied)...), 0
+	case permission.Decision == permitted.Denied:
+		return a.deniedProblem(verbsOf(permission.Missing)...), 0
 	}
 	return a.checkExists()
 }
 
 // checkExists looks whether the account is there.
 func (a impersonationCheck) checkExists() (*plan.Problem, time.Duration) {
-	views := a.operator.controller.options.Informers.Require(a, []informer.Interest{{
-		Key: informer.Key{GVR: serviceAccounts, Namespace: a.accountNamespace(), FieldSelector: "metadata.name=" + a.accountName(), Form: informer.Form{Metadata: true}},
-	}})
-	found, status := views[0].Read()
+	found, status := a.account.Read()
 	switch {
 	case status.State == informer.Forbidden && a.operator.controller.now().Sub(status.Since) < confirmGrace:
 		return nil, confirmGrace
@@ -118,11 +90,9 @@ func (a impersonationCheck) deniedProblem(verbs ...string) *plan.Problem {
 	return p
 }
 
-// releaseAll gives back what check asked for.
+// releaseAll gives back what checkPermitted asked for.
 func (a impersonationCheck) releaseAll() {
-	if a.accountName() == "" {
-		return
+	if a.account != nil {
+		a.account.Release()
 	}
-	a.operator.controller.options.Access.Require(impersonationRights{a}, a.accountKey(), nil, access.Payer{})
-	a.operator.controller.options.Informers.Require(a, nil)
 }

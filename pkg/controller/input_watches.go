@@ -5,10 +5,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/fields"
 
-	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/informer"
+	"github.com/ambit-dev/ambit/pkg/permitted"
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/plan/bindings"
 )
@@ -140,7 +140,7 @@ func (l *inputPlanner) unsearchedProblem(w watchQuery) *plan.Problem {
 	}
 	l.controller.enqueue(key)
 	denied := l.s.permissionsAt(allNamespaces).answer.problemFor(w.kind.GVR.GroupResource(), "", "list", "watch")
-	if all, _ := decideAll(l.controller.options.Access, l.clusterKey(), readAccess(namespaces.GroupResource())); all == access.Denied && denied != nil {
+	if l.namespacesWatch.Permission().Decision == permitted.Denied && denied != nil {
 		return l.nowhereProblem(denied)
 	}
 	return &plan.Problem{Reason: v1alpha1.ReasonSyncing, Message: "waiting for the list of namespaces to look for " + w.ID + " in"}

@@ -7,38 +7,22 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/ambit-dev/ambit/pkg/access"
-	"github.com/ambit-dev/ambit/pkg/informer"
+	"github.com/ambit-dev/ambit/pkg/permitted"
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
-// namespaceList subscribes to the list of namespaces, and to the right to see it.
-// It is comparable.
-type namespaceList struct{ operator *policyController }
-
-var _ informer.EventHandler = namespaceList{}
-
-// Changed implements informer.EventHandler.
-func (n namespaceList) Changed(event informer.Event) {
-	if isRefused(event) {
-		n.operator.controller.options.Access.ReportDenied(n.operator.clusterKey(), access.Access{Verb: "watch", Resource: namespaces.Resource})
-	}
-	n.operator.controller.enqueue(Key{Policy: n.operator.id})
-}
-
-// namespaceRights is a namespaceList as a subscriber of rights.
-type namespaceRights namespaceList
-
-var _ access.ChangeHandler = namespaceRights{}
-
-// Changed implements access.ChangeHandler.
-func (n namespaceRights) Changed(access.Key) {
-	n.operator.controller.enqueue(Key{Policy: n.operator.id})
-}
-
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-func (op *policyController) clusterKey() access.Key { return access.Key{Identity: op.identity} }
+// newNamespacesWatch is the list of namespaces, as the policy's identity may see it.
+func (op *policyController) newNamespacesWatch() *permitted.Watch {
+	return op.controller.permitted.NewWatch(permitted.Query{
+		Identity: op.identity, Resources: []schema.GroupVersionResource{namespaces}, Payer: access.Payer{Group: op.id},
+	}, op.enqueuePolicy)
+}
+
+// enqueuePolicy queues the policy itself, for an event of what it waits for.
+func (op *policyController) enqueuePolicy(permitted.Event) { op.controller.enqueue(Key{Policy: op.id}) }
 
 // namespaceSet are the namespaces there are, by name, until they are gone: in one that is
 // being deleted there may be owners that only we let go. It is not changed: another
@@ -59,23 +43,16 @@ func (s *namespaceSet) namesWhere(keep func(name string) bool) []string {
 
 // listNamespaces returns the namespaces there are; or nil if they may not be listed
 // and watched; or false while that is not known. They are watched from then on, until
-// forgetNamespaces. It is called on the policy's own turn.
+// namespacesWatch is released. It is called on the policy's own turn.
 func (op *policyController) listNamespaces() (list *namespaceSet, known bool) {
 	op.isListingNamespaces = true
-	rights := op.controller.options.Access
-	wanted := readAccess(namespaces.GroupResource())
-	rights.Require(namespaceRights{op}, op.clusterKey(), wanted, access.Payer{Group: op.id})
-	switch all, _ := decideAll(rights, op.clusterKey(), wanted); all {
-	case access.Denied:
-		op.controller.options.Informers.Require(namespaceList{op}, nil)
+	switch op.namespacesWatch.Require().Decision {
+	case permitted.Denied:
 		return nil, true
-	case access.Unknown:
+	case permitted.Unknown, permitted.Refused:
 		return nil, false
 	}
-	views := op.controller.options.Informers.Require(namespaceList{op}, []informer.Interest{{
-		Key: informer.Key{Identity: op.identity, GVR: namespaces, Form: informer.Form{Metadata: true}},
-	}})
-	listed, status := views[0].Read()
+	listed, status := op.namespacesWatch.Read()
 	if !status.Synced {
 		return nil, false
 	}
@@ -101,7 +78,7 @@ func (op *policyController) followNamespaces() {
 		now, _ = op.listNamespaces()
 	}
 	if !op.isListingNamespaces {
-		op.forgetNamespaces()
+		op.namespacesWatch.Release()
 	}
 	before := op.namespaceList.Load()
 	isSame := before == now || before != nil && now != nil && slices.Equal(before.namesWhere(op.inScope), now.namesWhere(op.inScope))
@@ -150,10 +127,9 @@ func (l *inputPlanner) searchedNamespaces() (names []string, known bool) {
 	return nil, false
 }
 
-// forgetNamespaces gives back what listNamespaces needed.
-func (op *policyController) forgetNamespaces() {
-	op.controller.options.Informers.Require(namespaceList{op}, nil)
-	op.controller.options.Access.Require(namespaceRights{op}, op.clusterKey(), nil, access.Payer{})
+// missingForNamespaces is what the policy lacks to list and watch namespaces.
+func (op *policyController) missingForNamespaces() missingAccess {
+	return missingAccess{resource: namespaces.GroupResource(), verbs: verbsOf(op.namespacesWatch.Permission().Missing)}
 }
 
 // selectedNamespaces are the namespaces of a scope with a selector: those that are named go on
@@ -167,9 +143,7 @@ func (op *policyController) selectedNamespaces() (candidates []string, problem *
 	case !known:
 		return op.knownCandidates(), nil, nil
 	case listed == nil:
-		resource := namespaces.GroupResource()
-		_, missed := decideAll(op.controller.options.Access, op.clusterKey(), readAccess(resource))
-		denied := op.forbiddenProblem(missingAccess{resource: resource, verbs: verbsOf(missed)}, allNamespaces)
+		denied := op.forbiddenProblem(op.missingForNamespaces(), allNamespaces)
 		denied.Message += ": spec.scope.namespaceSelector cannot be followed"
 		return op.knownCandidates(), &denied, nil
 	}

@@ -185,7 +185,7 @@ func (op *policyController) refusalProblem(err error) *plan.Problem {
 		return &plan.Problem{Reason: v1alpha1.ReasonUnauthenticated, Terminal: true,
 			Message: fmt.Sprintf("the API server does not accept %s: %v", op.userName(), err)}
 	case op.identity != "":
-		return op.newImpersonationCheck().refusedProblem()
+		return op.impersonation.refusedProblem()
 	}
 	// Not even reviews are allowed: what may be done is found out by doing it.
 	return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/controller/fairqueue"
 	"github.com/ambit-dev/ambit/pkg/controller/owners"
 	"github.com/ambit-dev/ambit/pkg/informer"
+	"github.com/ambit-dev/ambit/pkg/permitted"
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
@@ -51,6 +52,10 @@ type policyController struct {
 	// selectedScope are the namespaces that the scope's selector selects, sorted; nil while
 	// they are not known.
 	selectedScope atomic.Pointer[[]string]
+	impersonation impersonationCheck
+	// namespacesWatch shows the namespaces there are. Its Permission is safe for concurrent use; all
+	// else belongs to the worker that has the policy's own key.
+	namespacesWatch *permitted.Watch
 	// namespaceList are the namespaces there are; nil while nobody asks, or they are not known.
 	namespaceList atomic.Pointer[namespaceSet]
 	// isListingNamespaces: the list of namespaces was asked for on this turn. It belongs to the
@@ -124,6 +129,7 @@ func newPolicyController(e *Controller, program *policy.Program) *policyControll
 		cleanupBlockers: map[types.NamespacedName][]plan.Problem{},
 	}
 	op.projections = projectionsOf(program, op.manager)
+	op.impersonation, op.namespacesWatch = op.newImpersonationCheck(), op.newNamespacesWatch()
 	op.namedKinds = kindSet{}
 	for _, gvk := range op.kindsOf() {
 		op.namedKinds[gvk] = true
@@ -147,5 +153,5 @@ func (op *policyController) releaseAll() {
 		op.forgetOwner(name)
 	}
 	op.stopLooking()
-	op.newImpersonationCheck().releaseAll()
+	op.impersonation.releaseAll()
 }

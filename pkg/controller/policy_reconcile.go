@@ -37,7 +37,7 @@ func (op *policyController) reconcilePolicy(ctx context.Context) time.Duration {
 		return 0
 	}
 	op.isClusterScoped.Store(!owner.Namespaced)
-	problem, wait := op.newImpersonationCheck().checkPermitted()
+	problem, wait := op.impersonation.checkPermitted()
 	if wait > 0 {
 		return wait
 	}
@@ -123,7 +123,7 @@ func (op *policyController) haltPolicy(ctx context.Context, problem *plan.Proble
 // stopLooking gives back what the search for owners needed.
 func (op *policyController) stopLooking() {
 	op.controller.options.Informers.Require(op, nil)
-	op.forgetNamespaces()
+	op.namespacesWatch.Release()
 	op.keepRequests(nil)
 	op.forgetEnsured()
 	op.dropRequest(allNamespaces)

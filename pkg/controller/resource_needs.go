@@ -169,24 +169,6 @@ func readAccess(resource schema.GroupResource) []access.Access {
 	}
 }
 
-// decideAll says of several accesses whether all are allowed: Denied if one is denied,
-// else Unknown if one is. It returns those that are denied.
-func decideAll(reviewer *access.Reviewer, at access.Key, wanted []access.Access) (all access.Decision, denied []access.Access) {
-	all = access.Allowed
-	for _, a := range wanted {
-		switch reviewer.Decide(at, a) {
-		case access.Denied:
-			denied = append(denied, a)
-		case access.Unknown:
-			all = access.Unknown
-		}
-	}
-	if len(denied) > 0 {
-		all = access.Denied
-	}
-	return all, denied
-}
-
 // verbsOf are the verbs of accesses.
 func verbsOf(list []access.Access) []string {
 	verbs := make([]string, len(list))

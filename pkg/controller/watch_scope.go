@@ -138,9 +138,7 @@ func (op *policyController) requireEverywhere() {
 // nowhereProblem is the problem of a policy without limits that may neither watch its
 // owners cluster-wide nor learn which namespaces there are.
 func (op *policyController) nowhereProblem(denied *plan.Problem) *plan.Problem {
-	resource := namespaces.GroupResource()
-	_, missed := decideAll(op.controller.options.Access, op.clusterKey(), readAccess(resource))
-	m := missingAccess{resource: resource, verbs: verbsOf(missed)}
+	m := op.missingForNamespaces()
 	list := op.forbiddenProblem(m, allNamespaces)
 	return &plan.Problem{
 		Reason: v1alpha1.ReasonForbidden, Terminal: true, Denied: slices.Concat(denied.Denied, list.Denied),
