@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
+
+	_ "github.com/ambit-dev/ambit/test/draws"
 )
 
 func dying(object *unstructured.Unstructured) *unstructured.Unstructured {
