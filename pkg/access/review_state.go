@@ -28,6 +28,7 @@ type reviewState struct {
 	Key
 	owner *Reviewer
 	subs  map[ChangeHandler]subscription
+	turns uint64 // the last that a subscription was given
 	index map[Access]*decisionRecord
 	facts []*decisionRecord // those of index, in the order they came
 
@@ -74,6 +75,7 @@ type reviewState struct {
 type subscription struct {
 	accesses []Access
 	payer    Payer
+	turn     uint64 // of its first Require: subscribers are told in this order
 }
 
 func newReviewState(owner *Reviewer, at Key) *reviewState {
@@ -85,17 +87,21 @@ func newReviewState(owner *Reviewer, at Key) *reviewState {
 
 // keepSubscription replaces what a subscriber keeps.
 func (p *reviewState) keepSubscription(sub ChangeHandler, accesses []Access, payer Payer, now time.Time) {
-	before := p.subs[sub].accesses
+	was, known := p.subs[sub]
+	if !known {
+		p.turns++
+		was.turn = p.turns
+	}
 	for _, a := range accesses {
 		p.recordOf(a, now).keeps++
 	}
-	for _, a := range before {
+	for _, a := range was.accesses {
 		f := p.index[a]
 		if f.keeps--; f.keeps == 0 {
 			p.dropRecord(f)
 		}
 	}
-	if p.subs[sub] = (subscription{accesses, payer}); len(accesses) == 0 {
+	if p.subs[sub] = (subscription{accesses, payer, was.turn}); len(accesses) == 0 {
 		delete(p.subs, sub)
 	}
 }

@@ -1,6 +1,8 @@
 package access
 
 import (
+	"cmp"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -174,12 +176,17 @@ func (r *Reviewer) SetEventDriven(on bool) {
 		return
 	}
 	r.triggered = on
-	for _, p := range r.places {
+	for _, at := range slices.SortedFunc(maps.Keys(r.places), compareKeys) {
+		p := r.places[at]
 		if !p.hasten {
 			p.routine = p.rested.Add(r.reviewGap())
 		}
 		r.scheduleReview(p)
 	}
+}
+
+func compareKeys(a, b Key) int {
+	return cmp.Or(cmp.Compare(a.Identity, b.Identity), cmp.Compare(a.Namespace, b.Namespace))
 }
 
 // Probes returns how many requests have been sent.

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -61,10 +63,7 @@ func (r *Reviewer) notifyAll() {
 		}
 		p := r.owed[0]
 		r.owed = r.owed[1:]
-		subs := make([]ChangeHandler, 0, len(p.subs))
-		for sub := range p.subs {
-			subs = append(subs, sub)
-		}
+		subs := slices.SortedFunc(maps.Keys(p.subs), func(a, b ChangeHandler) int { return cmp.Compare(p.subs[a].turn, p.subs[b].turn) })
 		p.owed, p.untold, p.notify = false, false, p.notify && !p.isResting()
 		r.mu.Unlock()
 		for _, sub := range subs {

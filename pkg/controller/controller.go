@@ -178,9 +178,7 @@ func (e *Controller) handleKindChanges(news map[schema.GroupKind]bool) {
 			e.enqueue(Key{Policy: op.id})
 			continue
 		}
-		for _, owner := range op.recordedKinds.ownersOf(news) {
-			e.enqueue(Key{Policy: op.id, Namespace: owner.Namespace, Name: owner.Name})
-		}
+		op.enqueueOwners(op.recordedKinds.ownersOf(news))
 	}
 }
 

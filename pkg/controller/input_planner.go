@@ -208,7 +208,7 @@ func (l *inputPlanner) checkPermissions() (wait time.Duration) {
 		return 0
 	}
 	l.s.elsewhere = make(map[string]placePermissions, len(l.uses))
-	for place := range l.uses {
+	for _, place := range sortedKeys(l.uses) {
 		r, pending := l.rightsAt(place)
 		if pending > 0 {
 			wait = max(wait, pending)

@@ -58,9 +58,5 @@ func (m ownerGroups) isShared(namespace string) bool {
 }
 
 func (g *ownerGroup) listNames() []string {
-	names := make([]string, 0, len(g.names))
-	for name := range g.names {
-		names = append(names, name)
-	}
-	return names
+	return sortedKeys(g.names)
 }

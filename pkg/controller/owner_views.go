@@ -113,9 +113,7 @@ type adoptedView struct {
 // listed anew, or all; and the owners that were worked on before and are in none of
 // them, or in one of these.
 func (op *policyController) adoptViews(views map[string]informer.Lister, where watchScope, all bool) {
-	for _, name := range op.installViews(views, where, all) {
-		op.controller.enqueue(Key{Policy: op.id, Namespace: name.Namespace, Name: name.Name})
-	}
+	op.enqueueOwners(op.installViews(views, where, all))
 }
 
 // installViews lists the owners and takes over the views in one step: an owner that

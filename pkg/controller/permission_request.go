@@ -37,8 +37,8 @@ func (op *policyController) requirePermissionsAnew() {
 		extents[namespace] = a.extent
 	}
 	op.mu.Unlock()
-	for namespace, e := range extents {
-		op.putRequestLocked(namespace, e)
+	for _, namespace := range sortedKeys(extents) {
+		op.putRequestLocked(namespace, extents[namespace])
 	}
 }
 

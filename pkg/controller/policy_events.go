@@ -1,7 +1,9 @@
 package controller
 
 import (
+	"cmp"
 	"k8s.io/apimachinery/pkg/types"
+	"slices"
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/informer"
@@ -45,6 +47,16 @@ func (op *policyController) enqueueOwnersOf(namespace string) {
 		note(name)
 	}
 	op.mu.Unlock()
+	op.enqueueOwners(names)
+}
+
+func compareOwners(a, b types.NamespacedName) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
+// enqueueOwners queues owners, in the order of their names.
+func (op *policyController) enqueueOwners(names []types.NamespacedName) {
+	slices.SortFunc(names, compareOwners)
 	for _, name := range names {
 		op.controller.enqueue(Key{Policy: op.id, Namespace: name.Namespace, Name: name.Name})
 	}

@@ -3,6 +3,7 @@ package informer
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 
@@ -108,16 +109,16 @@ func (s *Set) States() []KeyStatus {
 	for i, st := range all {
 		states[i] = st.keyStatus()
 	}
-	slices.SortFunc(states, func(a, b KeyStatus) int { return compareKeys(a.Key, b.Key) })
 	return states
 }
 
+// allInformers are sorted by key.
 func (s *Set) allInformers() []*sharedInformer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := make([]*sharedInformer, 0, len(s.informers))
-	for _, st := range s.informers {
-		all = append(all, st)
+	for _, key := range slices.SortedFunc(maps.Keys(s.informers), compareKeys) {
+		all = append(all, s.informers[key])
 	}
 	return all
 }
