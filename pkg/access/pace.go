@@ -51,14 +51,14 @@ func retryStages() [3]time.Duration {
 // reviewGap is the wait before the next routine probe.
 func (r *Reviewer) reviewGap() time.Duration {
 	if r.triggered {
-		return rareMin + r.random(rareMax-rareMin)
+		return rareMin + r.options.Jitter(rareMax-rareMin)
 	}
-	return routineMin + r.random(routineMax-routineMin)
+	return routineMin + r.options.Jitter(routineMax-routineMin)
 }
 
 // retryAfter is the wait after a number of failures in a row, from 1.
 func (r *Reviewer) retryAfter(failures int) time.Duration {
-	jitter := func(wait time.Duration) time.Duration { return wait + r.random(wait/20) }
+	jitter := func(wait time.Duration) time.Duration { return wait + r.options.Jitter(wait/20) }
 	return backoff.Exponential{First: retryFirst, Last: retryLast, Jitter: jitter}.After(failures)
 }
 

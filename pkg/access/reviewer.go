@@ -24,6 +24,9 @@ type Options struct {
 	// Ceiling is how many requests are sent in any second, for all keys together. 0
 	// means 20.
 	Ceiling int
+	// Jitter returns a duration from 0 to most, both included, at random: it spreads reviews
+	// that would be sent together. It must be safe for concurrent use. Nil means math/rand.
+	Jitter func(most time.Duration) time.Duration
 	// Logger is for people. The zero Logger writes nothing.
 	Logger logr.Logger
 }
@@ -33,8 +36,6 @@ type Options struct {
 type Reviewer struct {
 	options Options
 	clock   clock.WithDelayedExecution
-	// random returns a part of n, evenly distributed from 0 to n.
-	random  func(n time.Duration) time.Duration
 	wake    chan struct{} // of the goroutine of Start; holds one
 	started atomic.Bool
 	probes  atomic.Uint64
@@ -59,9 +60,11 @@ func New(o Options) *Reviewer {
 	if o.Ceiling <= 0 {
 		o.Ceiling = defaultCeiling
 	}
+	if o.Jitter == nil {
+		o.Jitter = func(most time.Duration) time.Duration { return rand.N(most + 1) }
+	}
 	return &Reviewer{
 		options: o, clock: o.Clock,
-		random:  func(n time.Duration) time.Duration { return rand.N(n + 1) },
 		wake:    make(chan struct{}, 1),
 		places:  map[Key]*reviewState{},
 		ceiling: newProcessCeiling(o.Ceiling),

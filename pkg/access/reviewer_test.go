@@ -79,7 +79,7 @@ func TestPaceWhileDenied(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, Options{}, func(b *bench) {
 				if c.random != nil {
-					b.reviewer.random = c.random
+					b.reviewer.options.Jitter = c.random
 				}
 				b.server.incomplete[c.place] = c.incomplete
 				b.reviewer.SetEventDriven(c.triggered)

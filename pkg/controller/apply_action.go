@@ -120,7 +120,7 @@ func (p *ownerReconciler) recordRefusal(key, what, place string, a access.Access
 		p.reportDenied(place, a)
 		p.isRefusalUnconfirmed, r.atLeast = true, 2*confirmGrace
 	}
-	return p.state.recordRefusal(key, r, p.controller.now())
+	return p.state.recordRefusal(key, r, p.controller.backoffAfter, p.controller.now())
 }
 
 // accessOf is the right that an action needs. The authorizer does not see the name

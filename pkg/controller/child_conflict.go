@@ -87,10 +87,10 @@ func (c *childConflict) waitToWrite(action plan.Action, now time.Time) time.Dura
 	return c.backoff.waitToWrite(action.Wanted, now)
 }
 
-// recordWrite notes a write that was accepted.
-func (c *childConflict) recordWrite(action plan.Action, now time.Time) {
+// recordWrite notes a write that was accepted. wait is Controller.backoffAfter.
+func (c *childConflict) recordWrite(action plan.Action, wait func(failures int) time.Duration, now time.Time) {
 	if c.isFought() && c.quick {
-		c.backoff.recordWrite(action.Wanted, now)
+		c.backoff.recordWrite(action.Wanted, wait, now)
 	}
 	c.making = action.Verb == plan.Delete
 	c.wanted, c.wrote, c.undone, c.quick = action.Wanted, now, time.Time{}, false
@@ -193,7 +193,7 @@ func (p *ownerReconciler) noteChildWrite(action plan.Action) {
 	if p.state.conflicts[key] == nil {
 		p.state.conflicts[key] = &childConflict{}
 	}
-	p.state.conflicts[key].recordWrite(action, now)
+	p.state.conflicts[key].recordWrite(action, p.controller.backoffAfter, now)
 }
 
 // forgetGoneKinds drops what is remembered of children whose kind is not served: they went with

@@ -54,7 +54,7 @@ func TestChildConflict(t *testing.T) {
 					now = now.Add(wait)
 					continue
 				}
-				c.recordWrite(next(), now)
+				c.recordWrite(next(), testBackoff, now)
 				if writes++; now.Sub(began) <= 20*time.Second {
 					soon++
 				}
@@ -78,14 +78,14 @@ func TestChildConflictByHand(t *testing.T) {
 		if wait := c.waitToWrite(apply, now); wait > 0 || c.isFought() {
 			t.Errorf("change %d waits %s", i, wait)
 		}
-		c.recordWrite(apply, now)
+		c.recordWrite(apply, testBackoff, now)
 		now = now.Add(time.Second)
 	}
 	c.recordDifference(apply, false, now)
 	if !c.isFought() {
 		t.Error("it is never fought over")
 	}
-	c.recordWrite(apply, now)
+	c.recordWrite(apply, testBackoff, now)
 	now = now.Add(contestOver)
 	c.recordDifference(apply, false, now)
 	if c.isFought() || c.waitToWrite(apply, now) > 0 {
@@ -106,14 +106,14 @@ func TestChildConflictAnew(t *testing.T) {
 			now = now.Add(wait)
 			continue
 		}
-		c.recordWrite(remove, now)
+		c.recordWrite(remove, testBackoff, now)
 		deletions++
 		now = now.Add(time.Millisecond)
 		c.recordDifference(create, false, now)
 		if wait := c.waitToWrite(create, now); wait > 0 {
 			t.Fatalf("after deletion %d it is missing for %s", deletions, wait)
 		}
-		c.recordWrite(create, now)
+		c.recordWrite(create, testBackoff, now)
 		now = now.Add(time.Millisecond)
 	}
 	if took := now.Sub(time.Unix(1000, 0)); took < time.Minute {

@@ -53,8 +53,9 @@ type goneEntry struct {
 }
 
 // startBatch returns how many objects may be read now. Beyond the first batch, the owners of a
-// policy take turns, for a part of the time; end is then called when they are read.
-func (r *recordReads) startBatch(turns *fairqueue.Throttle, now time.Time) (may int, end func(time.Time)) {
+// policy take turns, for a part of the time; end is then called when they are read. later is
+// Controller.backoffAfter.
+func (r *recordReads) startBatch(turns *fairqueue.Throttle, later func(failures int) time.Duration, now time.Time) (may int, end func(time.Time)) {
 	if now.Sub(r.last) >= confirmCalm {
 		r.count, r.tries = 0, 0
 	}
@@ -65,7 +66,7 @@ func (r *recordReads) startBatch(turns *fairqueue.Throttle, now time.Time) (may 
 		return 0, func(time.Time) {}
 	}
 	if wait := turns.Enter(now); wait > 0 {
-		r.last, r.next = now, now.Add(max(wait, backoff(min(r.tries, confirmTries))))
+		r.last, r.next = now, now.Add(max(wait, later(min(r.tries, confirmTries))))
 		r.tries++
 		return 0, func(time.Time) {}
 	}
@@ -113,7 +114,7 @@ func (p *ownerReconciler) confirmGone(ctx context.Context, mark plan.OwnerMetada
 		entry := goneEntry{e, record.TokenSecret}
 		if !known && !reads.isGone(entry, p.controller.now()) {
 			if left < 0 {
-				left, end = reads.startBatch(&p.confirms, p.controller.now())
+				left, end = reads.startBatch(&p.confirms, p.controller.backoffAfter, p.controller.now())
 			}
 			if left == 0 {
 				stay = append(stay, e)

@@ -25,7 +25,7 @@ func TestRecordReadsArePaced(t *testing.T) {
 	total, now := 0, time.Unix(1000, 0)
 	for began := now; now.Sub(began) < span; now = now.Add(10 * time.Millisecond) {
 		for i := range reads {
-			may, end := reads[i].startBatch(&turns, now)
+			may, end := reads[i].startBatch(&turns, testBackoff, now)
 			done := now
 			for k := range may {
 				done = done.Add(took)
@@ -35,7 +35,7 @@ func TestRecordReadsArePaced(t *testing.T) {
 			total += may
 		}
 		var few recordReads
-		if may, end := few.startBatch(&turns, now); may != confirmBatch {
+		if may, end := few.startBatch(&turns, testBackoff, now); may != confirmBatch {
 			t.Fatalf("an owner that has read nothing may read %d", may)
 		} else {
 			end(now)
@@ -49,7 +49,7 @@ func TestRecordReadsArePaced(t *testing.T) {
 	if len(reads[0].gone) > 0 {
 		t.Errorf("objects that may still come are taken for gone: %v", reads[0].gone)
 	}
-	if may, _ := reads[0].startBatch(&turns, now.Add(confirmCalm)); may != confirmBatch {
+	if may, _ := reads[0].startBatch(&turns, testBackoff, now.Add(confirmCalm)); may != confirmBatch {
 		t.Errorf("after a calm time it may read %d", may)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	mathrand "math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -56,6 +57,9 @@ type Options struct {
 	// Random returns a text of 128 random bits or more, for the records of owners. It
 	// must be safe for concurrent use. Nil means crypto/rand.Text.
 	Random func() string
+	// Jitter returns a duration from 0 to most, both included, at random: it spreads what
+	// would be tried again together. It must be safe for concurrent use. Nil means math/rand.
+	Jitter func(most time.Duration) time.Duration
 	// Metrics is told what the controller does. Nil: nobody is.
 	Metrics Metrics
 	// Tracer makes a span of each reconcile, plan and write. Nil: none.
@@ -106,6 +110,9 @@ func New(o Options) (*Controller, error) {
 	}
 	if o.Random == nil {
 		o.Random = rand.Text
+	}
+	if o.Jitter == nil {
+		o.Jitter = func(most time.Duration) time.Duration { return mathrand.N(most + 1) }
 	}
 	e := &Controller{options: o, startedAt: o.Clock.Now(), tracer: o.Tracer, revisions: newRevisions(), permitted: permitted.New(o.Informers, o.Access)}
 	e.rbacWatcher, e.crdWatcher = newRBACWatcher(e), newCRDWatcher(e)

@@ -25,7 +25,7 @@ func (op *policyController) ensurePolicyObjects(ctx context.Context) (*plan.Prob
 	switch {
 	case err != nil:
 		ctrllog.FromContext(ctx).Info("what the policy ensures cannot be made", "reason", err.Error())
-		return nil, backoff(0)
+		return nil, op.controller.backoffAfter(0)
 	case wait > 0:
 		return op.problemOf(nil), wait
 	case p.isRefusalUnconfirmed:

@@ -58,7 +58,7 @@ func (p *ownerReconciler) unstablePlan(planned *plan.Plan, old, next map[string]
 	switch {
 	case f.problem == nil:
 		f.problem, f.wanted = unstableProblem(before, after), wanted
-		f.backoff.recordWrite(wanted, now)
+		f.backoff.recordWrite(wanted, p.controller.backoffAfter, now)
 	case f.wanted == wanted:
 	case wait > 0:
 		p.requeueAt(now.Add(wait))

@@ -2,7 +2,6 @@ package controller
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -47,7 +46,7 @@ func (op *policyController) enterThrottle(name types.NamespacedName) (leave func
 		return func() {}, 0
 	}
 	if wait := op.controller.throttle.Enter(now); wait > 0 {
-		return nil, wait + rand.N(throttleJitter)
+		return nil, wait + op.controller.options.Jitter(throttleJitter)
 	}
 	return func() { op.controller.throttle.Leave(op.controller.now()) }, 0
 }

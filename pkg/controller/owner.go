@@ -2,7 +2,6 @@ package controller
 
 import (
 	"maps"
-	"math/rand/v2"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -11,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/ambit-dev/ambit/pkg/informer"
+	"github.com/ambit-dev/ambit/pkg/internal/backoff"
 	"github.com/ambit-dev/ambit/pkg/internal/status"
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
@@ -73,14 +73,14 @@ type refusal struct {
 }
 
 // recordRefusal notes that a write was refused, and says whether that is news. Writes that
-// nobody has tried again for a while are not wanted any more.
-func (s *ownerState) recordRefusal(key string, r refusal, now time.Time) (news bool) {
+// nobody has tried again for a while are not wanted any more. wait is Controller.backoffAfter.
+func (s *ownerState) recordRefusal(key string, r refusal, wait func(failures int) time.Duration, now time.Time) (news bool) {
 	maps.DeleteFunc(s.refused, func(_ string, r refusal) bool { return now.Sub(r.until) > retryMax })
 	before, ok := s.refused[key]
 	if ok && before.what == r.what {
 		r.failures = before.failures + 1
 	}
-	r.until = now.Add(max(r.atLeast, backoff(r.failures)))
+	r.until = now.Add(max(r.atLeast, wait(r.failures)))
 	s.refused[key] = r
 	return !ok || before.problem.Message != r.problem.Message
 }
@@ -233,11 +233,8 @@ const (
 	retryMax = time.Minute
 )
 
-// backoff is how long to wait after so many failures before the last one.
-func backoff(failures int) time.Duration {
-	wait := retryMax
-	if failures < 9 { // 200 ms << 9 is over a minute
-		wait = min(retryMin<<failures, retryMax)
-	}
-	return wait + rand.N(wait/5)
+// backoffAfter is how long to wait after so many failures before the last one.
+func (e *Controller) backoffAfter(failures int) time.Duration {
+	upToAFifthMore := func(wait time.Duration) time.Duration { return wait + e.options.Jitter(wait/5) }
+	return backoff.Exponential{First: retryMin, Last: retryMax, Jitter: upToAFifthMore}.After(failures + 1)
 }

@@ -40,13 +40,14 @@ func (c *markContest) isContested(now plan.OwnerMetadata) bool {
 }
 
 // write notes a write over what the owner's metadata was before. after is what it is then; nil: it
-// was refused, as somebody was faster. what is equal for equal wishes.
-func (c *markContest) write(before plan.OwnerMetadata, after *plan.OwnerMetadata, what string, now time.Time) {
+// was refused, as somebody was faster. what is equal for equal wishes, and wait is
+// Controller.backoffAfter.
+func (c *markContest) write(before plan.OwnerMetadata, after *plan.OwnerMetadata, what string, wait func(failures int) time.Duration, now time.Time) {
 	if c.backoff.isOver(now) {
 		c.record, c.final, c.by = false, false, ""
 	}
 	if c.isContested(before) {
-		c.backoff.recordWrite(what, now)
+		c.backoff.recordWrite(what, wait, now)
 	}
 	if after != nil {
 		c.wrote = after
@@ -103,13 +104,13 @@ func (p *ownerReconciler) noteMark(before, wish plan.OwnerMetadata, outcome appl
 	c, what, now := &p.state.marks, digestOf(markText(wish)), p.controller.now()
 	switch {
 	case outcome.Stale:
-		c.write(before, nil, what, now)
+		c.write(before, nil, what, p.controller.backoffAfter, now)
 		return
 	case outcome.Object == nil:
 		return
 	}
 	after := markOf(outcome.Object)
-	c.write(before, &after, what, now)
+	c.write(before, &after, what, p.controller.backoffAfter, now)
 	c.stamp = time.Time{}
 	for _, entry := range outcome.Object.GetManagedFields() {
 		if entry.Manager == p.manager && entry.Subresource == "" && entry.Time != nil {

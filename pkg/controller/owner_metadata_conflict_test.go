@@ -47,7 +47,7 @@ func TestMarkContest(t *testing.T) {
 				if tc.accepted != nil && !tc.accepted(writes) {
 					after = nil
 				}
-				c.write(state, after, "x", now)
+				c.write(state, after, "x", testBackoff, now)
 				state = tc.becomes(writes)
 				if writes++; now.Sub(began) <= 20*time.Second {
 					soon++

@@ -228,7 +228,7 @@ func (p *ownerReconciler) requeueAfter(planned *plan.Plan) time.Duration {
 		p.state.failures = 0
 		return wait
 	}
-	sooner(backoff(p.state.failures))
+	sooner(p.controller.backoffAfter(p.state.failures))
 	p.state.failures++
 	return wait
 }

@@ -20,10 +20,10 @@ func TestRefusedStill(t *testing.T) {
 	now := time.Unix(1000, 0)
 	before, after := &permissions{}, &permissions{}
 	state := &ownerState{refused: map[string]refusal{}}
-	if news := state.recordRefusal("web", refusal{what: "w", problem: plan.Problem{Message: "no"}, rights: before}, now); !news {
+	if news := state.recordRefusal("web", refusal{what: "w", problem: plan.Problem{Message: "no"}, rights: before}, testBackoff, now); !news {
 		t.Error("a first refusal is news")
 	}
-	if news := state.recordRefusal("web", refusal{what: "w", problem: plan.Problem{Message: "no"}, rights: before}, now); news {
+	if news := state.recordRefusal("web", refusal{what: "w", problem: plan.Problem{Message: "no"}, rights: before}, testBackoff, now); news {
 		t.Error("the same refusal again is no news")
 	}
 	cases := map[string]struct {

@@ -51,13 +51,13 @@ func (c *statusConflict) waitToWrite(what string, now time.Time) time.Duration {
 	return max(0, until.Sub(now))
 }
 
-// recordWrite notes a contested write.
-func (c *statusConflict) recordWrite(what string, now time.Time) {
+// recordWrite notes a contested write. wait is Controller.backoffAfter.
+func (c *statusConflict) recordWrite(what string, wait func(failures int) time.Duration, now time.Time) {
 	if c.isOver(now) {
 		*c = statusConflict{}
 	}
 	c.writes++
-	c.what, c.at, c.until = what, now, now.Add(backoff(c.writes+1))
+	c.what, c.at, c.until = what, now, now.Add(wait(c.writes+1))
 }
 
 func (c *statusConflict) isOver(now time.Time) bool { return now.Sub(c.at) >= contestOver }
@@ -86,9 +86,9 @@ func (p *ownerReconciler) recordStatusConflict(what string, err error) {
 	switch {
 	case what == "":
 	case err == nil:
-		c.recordWrite(what, p.controller.now())
+		c.recordWrite(what, p.controller.backoffAfter, p.controller.now())
 	case apierrors.IsConflict(err):
-		c.recordWrite(c.what, p.controller.now())
+		c.recordWrite(c.what, p.controller.backoffAfter, p.controller.now())
 	}
 }
 

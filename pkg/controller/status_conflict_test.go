@@ -45,7 +45,7 @@ func TestContest(t *testing.T) {
 					now = now.Add(wait)
 					continue
 				}
-				c.recordWrite(tc.says(writes), now)
+				c.recordWrite(tc.says(writes), testBackoff, now)
 				now = now.Add(time.Millisecond)
 				if writes++; now.Sub(began) < time.Minute {
 					minute++
@@ -89,7 +89,7 @@ func TestContestEnds(t *testing.T) {
 		t.Errorf("the first waits %s", wait)
 	}
 	for range 20 {
-		c.recordWrite("a", now)
+		c.recordWrite("a", testBackoff, now)
 	}
 	if wait := c.waitToWrite("a", now); wait < retryMax {
 		t.Errorf("the same waits %s", wait)
@@ -107,7 +107,7 @@ func TestContestEnds(t *testing.T) {
 	if wait := c.waitToWrite("a", now); wait != 0 {
 		t.Errorf("after a long time it waits %s", wait)
 	}
-	c.recordWrite("a", now)
+	c.recordWrite("a", testBackoff, now)
 	if wait := c.waitToWrite("a", now); wait > time.Second {
 		t.Errorf("a second contest begins with a wait of %s", wait)
 	}
@@ -167,7 +167,7 @@ func TestContestIsOver(t *testing.T) {
 		p.confirmStatus(t.Context())
 		return p.requeueAfter(&plan.Plan{})
 	}
-	state.statusConflict.recordWrite("a", clock.Now())
+	state.statusConflict.recordWrite("a", testBackoff, clock.Now())
 	if wait := again(); wait != 0 {
 		t.Errorf("after a single one it is looked at in %s", wait)
 	}

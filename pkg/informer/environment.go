@@ -26,7 +26,7 @@ func newEnvironment(o Options, onRecovery func()) *environment {
 		options: o,
 		connect: func(key Key) (listwatch.Source, error) { return connectSource(o.Clients, key) },
 		requests: listwatch.NewFactory(listwatch.Options{
-			Clock: o.Clock, Reconnect: o.Reconnect, Opening: o.Opening, Reopens: o.Reopens, OnRecovery: onRecovery,
+			Clock: o.Clock, Reconnect: o.Reconnect, Jitter: o.Jitter, Opening: o.Opening, Reopens: o.Reopens, OnRecovery: onRecovery,
 		}),
 	}
 	e.requests.SetReauthorize(o.Reauthorize)

@@ -29,6 +29,9 @@ type Options struct {
 	// Reconnect is the wait between attempts while the API server cannot be reached
 	// or is busy. Nil means Exponential(100ms, 5s).
 	Reconnect Backoff
+	// Jitter is the randomness of everything here but of the waits that are given above: when
+	// watches end, and the waits that are not given. Nil means math/rand.
+	Jitter Jitter
 	// Reauthorize is what Set.Reauthorize is called with at first.
 	Reauthorize bool
 	// Reopens is how many watches Set.Reauthorize makes end in one second, of all
@@ -54,11 +57,21 @@ type Options struct {
 // from 1. It must be safe for concurrent use.
 type Backoff func(failures int) time.Duration
 
+// Jitter returns a duration from 0 to most, both included, at random. It must be safe for
+// concurrent use.
+type Jitter func(most time.Duration) time.Duration
+
+// anyDuration is the Jitter of which all durations are as likely.
+func anyDuration(most time.Duration) time.Duration { return rand.N(most + 1) }
+
 // Exponential doubles from first to last, and takes up to a quarter off at
 // random, so that informers that failed together do not come back together. Both
-// must be positive.
-func Exponential(first, last time.Duration) Backoff {
-	upToAQuarterLess := func(wait time.Duration) time.Duration { return wait - rand.N(wait/4+1) }
+// must be positive. A nil Jitter means math/rand.
+func Exponential(first, last time.Duration, jitter Jitter) Backoff {
+	if jitter == nil {
+		jitter = anyDuration
+	}
+	upToAQuarterLess := func(wait time.Duration) time.Duration { return wait - jitter(wait/4) }
 	return backoff.Exponential{First: first, Last: last, Jitter: upToAQuarterLess}.After
 }
 
@@ -73,14 +86,17 @@ func (o Options) withDefaults() Options {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
+	if o.Jitter == nil {
+		o.Jitter = anyDuration
+	}
 	if o.Retry == nil {
-		o.Retry = Exponential(time.Second, 30*time.Second)
+		o.Retry = Exponential(time.Second, 30*time.Second, o.Jitter)
 	}
 	if o.Lookup == nil {
-		o.Lookup = Exponential(500*time.Millisecond, 4*time.Second)
+		o.Lookup = Exponential(500*time.Millisecond, 4*time.Second, o.Jitter)
 	}
 	if o.Reconnect == nil {
-		o.Reconnect = Exponential(100*time.Millisecond, 5*time.Second)
+		o.Reconnect = Exponential(100*time.Millisecond, 5*time.Second, o.Jitter)
 	}
 	if o.Opening == 0 {
 		o.Opening = defaultOpening

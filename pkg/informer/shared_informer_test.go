@@ -484,7 +484,7 @@ func TestRetryBacksOffAndResets(t *testing.T) {
 }
 
 func TestExponential(t *testing.T) {
-	backoff := Exponential(time.Second, 30*time.Second)
+	backoff := Exponential(time.Second, 30*time.Second, nil)
 	for failures, want := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 3: 4 * time.Second, 9: 30 * time.Second, 1e6: 30 * time.Second} {
 		if got := backoff(failures); got > want || got < want*3/4-1 {
 			t.Errorf("after %d failures: %v, want %v less up to a quarter", failures, got, want)

@@ -135,7 +135,7 @@ func newAmbitTwin(t *testing.T, clients func(string) (dynamic.Interface, metadat
 	w := newTwin("ours")
 	// As package manager makes it. No access review calls Revoke here.
 	s := New(Options{
-		Clients: clients, Retry: Exponential(4*time.Second, 30*time.Second), Reauthorize: true,
+		Clients: clients, Retry: Exponential(4*time.Second, 30*time.Second, nil), Reauthorize: true,
 		OnWatchError: func(e WatchError) { w.hear(e.Key, e.Err) },
 	})
 	views := map[Key]Lister{}

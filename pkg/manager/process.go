@@ -122,7 +122,7 @@ func (p *process) assembleParts() (*parts, error) {
 	o := p.options
 	made := &parts{
 		streams: informer.New(informer.Options{
-			Clients: p.clients.streamClients, Retry: informer.Exponential(retryMin, retryMax), Logger: p.log.WithName("watch"),
+			Clients: p.clients.streamClients, Retry: informer.Exponential(retryMin, retryMax, nil), Logger: p.log.WithName("watch"),
 			OnWatchError: o.OnWatchError,
 		}),
 		reviewer: access.New(access.Options{Reviews: p.clients.reviewsFor, Logger: p.log.WithName("access")}),

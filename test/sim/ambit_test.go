@@ -267,7 +267,7 @@ func startAmbit(t *testing.T, server *sim.Server, user string, o controller.Opti
 		Clients: func(id string) (dynamic.Interface, metadata.Interface, error) {
 			return as(id).Dynamic(), as(id).Metadata(), nil
 		},
-		Retry: informer.Exponential(4*time.Second, 30*time.Second),
+		Retry: informer.Exponential(4*time.Second, 30*time.Second, nil),
 	})
 	o.Access = access.New(access.Options{Reviews: func(id string) (access.Reviews, error) { return as(id).Reviews(), nil }})
 	o.Clients = func(id string) (dynamic.Interface, error) { return as(id).Dynamic(), nil }

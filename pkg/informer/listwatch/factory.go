@@ -16,6 +16,9 @@ type Options struct {
 	// Reconnect returns how long to wait after so many failures in a row, from 1. It is
 	// called concurrently.
 	Reconnect func(failures int) time.Duration
+	// Jitter returns a duration from 0 to most, both included, at random. It is called
+	// concurrently.
+	Jitter func(most time.Duration) time.Duration
 	// Opening is how many requests may be in the middle of being opened.
 	Opening int
 	// Reopens is how many watches are made to end in one second.
@@ -38,7 +41,7 @@ type Factory struct {
 
 // NewFactory makes a Factory that does not reauthorize.
 func NewFactory(o Options) *Factory {
-	return &Factory{options: o, openSlots: make(semaphore, o.Opening), reopenSchedule: &reopenSchedule{ceiling: o.Reopens}}
+	return &Factory{options: o, openSlots: make(semaphore, o.Opening), reopenSchedule: &reopenSchedule{ceiling: o.Reopens, jitter: o.Jitter}}
 }
 
 // SetReauthorize turns on or off that watches last a few seconds, and reports whether that

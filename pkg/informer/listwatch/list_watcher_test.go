@@ -3,6 +3,7 @@ package listwatch
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -109,6 +110,7 @@ func newTestWatcher(source Source, d *diary) *ListWatcher {
 	f := NewFactory(Options{
 		Clock: clock.RealClock{}, Opening: 1, Reopens: 60, OnRecovery: func() {},
 		Reconnect: func(failures int) time.Duration { return time.Duration(failures) * time.Second },
+		Jitter:    func(most time.Duration) time.Duration { return rand.N(most + 1) },
 	})
 	return f.NewListWatcher(Config{
 		Source: source, Resource: "things", LabelSelector: "a=b", FieldSelector: "metadata.name=c",

@@ -1,7 +1,6 @@
 package listwatch
 
 import (
-	"math/rand/v2"
 	"sync"
 	"time"
 )
@@ -9,7 +8,8 @@ import (
 // reopenSchedule plans when open watches end, so that no second has more ends than the
 // ceiling. It is safe for concurrent use.
 type reopenSchedule struct {
-	ceiling int // positive; never changes
+	ceiling int                                    // positive; never changes
+	jitter  func(most time.Duration) time.Duration // as Options.Jitter
 
 	mu      sync.Mutex    // guards what is below
 	planned map[int64]int // ends that have not come, by Unix second; never 0
@@ -20,7 +20,7 @@ type reopenSchedule struct {
 func (p *reopenSchedule) planEnd(at time.Time) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if later := at.Add(time.Second); rand.N(2) == 0 && p.roomLocked(later) {
+	if later := at.Add(time.Second); p.jitter(1) == 0 && p.roomLocked(later) { // one of two
 		at = later
 	}
 	for !p.roomLocked(at) {

@@ -1,6 +1,7 @@
 package listwatch
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 )
@@ -17,7 +18,7 @@ func TestReopenSchedule(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			p := &reopenSchedule{ceiling: 60}
+			p := &reopenSchedule{ceiling: 60, jitter: func(most time.Duration) time.Duration { return rand.N(most + 1) }}
 			start := time.Unix(1000, 123)
 			bySecond, last := map[int64]int{}, time.Duration(0)
 			var planned []time.Time

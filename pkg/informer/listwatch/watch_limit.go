@@ -1,7 +1,6 @@
 package listwatch
 
 import (
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -16,6 +15,9 @@ const (
 	// when it is planned, or up to two seconds more. client-go asks for a whole list
 	// again if a watch ends silently within its first second.
 	firstWatch = 2 * time.Second
+	// longWatch is how long a watch without a limit lasts, or up to twice as long: what
+	// client-go asks for too, with a chance of its own.
+	longWatch = 5 * time.Minute
 )
 
 // watchLimit decides when the open watch of a list-watcher ends, if that is not left to
@@ -31,17 +33,19 @@ type watchLimit struct {
 	expirePending bool        // the next watch is to be expired
 }
 
-// limitRequest asks for a short watch, and returns when it will end; zero if that is
-// left to the Reflector. A watch that brings a list is never limited here: the
-// list would be cut off if it took longer.
-func (l *watchLimit) limitRequest(opts *metav1.ListOptions, initial bool) time.Time {
+// limitRequest asks for a short watch, and returns when it will end; zero for a watch that
+// may last. A watch that brings a list is never limited here: the list would be cut off if
+// it took longer.
+func (l *watchLimit) limitRequest(opts *metav1.ListOptions, initial bool) (due time.Time) {
+	lasts := longWatch
 	if initial || !l.factory.reauthorize.Load() {
-		return time.Time{}
+		lasts += l.factory.options.Jitter(longWatch)
+	} else {
+		now := l.factory.options.Clock.Now()
+		due = l.factory.reopenSchedule.planEnd(now.Add(shortWatch))
+		lasts = due.Sub(now)
 	}
-	now := l.factory.options.Clock.Now()
-	due := l.factory.reopenSchedule.planEnd(now.Add(shortWatch))
-	seconds := int64(due.Sub(now) / time.Second)
-	opts.TimeoutSeconds = &seconds
+	opts.TimeoutSeconds = new(int64(lasts / time.Second))
 	return due
 }
 
@@ -99,7 +103,7 @@ func (l *watchLimit) isOpenEnded() bool {
 func (l *watchLimit) planEndLocked() {
 	t, clock := l.proxy, l.factory.options.Clock
 	now := clock.Now()
-	t.endsAt = l.factory.reopenSchedule.planEnd(now.Add(firstWatch + rand.N(time.Second)))
+	t.endsAt = l.factory.reopenSchedule.planEnd(now.Add(firstWatch + l.factory.options.Jitter(time.Second)))
 	t.endTimer = clock.AfterFunc(t.endsAt.Sub(now), func() { l.endPlanned(t) })
 }
 
