@@ -56,8 +56,10 @@
 // Options.Faults is asked before each request and before its answer, and for each event
 // of a stream: it may refuse, delay, lose the answer of a write that was done, hold up
 // or end a stream, or have it answer 410. Uids, names, and how long a watch lasts whose
-// client names no timeout come from Options.Seed. Not decided by it: how goroutines take
-// turns, and what Ambit takes from math/rand.
+// client names no timeout come from Options.Seed. What Ambit draws is an option of its own
+// (Jitter and Random of informer, access and controller). Not decided by a seed: how
+// goroutines take turns where there is more than one processor, which of two timers of one
+// moment is first, and which of several channels a select takes.
 //
 // # Fidelity
 //

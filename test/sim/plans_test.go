@@ -11,7 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/ambit-dev/ambit/test/sim/faultplan"
@@ -116,7 +115,7 @@ func only(t *testing.T, scenarios []*faultplan.Scenario, names []string) (found 
 	return found
 }
 
-// run runs a plan in a bubble of its own. What ends the bubble counts as well.
+// run runs a plan. What ends its bubble counts as well.
 func run(t *testing.T, p *faultplan.Plan) (violations []faultplan.Violation) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -126,8 +125,7 @@ func run(t *testing.T, p *faultplan.Plan) (violations []faultplan.Violation) {
 	defer time.AfterFunc(tooLong, func() {
 		panic(fmt.Sprintf("after %s this plan still runs: something happens again and again, and no time passes\n%s", tooLong, p))
 	}).Stop()
-	synctest.Test(t, func(*testing.T) { violations = faultplan.Run(p) })
-	return violations
+	return faultplan.Run(t, p)
 }
 
 // tooLong is for a plan that takes a few hundredths of a second.
@@ -143,8 +141,12 @@ func report(t *testing.T, p *faultplan.Plan) {
 	}
 	violations := run(t, p)
 	p.Trace = nil
-	if len(violations) > 0 {
+	switch {
+	case len(violations) == 0:
+	case *planStop == "":
 		explain(t, p, violations)
+	case stops(violations):
+		stop(t, 1, p, violations)
 	}
 }
 

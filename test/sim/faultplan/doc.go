@@ -4,7 +4,7 @@
 //
 //	scenarios, err := faultplan.Scenarios()
 //	plan := faultplan.Generate(scenarios, 4711)
-//	synctest.Test(t, func(t *testing.T) { violations = faultplan.Run(plan) })
+//	violations := faultplan.Run(t, plan)
 //
 // The words:
 //

@@ -22,6 +22,8 @@ type Plan struct {
 	// Trace is told of each step, each request of Ambit but reviews, and each
 	// change; nil: nobody is.
 	Trace io.Writer
+
+	apart func(func()) // of the bubble that it runs in
 }
 
 // Step is one thing that happens.

@@ -45,14 +45,19 @@ func startProcess(server *sim.Server, name string, programs []*policy.Program, s
 		Clients: func(id string) (dynamic.Interface, metadata.Interface, error) {
 			return as(id).Dynamic(), as(id).Metadata(), nil
 		},
-		Retry: informer.Exponential(4*time.Second, 30*time.Second),
+		Retry:  informer.Exponential(4*time.Second, 30*time.Second, jitter(seed, 4)),
+		Jitter: jitter(seed, 7),
 	})
-	reviewer := access.New(access.Options{Reviews: func(id string) (access.Reviews, error) { return as(id).Reviews(), nil }})
+	reviewer := access.New(access.Options{
+		Reviews: func(id string) (access.Reviews, error) { return as(id).Reviews(), nil },
+		Jitter:  jitter(seed, 8),
+	})
 	e, err := controller.New(controller.Options{
 		Programs: programs, Informers: streams, Access: reviewer, Identity: User,
 		Clients: func(id string) (dynamic.Interface, error) { return as(id).Dynamic(), nil },
 		Served:  servedBy(as("").Served),
 		Random:  randomTexts(seed),
+		Jitter:  jitter(seed, 9),
 		Clock:   wrongClock{off: off},
 	})
 	if err != nil {
@@ -94,6 +99,17 @@ func randomTexts(seed uint64) func() string {
 		mu.Lock()
 		defer mu.Unlock()
 		return fmt.Sprintf("%016x%016x", source.Uint64(), source.Uint64())
+	}
+}
+
+// jitter is for the options of that name; each use has a stream of its own.
+func jitter(seed, stream uint64) func(most time.Duration) time.Duration {
+	var mu sync.Mutex
+	source := rand.New(rand.NewPCG(seed, stream))
+	return func(most time.Duration) time.Duration {
+		mu.Lock()
+		defer mu.Unlock()
+		return time.Duration(source.Int64N(int64(most) + 1))
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ambit-dev/ambit/test/sim"
@@ -36,13 +38,25 @@ const (
 	authorizerLag = 10 * time.Millisecond
 	// settled is how long it takes until the authorizer has seen what was made.
 	settled = time.Second
+	// offBeat is how much later a step is, so that it is not at the very moment of something
+	// else: which of two timers goes first is left to chance.
+	offBeat = 3 * time.Microsecond
 	// watching is how long it is looked on while nothing happens.
 	watching = time.Minute
 )
 
-// Run carries a plan out and returns what did not hold. It must run in a bubble of
-// testing/synctest, which fails if a goroutine is left.
-func Run(p *Plan) []Violation {
+// Run carries a plan out, in a bubble of testing/synctest, and returns what did not hold. It
+// panics if a goroutine is left.
+func Run(t *testing.T, p *Plan) (found []Violation) {
+	apart, end := newBubbles(t)
+	defer end()
+	p.apart = apart
+	synctest.Test(t, func(*testing.T) { found = carryOut(p) })
+	return found
+}
+
+// carryOut is Run, in the bubble.
+func carryOut(p *Plan) []Violation {
 	w := newWorld(p)
 	ctx, cancel := context.WithCancel(context.Background())
 	var controllers sync.WaitGroup
@@ -88,7 +102,7 @@ func (w *World) take(s Step) {
 		do(w)
 	}
 	if s.Requests == 0 {
-		time.Sleep(s.Time)
+		time.Sleep(s.Time + offBeat)
 		s.Do(w)
 		return
 	}
@@ -166,7 +180,7 @@ func (w *World) mistakes() (found []Violation) {
 	return found
 }
 
-// reference is what is there when Ambit, undisturbed, works on what others made. Equal
+// references are what is there when Ambit, undisturbed, works on what others made. Equal
 // inputs have the same one: it is made once for them.
 type references struct {
 	mu    sync.Mutex
@@ -183,7 +197,8 @@ func (r *references) of(w *World) (map[string]string, error) {
 	if ok {
 		return found, nil
 	}
-	found, err := inputs.play(w)
+	err := fmt.Errorf("the bubble of the reference ended before it")
+	w.plan.apart(func() { found, err = inputs.play(w) })
 	if err != nil {
 		return nil, err
 	}
