@@ -57,6 +57,8 @@ PLANS ?= 20000
 # one of them catches a bug.
 BUG ?= .
 BUG_PLANS ?= 4000
+# How often the plan that caught a bug is run again, in processes of its own.
+BUG_REPLAYS ?= 0
 # The race detector needs a C compiler; a machine without one runs without it.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 # More for the comparison with other operators, such as
@@ -123,7 +125,7 @@ soak: controlplane ## Run plans of faults on the simulated cluster for SOAK_TIME
 
 .PHONY: bugs
 bugs: ## Put each seeded bug (BUG) into the code, and fail if plans of faults do not catch it.
-	go run -buildvcs=false ./test/sim/bugs -bug '$(BUG)' -plans $(BUG_PLANS)
+	go run -buildvcs=false ./test/sim/bugs -bug '$(BUG)' -plans $(BUG_PLANS) -replays $(BUG_REPLAYS)
 
 .PHONY: lint
 lint: ## Run gofmt, go vet, staticcheck, the rules of imports and names, and vulncheck.

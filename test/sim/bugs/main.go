@@ -22,6 +22,7 @@ func main() {
 	names := flag.String("bug", ".", "the bugs whose names match this regular expression")
 	flag.IntVar(&r.plans, "plans", 2000, "how many plans of each may go by until one catches a bug")
 	flag.StringVar(&r.scenarios, "scenario", "memcached,copies;all", "run plans of these scenarios, separated by commas; behind a semicolon, those for bugs that no plan of the first ones catches")
+	flag.IntVar(&r.replays, "replays", 0, "run plans on one processor, and the one that catches a bug as often again, in processes of its own: how often it does so again")
 	flag.DurationVar(&r.timeout, "timeout", 15*time.Minute, "how long the plans of one bug may take")
 	flag.Parse()
 	missed, err := r.all(context.Background(), *names)
@@ -41,10 +42,11 @@ type runner struct {
 	plans     int
 	scenarios string
 	timeout   time.Duration
+	replays   int
 }
 
 // row is one of the table.
-const row = "%-34s %-38s %6s %-18s %12s %8s\n"
+const row = "%-34s %-38s %6s %-18s %12s %8s %8s\n"
 
 // all prints a line for each bug, and returns how many were not caught.
 func (r *runner) all(ctx context.Context, names string) (missed int, err error) {
@@ -62,7 +64,7 @@ func (r *runner) all(ctx context.Context, names string) (missed int, err error) 
 	if len(bugs) == 0 {
 		return 0, fmt.Errorf("no bug has a name that matches %q", names)
 	}
-	fmt.Printf(row, "bug", "caught by invariant", "plans", "of", "seed", "seconds")
+	fmt.Printf(row, "bug", "caught by invariant", "plans", "of", "seed", "again", "seconds")
 	for _, b := range bugs {
 		began := time.Now()
 		v, err := r.one(ctx, b)
@@ -72,10 +74,10 @@ func (r *runner) all(ctx context.Context, names string) (missed int, err error) 
 		took := strconv.Itoa(int(time.Since(began).Seconds()))
 		if !v.caught {
 			missed++
-			fmt.Printf(row, b.Name, "NOT CAUGHT", strconv.Itoa(r.plans), r.scenarios, "", took)
+			fmt.Printf(row, b.Name, "NOT CAUGHT", strconv.Itoa(r.plans), r.scenarios, "", "", took)
 			continue
 		}
-		fmt.Printf(row, b.Name, b.breaks(v.invariants), strconv.Itoa(v.plans), v.of, v.seed, took)
+		fmt.Printf(row, b.Name, b.breaks(v.invariants), strconv.Itoa(v.plans), v.of, v.seed, r.again(v), took)
 	}
 	return missed, nil
 }
@@ -107,14 +109,34 @@ func (r *runner) one(ctx context.Context, b *Bug) (verdict, error) {
 			break
 		}
 	}
+	for range r.replays {
+		if !v.caught || err != nil {
+			break
+		}
+		var again verdict
+		if again, err = r.runPlans(ctx, binary, b, v.of, "-seed", v.seed); again.caught && b.breaks(again.invariants) == b.breaks(v.invariants) {
+			v.again++
+		}
+	}
 	return v, err
 }
 
+// again says how often the plan that caught a bug did so again.
+func (r *runner) again(v verdict) string {
+	if r.replays == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d", v.again, r.replays)
+}
+
 // runPlans runs plans of some scenarios with a bug.
-func (r *runner) runPlans(ctx context.Context, binary string, b *Bug, scenarios string) (verdict, error) {
-	plans := exec.CommandContext(ctx, binary, "-test.run", "^TestPlans$", "-test.timeout", r.timeout.String(),
-		"-stop", cmp.Or(strings.Join(b.Expects, ","), "any"), "-plans", strconv.Itoa(r.plans), "-scenario", scenarios)
+func (r *runner) runPlans(ctx context.Context, binary string, b *Bug, scenarios string, more ...string) (verdict, error) {
+	plans := exec.CommandContext(ctx, binary, append([]string{"-test.run", "^TestPlans$", "-test.timeout", r.timeout.String(),
+		"-stop", cmp.Or(strings.Join(b.Expects, ","), "any"), "-plans", strconv.Itoa(r.plans), "-scenario", scenarios}, more...)...)
 	plans.Dir = filepath.Join(r.root, "test/sim")
+	if r.replays > 0 {
+		plans.Env = append(os.Environ(), "GOMAXPROCS=1")
+	}
 	var out bytes.Buffer
 	plans.Stdout, plans.Stderr = &out, &out
 	err := plans.Run()
@@ -141,6 +163,7 @@ type verdict struct {
 	seed   string
 	// invariants are those that did not hold, in order.
 	invariants string
+	again      int // how many replays did so as well
 }
 
 const between = " | "
