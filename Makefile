@@ -110,7 +110,7 @@ test-stories: controlplane
 .PHONY: test-packages
 test-packages: controlplane bin/kubectl bin/helm
 	go test $(RACE) -timeout $(TEST_TIMEOUT) -p $(TEST_PARALLEL) $$(go list ./... | grep -v '/test/stories$$')
-	go test -timeout $(TEST_TIMEOUT) -run '^TestPlans$$' ./test/sim -plans $(PLANS)
+	go test -timeout $(TEST_TIMEOUT) -run '^Test(Plans|Replay)$$' ./test/sim -plans $(PLANS)
 	cd test/controlplane && go test -timeout $(TEST_TIMEOUT) ./...
 
 .PHONY: fuzz
