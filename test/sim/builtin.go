@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"maps"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,15 +11,22 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validate is what is wrong with an object; before is nil for a new one.
+// validate is what is wrong with an object; before is nil for a new one. What is as before was
+// looked at when it was stored.
 func (c *call) validate(obj, before *unstructured.Unstructured) field.ErrorList {
 	path := field.NewPath("metadata")
 	var errs field.ErrorList
-	metadata := metaOf(obj)
-	name := nameRule(c.served.gvk.Kind)
+	shown, old, name := obj, before, nameRule(c.served.gvk.Kind)
+	if before != nil && !c.resource.redefined {
+		shown, old = withoutUnchanged(obj, before)
+		if obj.GetName() == before.GetName() {
+			name = anyName
+		}
+	}
+	metadata := metaOf(shown)
 	errs = apivalidation.ValidateObjectMeta(metadata, c.resource.namespaced, name, path)
 	if before != nil {
-		changed := apivalidation.ValidateObjectMetaUpdate(metadata, metaOf(before), path)
+		changed := apivalidation.ValidateObjectMetaUpdate(metadata, metaOf(old), path)
 		errs = append(errs, changed...)
 		if c.resource.definition == "" {
 			errs = append(errs, changed...) // built-in kinds check it once more
@@ -27,8 +35,39 @@ func (c *call) validate(obj, before *unstructured.Unstructured) field.ErrorList 
 	if c.resource.definition == "" && c.served.gvk.Kind != definitionKind {
 		errs = append(errs, validateFinalizers(metadata.Finalizers, path.Child("finalizers"))...)
 	}
+	if before != nil && !c.resource.redefined {
+		if isEqualBut(obj.Object, before.Object, "metadata") {
+			return errs
+		}
+		if c.Subresource == "status" && c.resource.definition != "" {
+			obj, before = only(obj, "status"), only(before, "status")
+		}
+	}
 	return append(errs, c.served.decoder.validate(obj, before, c.Subresource == "status")...)
 }
+
+// withoutUnchanged leaves out of the metadata of two objects the maps and lists that are alike.
+func withoutUnchanged(a, b *unstructured.Unstructured) (fromA, fromB *unstructured.Unstructured) {
+	ofA, ofB := maps.Clone(metadataOf(a)), maps.Clone(metadataOf(b))
+	for _, name := range []string{"labels", "annotations", "ownerReferences", "finalizers"} {
+		if isEqual(ofA[name], ofB[name]) {
+			delete(ofA, name)
+			delete(ofB, name)
+		}
+	}
+	return &unstructured.Unstructured{Object: map[string]any{"metadata": ofA}}, &unstructured.Unstructured{Object: map[string]any{"metadata": ofB}}
+}
+
+// only is one field of an object.
+func only(obj *unstructured.Unstructured, field string) *unstructured.Unstructured {
+	value, ok := obj.Object[field]
+	one := map[string]any{}
+	set(one, field, value, ok)
+	return &unstructured.Unstructured{Object: one}
+}
+
+// anyName is a rule that allows all names.
+func anyName(string, bool) []string { return nil }
 
 // validateFinalizers: those of built-in kinds are Kubernetes' own or have a domain.
 func validateFinalizers(names []string, path *field.Path) (errs field.ErrorList) {
@@ -64,7 +103,7 @@ func nameRule(kind string) apivalidation.ValidateNameFunc {
 	case "Service":
 		return apivalidation.NameIsDNS1035Label
 	case "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding":
-		return func(string, bool) []string { return nil }
+		return anyName
 	}
 	return apivalidation.NameIsDNSSubdomain
 }
