@@ -29,6 +29,7 @@ func (s *Server) Clone(o Options) *Server {
 func (r *resource) clone() *resource {
 	clone := *r
 	clone.objects, clone.history, clone.watchers = maps.Clone(r.objects), slices.Clip(r.history), map[*watcher]bool{}
+	clone.managed = maps.Clone(r.managed)
 	return &clone
 }
 

@@ -51,7 +51,7 @@ func (p partials) Get(ctx context.Context, name string, opts metav1.GetOptions, 
 	if err != nil {
 		return nil, err
 	}
-	return partial(obj), nil
+	return partial(obj, managedLists{}), nil
 }
 
 // List implements metadata.ResourceInterface.
@@ -80,7 +80,7 @@ func (p partials) Patch(ctx context.Context, name string, kind types.PatchType, 
 	if err != nil {
 		return nil, err
 	}
-	return partial(obj), nil
+	return partial(obj, managedLists{}), nil
 }
 
 // nameIn is the name that a field selector asks for; empty if it asks for more.

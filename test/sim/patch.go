@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -73,6 +74,9 @@ func (c *call) patched(live *unstructured.Unstructured, kind types.PatchType, da
 	}
 	if err != nil {
 		whole, _ := c.patchObject(live.Object, kind, data) // as it was patched in parts
+		if _, quoting := c.unmarshalObject(whole); quoting != nil {
+			err = quoting
+		}
 		return nil, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), string(whole), err.Error())})
 	}
 	maps.Copy(obj.Object, rest) // it was decoded when it was stored
@@ -101,6 +105,9 @@ func (c *call) unmarshalObject(data []byte) (*unstructured.Unstructured, error) 
 // kind, or if the others may not be decoded without each other, all of the object is part,
 // uncopied, and changes are nil.
 func (c *call) touched(live *unstructured.Unstructured, kind types.PatchType, data []byte) (part, rest, changes map[string]any) {
+	if kind != types.JSONPatchType && !bytes.Contains(data, []byte("managedFields")) {
+		live = withoutManaged(live) // those that there are stay
+	}
 	if kind != types.MergePatchType || c.resource.redefined || utiljson.Unmarshal(data, &changes) != nil || changes == nil {
 		return live.Object, nil, nil
 	}

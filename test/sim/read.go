@@ -177,19 +177,19 @@ func (l listed) metadata() *metav1.PartialObjectMetadataList {
 		ListMeta: metav1.ListMeta{ResourceVersion: l.version, Continue: l.token, RemainingItemCount: l.left},
 	}
 	for _, obj := range l.items {
-		list.Items = append(list.Items, *partial(obj))
+		list.Items = append(list.Items, *partial(obj, l.resource.managed))
 	}
 	return list
 }
 
 // partial is the metadata of an object, as client-go decodes it: without a kind.
-func partial(obj *unstructured.Unstructured) *metav1.PartialObjectMetadata {
+func partial(obj *unstructured.Unstructured, managed managedLists) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Name: obj.GetName(), GenerateName: obj.GetGenerateName(), Namespace: obj.GetNamespace(),
 		UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(), Generation: obj.GetGeneration(),
 		CreationTimestamp: obj.GetCreationTimestamp(), DeletionTimestamp: obj.GetDeletionTimestamp(),
 		DeletionGracePeriodSeconds: obj.GetDeletionGracePeriodSeconds(),
 		Labels:                     obj.GetLabels(), Annotations: obj.GetAnnotations(),
-		OwnerReferences: obj.GetOwnerReferences(), Finalizers: obj.GetFinalizers(), ManagedFields: obj.GetManagedFields(),
+		OwnerReferences: obj.GetOwnerReferences(), Finalizers: obj.GetFinalizers(), ManagedFields: slices.Clone(managed.of(obj).entries),
 	}}
 }

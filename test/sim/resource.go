@@ -25,6 +25,7 @@ type resource struct {
 	terminating, redefined bool
 
 	objects   map[types.NamespacedName]*unstructured.Unstructured // immutable
+	managed   managedLists
 	history   []change
 	compacted uint64 // changes up to this resourceVersion are forgotten
 	watchers  map[*watcher]bool
@@ -67,6 +68,7 @@ func newResource(group, plural, kind string, namespaced bool) *resource {
 	return &resource{
 		group: group, plural: plural, kind: kind, namespaced: namespaced,
 		objects:  map[types.NamespacedName]*unstructured.Unstructured{},
+		managed:  managedLists{},
 		watchers: map[*watcher]bool{},
 	}
 }

@@ -84,6 +84,9 @@ func (versions) ConvertToVersion(in runtime.Object, target runtime.GroupVersione
 	if !ok {
 		return nil, fmt.Errorf("%s is not of %v", in.GetObjectKind().GroupVersionKind(), target)
 	}
+	if s, ok := in.(*shown); ok {
+		in = s.Unstructured
+	}
 	return inVersion(in.(*unstructured.Unstructured), kind), nil
 }
 

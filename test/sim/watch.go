@@ -169,7 +169,7 @@ func (w *watcher) present(mark bool) []watch.Event {
 // form is an object as the client wants it.
 func (w *watcher) form(obj *unstructured.Unstructured) runtime.Object {
 	if w.metadata {
-		return partial(obj)
+		return partial(obj, w.resource.managed)
 	}
 	return inVersion(obj, w.served.gvk).DeepCopy()
 }

@@ -306,32 +306,6 @@ func (c *call) prepare(obj, before *unstructured.Unstructured) {
 	}
 }
 
-// manage notes in the managedFields of obj what a manager has changed of live. It owns obj, and
-// shows the field manager only the fields that differ: the others say nothing.
-func (c *call) manage(live, obj *unstructured.Unstructured, manager string) *unstructured.Unstructured {
-	before, after := live, obj
-	if !c.resource.redefined {
-		before, after = differing(live, obj)
-	}
-	managed := c.served.fieldManager(c.Subresource).UpdateNoErrors(before, after, manager).(*unstructured.Unstructured)
-	obj.Object["metadata"] = managed.Object["metadata"]
-	return obj
-}
-
-// differing leaves of two objects the kind, metadata, and the fields that are not alike. It
-// shares them.
-func differing(a, b *unstructured.Unstructured) (fromA, fromB *unstructured.Unstructured) {
-	fromA, fromB = &unstructured.Unstructured{Object: maps.Clone(a.Object)}, &unstructured.Unstructured{Object: maps.Clone(b.Object)}
-	for field, value := range a.Object {
-		other, ok := b.Object[field]
-		if ok && field != "apiVersion" && field != "kind" && field != "metadata" && isEqual(value, other) {
-			delete(fromA.Object, field)
-			delete(fromB.Object, field)
-		}
-	}
-	return fromA, fromB
-}
-
 // set puts a value into a map or removes it.
 func set(into map[string]any, key string, value any, there bool) {
 	if there {
@@ -409,6 +383,9 @@ func isUnchanged(obj, before *unstructured.Unstructured) bool {
 
 // update handles a PUT. It owns obj.
 func (c *call) update(obj *unstructured.Unstructured, i intent) (*unstructured.Unstructured, error) {
+	if live := c.live(c.Name); live != nil && isEqual(metadataOf(obj)["managedFields"], metadataOf(live)["managedFields"]) {
+		delete(metadataOf(obj), "managedFields") // which means those that there are
+	}
 	if err := c.decode(obj, i.strict); err != nil {
 		return nil, err
 	}
