@@ -60,7 +60,8 @@ type Options struct {
 	// Jitter returns a duration from 0 to most, both included, at random: it spreads what
 	// would be tried again together. It must be safe for concurrent use. Nil means math/rand.
 	Jitter func(most time.Duration) time.Duration
-	// Metrics is told what the controller does. Nil: nobody is.
+	// Metrics is told what the controller does. Nil: nobody is, and the metrics of
+	// controller-runtime know nothing of its queue.
 	Metrics Metrics
 	// Tracer makes a span of each reconcile, plan and write. Nil: none.
 	Tracer trace.Tracer
@@ -132,7 +133,7 @@ func (e *Controller) Start(ctx context.Context) error {
 		MaxConcurrentReconciles: e.options.Concurrency,
 		SkipNameValidation:      &skipNameValidation,
 		RateLimiter:             fairqueue.ErrorBackoff(),
-		NewQueue:                fairqueue.New,
+		NewQueue:                e.newQueue,
 		LogConstructor:          e.loggerFor,
 	})
 	if err != nil {
@@ -154,6 +155,14 @@ func (e *Controller) Start(ctx context.Context) error {
 	defer e.setMutex.Unlock()
 	e.releaseRevisions(slices.Concat(e.revisions.clearOlder(), e.revisions.allCurrent()))
 	return err
+}
+
+// newQueue makes the queue. One with a name wakes up twice a second for its metrics.
+func (e *Controller) newQueue(name string, limiter workqueue.TypedRateLimiter[Key]) workqueue.TypedRateLimitingInterface[Key] {
+	if e.options.Metrics == nil {
+		name = ""
+	}
+	return fairqueue.New(name, limiter)
 }
 
 // setQueue receives the queue when the controller starts.

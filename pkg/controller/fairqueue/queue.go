@@ -18,8 +18,8 @@ type Key struct {
 }
 
 // New returns a queue in which policies take turns, and within a policy the namespaces of its
-// owners. It holds a key once, and gives it to one
-// worker at a time. Keys added with AddRateLimited wait as limiter says. The caller
+// owners. It holds a key once, and gives it to one worker at a time. Its metrics have the
+// name; without one it has none. Keys added with AddRateLimited wait as limiter says. The caller
 // ends it with ShutDown.
 func New(name string, limiter workqueue.TypedRateLimiter[Key]) workqueue.TypedRateLimitingInterface[Key] {
 	inner := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[Key]{Name: name, Queue: &roundRobin{}})
