@@ -102,6 +102,7 @@ func (c *call) alter(manager string, change func(*unstructured.Unstructured)) er
 type node struct {
 	resource   *resource
 	object     *unstructured.Unstructured
+	owners     []metav1.OwnerReference // of object
 	dependents []*node
 }
 
@@ -111,13 +112,13 @@ func (s *Server) collectGarbageLocked() {
 	var all []*node
 	for _, r := range s.sortedResourcesLocked() {
 		for _, key := range r.sortedKeys("") {
-			n := &node{resource: r, object: r.objects[key]}
+			n := &node{resource: r, object: r.objects[key], owners: r.objects[key].GetOwnerReferences()}
 			byUID[n.object.GetUID()] = n
 			all = append(all, n)
 		}
 	}
 	for _, n := range all {
-		for _, ref := range n.object.GetOwnerReferences() {
+		for _, ref := range n.owners {
 			if owner := byUID[ref.UID]; owner != nil && owns(owner, n) {
 				owner.dependents = append(owner.dependents, n)
 			}
@@ -137,6 +138,9 @@ func owns(owner, dependent *node) bool {
 // collectLocked looks at one object.
 func (s *Server) collectLocked(n *node, byUID map[types.UID]*node) {
 	obj := n.object
+	if len(n.owners) == 0 && obj.GetDeletionTimestamp() == nil {
+		return
+	}
 	finalizers := sets.New(obj.GetFinalizers()...)
 	if obj.GetDeletionTimestamp() != nil {
 		switch {
@@ -148,7 +152,7 @@ func (s *Server) collectLocked(n *node, byUID map[types.UID]*node) {
 		return
 	}
 	var solid, dangling, waiting []metav1.OwnerReference
-	for _, ref := range obj.GetOwnerReferences() {
+	for _, ref := range n.owners {
 		owner := byUID[ref.UID]
 		switch {
 		case owner == nil || !owns(owner, n):

@@ -14,6 +14,22 @@ func (s *Server) Objects() (all []*unstructured.Unstructured) {
 	return all
 }
 
+// ObjectsOf returns all objects of a kind, whatever its group, in a stable order. They are
+// shared: do not change them.
+func (s *Server) ObjectsOf(kind string) (all []*unstructured.Unstructured) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.sortedResourcesLocked() {
+		if r.kind != kind {
+			continue
+		}
+		for _, key := range r.sortedKeys("") {
+			all = append(all, r.objects[key])
+		}
+	}
+	return all
+}
+
 // Allows reports whether the authorizer, as far as it has seen, permits a request.
 func (s *Server) Allows(r Request) bool {
 	s.mu.Lock()

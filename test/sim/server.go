@@ -81,6 +81,7 @@ type Server struct {
 	actors     map[string]bool   // users who have acted as somebody else
 	handled    Change            // of the request under way, without objects
 	due        map[types.UID]due // what happens to Pods next
+	written    chan struct{}     // closed with the next write; nil: nobody waits for it
 }
 
 // New makes a server with the built-in resources, the namespaces "default" and
@@ -148,6 +149,22 @@ func (s *Server) ResourceVersion() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.version
+}
+
+// Written returns a channel that is closed as soon as there is a write after the one of a
+// resourceVersion.
+func (s *Server) Written(after uint64) <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.version != after {
+		done := make(chan struct{})
+		close(done)
+		return done
+	}
+	if s.written == nil {
+		s.written = make(chan struct{})
+	}
+	return s.written
 }
 
 // wake tells Run that something has changed. It never blocks.

@@ -17,6 +17,10 @@ import (
 // is returned as its watchers see it.
 func (s *Server) commitLocked(r *resource, old, new *unstructured.Unstructured) *unstructured.Unstructured {
 	s.version++
+	if s.written != nil {
+		close(s.written)
+		s.written = nil
+	}
 	c := change{version: s.version, old: old, new: new}
 	if new == nil {
 		c.old = withVersion(old, s.version)

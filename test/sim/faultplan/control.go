@@ -24,18 +24,21 @@ func (s *Scenario) control(ctx context.Context, server *sim.Server) {
 	if s.Control == nil {
 		return
 	}
+	began := time.Now()
 	for seen := uint64(0); ; {
+		select { // rather than look each time whether there is something
+		case <-ctx.Done():
+			return
+		case <-server.Written(seen):
+		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(controlEvery):
+		case <-time.After(controlEvery - time.Since(began)%controlEvery):
 		}
 		now := server.ResourceVersion()
-		if now == seen {
-			continue
-		}
-		for _, obj := range server.Objects() {
-			if obj.GetKind() == s.Controls && isNewer(obj, seen) {
+		for _, obj := range server.ObjectsOf(s.Controls) {
+			if isNewer(obj, seen) {
 				s.controlOne(ctx, server.As(sim.Admin), obj)
 			}
 		}
