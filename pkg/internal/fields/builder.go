@@ -3,7 +3,7 @@ package fields
 import "maps"
 
 // Builder collects the paths of a set. To add one costs as much as the path is long,
-// however many there are; Set.Add costs as much as what it adds to. The zero value is
+// however many there are; Set.Add costs as much as there is beside it, too. The zero value is
 // empty. It is not safe for concurrent use.
 type Builder struct {
 	whole bool

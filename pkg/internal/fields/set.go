@@ -52,7 +52,8 @@ func (s *Set) addPath(path []string, whole bool) *Set {
 	return s
 }
 
-// Union returns a new set that covers what either covers. Either may be nil.
+// Union returns a new set that covers what either covers. Either may be nil. It shares with
+// them what is below elements of one of them alone, which nothing changes: Add replaces.
 func (s *Set) Union(o *Set) *Set {
 	if s.IsAll() || o.IsAll() {
 		return All()
@@ -61,7 +62,7 @@ func (s *Set) Union(o *Set) *Set {
 	for _, from := range []*Set{s, o} {
 		for element := range from.eachElement() {
 			if u.below[element] == nil {
-				u.below[element] = s.Sub(element).Union(o.Sub(element))
+				u.below[element] = either(s.Sub(element), o.Sub(element))
 			}
 		}
 	}
@@ -69,6 +70,17 @@ func (s *Set) Union(o *Set) *Set {
 		maps.DeleteFunc(u.below, func(element string, sub *Set) bool { return element != Any && sub.Equal(any) })
 	}
 	return u
+}
+
+// either is the union of two sets of which one may be nil: then it is the other one itself.
+func either(a, b *Set) *Set {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	return a.Union(b)
 }
 
 // eachElement are what the set names at its top.
