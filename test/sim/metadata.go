@@ -85,6 +85,9 @@ func (p partials) Patch(ctx context.Context, name string, kind types.PatchType, 
 
 // nameIn is the name that a field selector asks for; empty if it asks for more.
 func nameIn(selector string) string {
+	if selector == "" {
+		return ""
+	}
 	parsed, err := fields.ParseSelector(selector)
 	if err != nil {
 		return ""

@@ -30,10 +30,15 @@ type selector struct {
 }
 
 func (c *call) selectorOf(o metav1.ListOptions) (selector, error) {
-	s := selector{namespace: c.Namespace, names: c.resource.traits.fields}
+	s := selector{namespace: c.Namespace, names: c.resource.traits.fields, labels: labels.Everything(), fields: fields.Everything()}
 	var err error
-	if s.labels, err = labels.Parse(o.LabelSelector); err != nil {
-		return s, apierrors.NewBadRequest(err.Error())
+	if o.LabelSelector != "" {
+		if s.labels, err = labels.Parse(o.LabelSelector); err != nil {
+			return s, apierrors.NewBadRequest(err.Error())
+		}
+	}
+	if o.FieldSelector == "" {
+		return s, nil
 	}
 	if s.fields, err = fields.ParseSelector(o.FieldSelector); err != nil {
 		return s, apierrors.NewBadRequest(err.Error())

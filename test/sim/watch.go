@@ -174,13 +174,19 @@ func (w *watcher) form(obj *unstructured.Unstructured) runtime.Object {
 	return inVersion(obj, w.served.gvk).DeepCopy()
 }
 
+// bookmark says how far the watch is, in the form that the client wants.
 func (w *watcher) bookmark(annotations map[string]string) watch.Event {
-	obj := emptyObject(w.served.gvk)
-	obj.Object["metadata"] = map[string]any{"resourceVersion": strconv.FormatUint(w.server.version, 10)}
+	version := strconv.FormatUint(w.server.version, 10)
+	if w.metadata {
+		return watch.Event{Type: watch.Bookmark, Object: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ResourceVersion: version, Annotations: annotations}}}
+	}
+	obj := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": w.served.gvk.GroupVersion().String(), "kind": w.served.gvk.Kind, "metadata": map[string]any{"resourceVersion": version},
+	}}
 	if annotations != nil {
 		obj.SetAnnotations(annotations)
 	}
-	return watch.Event{Type: watch.Bookmark, Object: w.form(obj)}
+	return watch.Event{Type: watch.Bookmark, Object: obj}
 }
 
 func expired(from, oldest uint64) *metav1.Status {
