@@ -32,7 +32,8 @@ func TestReplay(t *testing.T) {
 	}
 	alike := 0
 	for seed := range uint64(plans) {
-		if traceOf(seed+1) == traceOf(seed+1) {
+		first, second := traceOf(seed+1), traceOf(seed+1)
+		if first == second {
 			alike++
 		}
 	}
