@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,11 +21,15 @@ type projector struct {
 	apiVersion, kind string // of metadata-only informers
 }
 
-func newProjector(c Config) projector {
-	always := fields.New("apiVersion", "kind", "metadata.name", "metadata.namespace", "metadata.uid",
+// identifying are the fields that are always kept. Nobody changes it.
+var identifying = sync.OnceValue(func() *fields.Set {
+	return fields.New("apiVersion", "kind", "metadata.name", "metadata.namespace", "metadata.uid",
 		"metadata.resourceVersion", "metadata.deletionTimestamp", "metadata.labels")
+})
+
+func newProjector(c Config) projector {
 	return projector{
-		fields:     always.Union(c.Fields),
+		fields:     identifying().Union(c.Fields),
 		manager:    c.Manager,
 		apiVersion: c.APIVersion,
 		kind:       c.Kind,
