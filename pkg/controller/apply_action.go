@@ -123,6 +123,13 @@ func (p *ownerReconciler) recordRefusal(key, what, place string, a access.Access
 	return p.state.recordRefusal(key, r, p.controller.backoffAfter, p.controller.now())
 }
 
+// forgetRefusal is for a write that was accepted. Another one of the same key may have been held
+// back in this reconcile: it is not any more.
+func (p *ownerReconciler) forgetRefusal(key string) {
+	delete(p.state.refused, key)
+	delete(p.problems, key)
+}
+
 // accessOf is the right that an action needs. The authorizer does not see the name
 // of a new object: it is not in the request's path.
 func accessOf(action plan.Action, k discovery.Resource) access.Access {
@@ -169,7 +176,7 @@ func (p *ownerReconciler) takeOutcome(ctx context.Context, action plan.Action, o
 	log := actionLog(ctx, action)
 	if _, before := p.state.refused[action.Key()]; before && !outcome.Stale {
 		log.Info("no longer refused")
-		delete(p.state.refused, action.Key())
+		p.forgetRefusal(action.Key())
 	}
 	switch {
 	case outcome.Stale:

@@ -157,7 +157,9 @@ func (p *ownerReconciler) ownerRefused(ctx context.Context, w ownerWrite, proble
 // streams that it needs do not depend on its marks.
 func (p *ownerReconciler) takeOwnerMetadata(ctx context.Context, found discovery.Resource, outcome apply.Outcome, sent time.Time) {
 	log := ctrllog.FromContext(ctx)
-	delete(p.state.refused, plan.KeyOwner)
+	if _, before := p.state.refused[plan.KeyOwner]; before {
+		p.forgetRefusal(plan.KeyOwner)
+	}
 	switch {
 	case outcome.Stale:
 		p.isCacheBehind = true

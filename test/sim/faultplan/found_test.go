@@ -1,6 +1,7 @@
 package faultplan
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"runtime"
@@ -282,6 +283,27 @@ func TestFoundUndecidedRecord(t *testing.T) {
 					w.later(time.Second, func(w *World) { w.end(true) })
 				}}},
 				{Requests: requests, Action: Action{Do: func(w *World) { w.editKind("widgets.gen.example.com", columns) }}},
+			}})
+		})
+	}
+}
+
+// TestFoundRefusedMark (seed 261125028919 of all scenarios): the write of a record was refused,
+// and held back for a while. Another write of the owner was accepted meanwhile, so that nothing
+// was due any more; but the owner went on to say that the server cannot be reached.
+func TestFoundRefusedMark(t *testing.T) {
+	s, err := newRecipe(65).scenario()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for requests := 10; requests <= 14; requests++ {
+		t.Run(fmt.Sprint(requests), func(t *testing.T) {
+			holds(t, &Plan{Seed: 261125028919, Scenario: s, Steps: []Step{
+				{Time: time.Second, Action: Action{Do: func(w *World) { w.create(s.Owners, s.Owner("two", "a", 2)) }}},
+				{Time: 2306 * time.Millisecond, Action: Action{Do: func(w *World) { w.setPolicy(1) }}},
+				{Requests: requests, Action: Action{Do: func(w *World) {
+					w.arm(answer{times: 3, matches: isWrite, before: func(sim.Request) error { return context.DeadlineExceeded }})
+				}}},
 			}})
 		})
 	}
