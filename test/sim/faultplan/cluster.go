@@ -202,18 +202,18 @@ func (w *World) mayActEverywhere() bool {
 	return !slices.ContainsFunc(w.plan.Scenario.Namespaces, func(namespace string) bool { return !w.mayAct(namespace) })
 }
 
-// isFrozen says whether an object is Ambit's and where it may do nothing, or for an owner of
-// whom it cannot see all that decides what is wanted.
+// isFrozen says whether an object is Ambit's, or has fields of Ambit's, and where it may do
+// nothing, or for an owner of whom it cannot see all that decides what is wanted.
 func (w *World) isFrozen(key string) bool {
 	w.judge.mu.Lock()
 	namespace, made := w.judge.madeAt[key]
-	of := w.judge.madeFor[key]
+	of, written := w.judge.madeFor[key], w.judge.written[key]
 	w.judge.mu.Unlock()
 	if kind, rest, _ := strings.Cut(key, " "); w.plan.Workloads && (kind == "ReplicaSet" || kind == "Pod") {
 		namespace, _, _ = strings.Cut(rest, "/") // it goes with a workload
 		of, made = namespace, true
 	}
-	return made && !(w.mayAct(namespace) && w.mayAct(of))
+	return made && !(w.mayAct(namespace) && w.mayAct(of)) || written && w.plan.Scenario.Wide && !w.mayActEverywhere()
 }
 
 // mayBeForgotten says whether an object is of a kind that the policy dropped before the oldest

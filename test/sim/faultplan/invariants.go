@@ -19,9 +19,10 @@ func (j *judge) judgeMoreLocked(c sim.Change, obj *unstructured.Unstructured) {
 		j.every = append(j.every, obj)
 	}
 	if c.Old != nil && c.New != nil && !j.made[obj.GetUID()] && !isOwner(obj, j.scenario) {
+		j.madeAt[keyOf(obj)], j.written[keyOf(obj)] = obj.GetNamespace(), true
 		_, claimed := c.New.GetAnnotations()[v1alpha1.AnnotationClaim]
 		if claimed || c.New.GetLabels()[v1alpha1.LabelOwnerUID] != "" || metav1.GetControllerOfNoCopy(c.New) != nil {
-			j.adopted[obj.GetUID()], j.madeAt[keyOf(obj)] = true, obj.GetNamespace()
+			j.adopted[obj.GetUID()] = true
 		}
 		j.judgeForeignFields(c.Old, c.New)
 	}

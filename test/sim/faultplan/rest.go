@@ -7,6 +7,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
 
 // What is checked when a plan is over and everything is at rest.
@@ -43,10 +48,49 @@ func (j *judge) compare(want, have map[string]string, w *World) {
 			j.violated("what should not be is not there", "%s", key)
 		case !there:
 			j.violated("what should be is there", "%s is missing", key)
-		case is != should && j.comparable(is) != j.comparable(should) && !j.isOvertakenAt(key, w):
+		case is != should && j.comparable(is) != j.comparable(should) && !j.isOvertakenAt(key, w) && !(w.isHeldForGone(key) && j.comparable(withoutHold(is)) == j.comparable(should)):
 			j.violated("what is there is as it should be", "%s (-reference +plan):\n%s", key, cmp.Diff(inLines(should), inLines(is)))
 		}
 	}
+}
+
+// isHeldForGone reports whether the record of an owner names an object that fields were merged
+// into, or were to be, and that is gone: as long as it is wanted it stays on record, as the view
+// of it may be older than the record.
+func (w *World) isHeldForGone(key string) bool {
+	return slices.ContainsFunc(w.server.Objects(), func(obj *unstructured.Unstructured) bool {
+		if keyOf(obj) != key || !isOwner(obj, w.plan.Scenario) {
+			return false
+		}
+		record, err := inventory.Parse(obj.GetAnnotations()[v1alpha1.AnnotationChildren])
+		return err == nil && slices.ContainsFunc(record.Entries, func(e inventory.Entry) bool { return e.Merged && !w.isThere(e) })
+	})
+}
+
+// isThere reports whether there is the object of an entry.
+func (w *World) isThere(e inventory.Entry) bool {
+	return slices.ContainsFunc(w.server.Objects(), func(obj *unstructured.Unstructured) bool {
+		return obj.GroupVersionKind().GroupKind() == e.GVK.GroupKind() && obj.GetNamespace() == e.Namespace && obj.GetName() == e.Name && obj.GetUID() == e.UID
+	})
+}
+
+// withoutHold is the text of an owner without Ambit's finalizer.
+func withoutHold(text string) string {
+	var content map[string]any
+	if err := yaml.Unmarshal([]byte(text), &content); err != nil {
+		return text // it was written from an object
+	}
+	owner := &unstructured.Unstructured{Object: content}
+	rest := slices.DeleteFunc(owner.GetFinalizers(), func(f string) bool { return f == v1alpha1.FinalizerCleanup })
+	if len(rest) == 0 {
+		rest = nil // none at all
+	}
+	owner.SetFinalizers(rest)
+	out, err := yaml.Marshal(content)
+	if err != nil {
+		return text
+	}
+	return string(out)
 }
 
 // lookOn: nothing is written while nothing happens, and little is read.

@@ -75,10 +75,10 @@ func carryOut(p *Plan) []Violation {
 	if w.processes() == 0 {
 		w.start()
 	}
-	w.rest("the plan")
+	w.settle("the plan")
 	w.judge.atRest(w)
 	if w.grantAll() {
-		w.rest("the grant of all rights")
+		w.settle("the grant of all rights")
 		w.judge.atRest(w)
 	}
 	if p.Cleanup {
@@ -139,6 +139,14 @@ func (w *World) rest(what string) {
 			w.judge.violated("rest", "%s after %s there are still writes: %s", what, patience, w.judge.lastWrites())
 			return
 		}
+	}
+}
+
+// settle waits until everything is at rest, and what Ambit asks for is done.
+func (w *World) settle(what string) {
+	w.rest(what)
+	if w.removeAbandoned() {
+		w.rest("the end of what was in the way of others")
 	}
 }
 

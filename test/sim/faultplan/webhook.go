@@ -252,6 +252,40 @@ func (w *World) isUnlabelled(key string) bool {
 	})
 }
 
+// removeAbandoned is what Ambit asks for where such an object has the name of one that another
+// owner wants by now, and reports whether there was one.
+func (w *World) removeAbandoned() (some bool) {
+	for _, obj := range w.server.Objects() {
+		if !w.isUnlabelled(keyOf(obj)) {
+			continue
+		}
+		want, err := w.plan.Scenario.references.of(w)
+		if err != nil {
+			w.problem("%v", err)
+			return some
+		}
+		wanted, ok := want[keyOf(obj)]
+		if !ok || ownerIn(wanted) == ownerIn(textOf(obj)) {
+			continue
+		}
+		resource, err := resourceOf(w.server.As(sim.Admin), obj)
+		if err != nil {
+			w.problem("%v", err)
+			return some
+		}
+		w.delete(resource, obj.GetNamespace(), obj.GetName())
+		some = true
+	}
+	return some
+}
+
+// ownerIn is what textOf says of the owner of an object.
+func ownerIn(text string) string {
+	_, rest, _ := strings.Cut(text, `"owner":"`)
+	owner, _, _ := strings.Cut(rest, `"`)
+	return owner
+}
+
 // lacksLabels reports whether an object has lost a label by which Ambit finds it.
 func lacksLabels(obj *unstructured.Unstructured) bool {
 	labels := obj.GetLabels()

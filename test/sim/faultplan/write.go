@@ -31,7 +31,8 @@ type judge struct {
 	last       []string           // changes, newest last
 	made       map[types.UID]bool // by Ambit, ever
 	alive      map[types.UID]bool
-	madeAt     map[string]string                        // the namespace of what Ambit ever made, by key
+	madeAt     map[string]string                        // the namespace of what Ambit ever made, or wrote into, by key
+	written    map[string]bool                          // the keys of what others made and Ambit wrote into
 	madeFor    map[string]string                        // the namespace of the owner that it was made for, by key
 	owners     map[types.UID]*unstructured.Unstructured // as they are now
 	foreign    map[string]string                        // texts of objects that nobody is to touch
@@ -48,7 +49,7 @@ type judge struct {
 
 func newJudge(s *Scenario) *judge {
 	return &judge{
-		scenario: s, made: map[types.UID]bool{}, alive: map[types.UID]bool{}, madeAt: map[string]string{}, madeFor: map[string]string{},
+		scenario: s, made: map[types.UID]bool{}, alive: map[types.UID]bool{}, madeAt: map[string]string{}, written: map[string]bool{}, madeFor: map[string]string{},
 		children: map[types.UID]madeChild{}, adopted: map[types.UID]bool{}, terminated: map[string]bool{}, times: map[types.UID]lifetime{},
 		owners: map[types.UID]*unstructured.Unstructured{}, started: map[string]time.Time{}, endedAt: map[string]time.Time{},
 	}
