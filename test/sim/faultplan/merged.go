@@ -3,6 +3,7 @@ package faultplan
 import (
 	"bytes"
 	"maps"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +16,17 @@ import (
 
 // isAmbits says whether fields are managed by Ambit.
 func isAmbits(e metav1.ManagedFieldsEntry) bool { return strings.HasPrefix(e.Manager, "ambit/") }
+
+// hasAmbits says whether Ambit manages fields of an object. It reads no more than that takes.
+func hasAmbits(obj *unstructured.Unstructured) bool {
+	entries, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "metadata", "managedFields")
+	list, _ := entries.([]any)
+	return slices.ContainsFunc(list, func(e any) bool {
+		entry, _ := e.(map[string]any)
+		manager, _ := entry["manager"].(string)
+		return isAmbits(metav1.ManagedFieldsEntry{Manager: manager})
+	})
+}
 
 // fieldsOf are the fields of an object that chosen managers have.
 func fieldsOf(obj *unstructured.Unstructured, chosen func(metav1.ManagedFieldsEntry) bool) *fieldpath.Set {
@@ -31,6 +43,9 @@ func fieldsOf(obj *unstructured.Unstructured, chosen func(metav1.ManagedFieldsEn
 
 // withoutAmbits is an object without the fields that Ambit alone has written.
 func withoutAmbits(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	if !hasAmbits(obj) {
+		return obj
+	}
 	ours := fieldsOf(obj, isAmbits)
 	theirs := fieldsOf(obj, func(e metav1.ManagedFieldsEntry) bool { return !isAmbits(e) })
 	return without(obj, ours.Difference(theirs))
@@ -74,6 +89,9 @@ func (j *judge) judgeForeignFields(before, after *unstructured.Unstructured) {
 func (j *judge) checkMerged(w *World) {
 	for _, obj := range w.server.Objects() {
 		if j.isMade(obj.GetUID()) || !w.mayAct(obj.GetNamespace()) || j.isOvertaken(obj.GetUID()) {
+			continue
+		}
+		if !hasAmbits(obj) {
 			continue
 		}
 		if ours := fieldsOf(obj, isAmbits); !ours.Empty() {
