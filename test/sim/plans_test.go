@@ -43,6 +43,7 @@ func TestPlans(t *testing.T) {
 		return
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(rareGC))
+	defer withoutSamples()()
 	began := time.Now()
 	var ran, failed atomic.Int64
 	defer tellProgress(&ran, began)()
@@ -72,6 +73,16 @@ func TestPlans(t *testing.T) {
 	}
 	workers.Wait()
 	t.Logf("%d plans in %s: %d failed", ran.Load(), time.Since(began).Round(time.Millisecond), failed.Load())
+}
+
+// withoutSamples has nobody note where memory is taken, unless -memprofile asks for it, until the
+// function that it returns is called: each sample reads a whole stack.
+func withoutSamples() (again func()) {
+	rate := runtime.MemProfileRate
+	if f := flag.Lookup("test.memprofile"); f == nil || f.Value.String() == "" {
+		runtime.MemProfileRate = 0
+	}
+	return func() { runtime.MemProfileRate = rate }
 }
 
 // tellProgress says now and then how far a long run is, until the function that it
