@@ -46,7 +46,7 @@ and missing, those of the verbs that are not granted. If owners cannot be found
 there is one about the owner's resource with an empty namespace.
 
 Exit code 0 when all is granted, 1 when something is missing.`,
-		Example: example(`
+		Example: indentExample(`
 # What the account of Ambit lacks, wherever there are owners
 ambit access -f policies/memcached.yaml --service-account ambit-system/ambit
 
@@ -68,33 +68,33 @@ ambit access -f policies -o json`),
 
 // Run prints the comparison.
 func (o *accessOptions) Run(ctx context.Context) error {
-	subject, err := o.check()
+	subject, err := o.checkFlags()
 	if err != nil {
 		return err
 	}
-	programs, err := o.load(subject)
+	programs, err := o.loadPolicies(subject)
 	if err != nil {
 		return err
 	}
-	options, err := o.options(programs, subject, nil)
+	options, err := o.permissionsOptions(programs, subject, nil)
 	if err != nil {
 		return err
 	}
-	compared, err := o.compare(ctx, options)
+	compared, err := o.comparePermissions(ctx, options)
 	if err != nil {
 		return err
 	}
-	caller := compared.Caller(ctx)
+	caller := compared.CallerName(ctx)
 	entries := compared.Entries(cmp.Or(caller, rbac.Subject{}.String()))
-	if err := o.print(entries); err != nil {
+	if err := o.printEntries(entries); err != nil {
 		return err
 	}
-	return o.conclude(entries, caller)
+	return o.concludeAccess(entries, caller)
 }
 
-// conclude says on stderr what the entries come to and what would grant the rest,
+// concludeAccess says on stderr what the entries come to and what would grant the rest,
 // and returns findings if something is missing.
-func (o *accessOptions) conclude(entries []permissions.Entry, caller string) error {
+func (o *accessOptions) concludeAccess(entries []permissions.Entry, caller string) error {
 	places, lacking := map[string]bool{}, map[string]bool{}
 	for _, e := range entries {
 		places[e.Namespace] = true
@@ -106,13 +106,13 @@ func (o *accessOptions) conclude(entries []permissions.Entry, caller string) err
 		fmt.Fprintln(o.ErrOut, "nothing is missing")
 		return nil
 	}
-	fmt.Fprintf(o.ErrOut, "something is missing %s; with the same -f, --namespaces and cluster, this prints what to grant:\n  %s\n", where(lacking, places), o.grantCommand(caller))
+	fmt.Fprintf(o.ErrOut, "something is missing %s; with the same -f, --namespaces and cluster, this prints what to grant:\n  %s\n", describePlaces(lacking, places), o.grantCommand(caller))
 	return errFindings()
 }
 
-// where says in which of the places something is lacking: `cluster-wide and in 1
+// describePlaces says in which of the places something is lacking: `cluster-wide and in 1
 // of 2 namespaces`. Places are namespaces, and rbac.Everywhere, which is taken out.
-func where(lacking, places map[string]bool) string {
+func describePlaces(lacking, places map[string]bool) string {
 	var parts []string
 	if lacking[rbac.Everywhere] {
 		parts = append(parts, "cluster-wide")
@@ -120,7 +120,7 @@ func where(lacking, places map[string]bool) string {
 	delete(lacking, rbac.Everywhere)
 	delete(places, rbac.Everywhere)
 	if len(lacking) > 0 {
-		parts = append(parts, fmt.Sprintf("in %d of %s", len(lacking), plural(len(places), "namespace")))
+		parts = append(parts, fmt.Sprintf("in %d of %s", len(lacking), pluralize(len(places), "namespace")))
 	}
 	return strings.Join(parts, " and ")
 }
@@ -132,8 +132,8 @@ func (o *accessOptions) grantCommand(caller string) string {
 	subject := o.grantee(caller)
 	words := []string{o.Program + " rbac --missing", subjectFlag(subject)}
 	own := o.OwnNamespace
-	if asked, _ := o.subject(); own == "" && o.own(asked) != o.own(subject) {
-		own = o.own(asked) // who was asked about as the caller is named now
+	if asked, _ := o.runningSubject(); own == "" && o.ownNamespace(asked) != o.ownNamespace(subject) {
+		own = o.ownNamespace(asked) // who was asked about as the caller is named now
 	}
 	if own != "" {
 		words = append(words, "--own-namespace "+own)
@@ -146,7 +146,7 @@ func (o *accessOptions) grantCommand(caller string) string {
 
 // grantee is who `ambit access` was about; the zero Subject if nobody knows.
 func (o *accessOptions) grantee(caller string) rbac.Subject {
-	subject, err := o.subject()
+	subject, err := o.runningSubject()
 	if err == nil && subject == (rbac.Subject{}) {
 		subject, err = userSubject(caller)
 	}
@@ -165,11 +165,11 @@ func subjectFlag(subject rbac.Subject) string {
 	case subject.Namespace != "":
 		return "--service-account " + subject.Namespace + "/" + subject.Name
 	}
-	return "--user " + quoted(subject.Name)
+	return "--user " + quoteWord(subject.Name)
 }
 
-// quoted is a word as a POSIX shell takes it.
-func quoted(word string) string {
+// quoteWord is a word as a POSIX shell takes it.
+func quoteWord(word string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+=,"
 	if word != "" && strings.Trim(word, plain) == "" {
 		return word

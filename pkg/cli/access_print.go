@@ -13,8 +13,8 @@ import (
 	"github.com/ambit-dev/ambit/pkg/permissions/rbac"
 )
 
-// print writes the entries in the format that was asked for.
-func (o *accessOptions) print(entries []permissions.Entry) error {
+// printEntries writes the entries in the format that was asked for.
+func (o *accessOptions) printEntries(entries []permissions.Entry) error {
 	if o.Output != "" {
 		return printData(o.Out, o.Output, map[string]any{"access": entries})
 	}
@@ -22,7 +22,7 @@ func (o *accessOptions) print(entries []permissions.Entry) error {
 		if i > 0 {
 			fmt.Fprintln(o.Out)
 		}
-		if err := t.print(o.Out); err != nil {
+		if err := t.printTable(o.Out); err != nil {
 			return err
 		}
 	}
@@ -50,19 +50,19 @@ func accessTables(entries []permissions.Entry) []*accessTable {
 	return tables
 }
 
-// print writes the table with its heading, aligned as kubectl does.
-func (t *accessTable) print(w io.Writer) error {
+// printTable writes the table with its heading, aligned as kubectl does.
+func (t *accessTable) printTable(w io.Writer) error {
 	rows, columns := []string{}, []string{}
 	cells := map[[2]string]string{}
 	for _, e := range t.entries {
-		row, column := shownNamespace(e.Namespace), t.column(e)
+		row, column := shownNamespace(e.Namespace), t.columnHeading(e)
 		if !slices.Contains(rows, row) {
 			rows = append(rows, row)
 		}
 		if !slices.Contains(columns, column) {
 			columns = append(columns, column)
 		}
-		cells[[2]string{row, column}] = cell(e)
+		cells[[2]string{row, column}] = cellText(e)
 	}
 	fmt.Fprintf(w, "Policy %s as %s\n", t.policy, t.user)
 	aligned := printers.GetNewTabWriter(w)
@@ -77,9 +77,9 @@ func (t *accessTable) print(w io.Writer) error {
 	return aligned.Flush()
 }
 
-// column is the heading for a resource: with its group only where another group
+// columnHeading is the heading for a resource: with its group only where another group
 // of the table has a resource of this name.
-func (t *accessTable) column(e permissions.Entry) string {
+func (t *accessTable) columnHeading(e permissions.Entry) string {
 	heading := e.Resource
 	shared := func(other permissions.Entry) bool { return other.Resource == e.Resource && other.Group != e.Group }
 	if e.Group != "" && slices.ContainsFunc(t.entries, shared) {
@@ -95,7 +95,7 @@ func (t *accessTable) column(e permissions.Entry) string {
 	return heading
 }
 
-func cell(e permissions.Entry) string {
+func cellText(e permissions.Entry) string {
 	if len(e.Missing) == 0 {
 		return "ok"
 	}

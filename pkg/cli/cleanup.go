@@ -75,7 +75,7 @@ What has an ownerReference stays until then.
 It ends when nothing is left, when the ServiceAccount of what is left is not there
 (unless --timeout is 0), or after --timeout. Exit code 1 when something is left;
 stdout then says what, and why.`,
-		Example: example(`
+		Example: indentExample(`
 # All that a policy has made
 ambit cleanup -f policies/memcached.yaml
 
@@ -100,14 +100,14 @@ ambit cleanup -f policies/memcached.yaml --namespaces team-a,team-b --timeout 0`
 
 // Run removes what the policies have made.
 func (o *cleanupOptions) Run(ctx context.Context) error {
-	if err := o.check(); err != nil {
+	if err := o.checkFlags(); err != nil {
 		return err
 	}
-	programs, err := o.load()
+	programs, err := o.loadPolicies()
 	if err != nil {
 		return err
 	}
-	cleanup, err := o.prepare(programs)
+	cleanup, err := o.prepareCleanup(programs)
 	if err != nil {
 		return err
 	}
@@ -116,8 +116,8 @@ func (o *cleanupOptions) Run(ctx context.Context) error {
 	}
 	useLogger(logr.Discard())
 	var state cleanupState
-	stop := progress(o.ErrOut, state.next)
-	cleanup.Progress = state.set
+	stop := showProgress(o.ErrOut, state.nextMessage)
+	cleanup.Progress = state.setProgress
 	left, err := cleanup.Run(ctx)
 	stop()
 	switch {
@@ -126,12 +126,12 @@ func (o *cleanupOptions) Run(ctx context.Context) error {
 	case len(left) > 0:
 		return o.printLeft(left)
 	}
-	fmt.Fprintf(o.ErrOut, "%s cleaned up: nothing is left\n", plural(len(programs), "policy"))
+	fmt.Fprintf(o.ErrOut, "%s cleaned up: nothing is left\n", pluralize(len(programs), "policy"))
 	return nil
 }
 
-// check returns the first mistake in the flags.
-func (o *cleanupOptions) check() (err error) {
+// checkFlags returns the first mistake in the flags.
+func (o *cleanupOptions) checkFlags() (err error) {
 	if o.Namespaces, err = checkNamespaces(o.Namespaces); err != nil {
 		return err
 	}
@@ -144,24 +144,24 @@ func (o *cleanupOptions) check() (err error) {
 	return nil
 }
 
-// load returns the policies, those with mistakes as far as they can be salvaged.
-func (o *cleanupOptions) load() ([]*policy.Program, error) {
+// loadPolicies returns the policies, those with mistakes as far as they can be salvaged.
+func (o *cleanupOptions) loadPolicies() ([]*policy.Program, error) {
 	programs, err := loadLegible(o.Files, o.IOStreams, "only what owners have on record is removed")
 	if err != nil {
 		return nil, err
 	}
-	programs = o.actors(programs)
+	programs = o.actingPrograms(programs)
 	if err := policy.CheckConflicts(programs); err != nil {
 		return nil, &exitError{code: exitFindings, err: err}
 	}
 	return programs, nil
 }
 
-// actors returns the programs as Ambit would run them in the cluster: a policy of another
+// actingPrograms returns the programs as Ambit would run them in the cluster: a policy of another
 // namespace than Ambit's own acts as a ServiceAccount of its namespace, and has the scope of
 // it. With AsCaller all act as the caller instead, where their files say. It prints to
 // stderr as whom each acts that does not act as the caller.
-func (o *cleanupOptions) actors(programs []*policy.Program) []*policy.Program {
+func (o *cleanupOptions) actingPrograms(programs []*policy.Program) []*policy.Program {
 	acting := make([]*policy.Program, len(programs))
 	for i, program := range programs {
 		if o.AsCaller {
@@ -178,13 +178,13 @@ func (o *cleanupOptions) actors(programs []*policy.Program) []*policy.Program {
 	return acting
 }
 
-// prepare connects to the cluster.
-func (o *cleanupOptions) prepare(programs []*policy.Program) (*uninstall.Cleanup, error) {
-	c, err := connect(o.Cluster)
+// prepareCleanup connects to the cluster.
+func (o *cleanupOptions) prepareCleanup(programs []*policy.Program) (*uninstall.Cleanup, error) {
+	c, err := connectCluster(o.Cluster)
 	if err != nil {
 		return nil, err
 	}
-	scan, err := c.scan(o.Namespaces...)
+	scan, err := c.newScan(o.Namespaces...)
 	if err != nil {
 		return nil, err
 	}

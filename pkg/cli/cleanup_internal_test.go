@@ -34,7 +34,7 @@ func TestCleanupIdentity(t *testing.T) {
 			var said bytes.Buffer
 			o := cleanupOptions{Files: []string{"-"}, Namespace: "ambit-system", AsCaller: c.asCaller,
 				IOStreams: genericiooptions.IOStreams{In: strings.NewReader(all), Out: &bytes.Buffer{}, ErrOut: &said}}
-			programs, err := o.load()
+			programs, err := o.loadPolicies()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,13 +76,13 @@ func TestCleanupState(t *testing.T) {
 		{left: 1, blocked: blockers, want: "1 left to clean up\n" + line},
 		{blocked: blockers, final: true},
 	} {
-		s.set(uninstall.Progress{Left: step.left, Blocked: step.blocked, Final: step.final})
-		if got := s.next(); got != step.want {
+		s.setProgress(uninstall.Progress{Left: step.left, Blocked: step.blocked, Final: step.final})
+		if got := s.nextMessage(); got != step.want {
 			t.Errorf("step %d: it says %q, want %q", i, got, step.want)
 		}
 	}
 	var hopeless cleanupState
-	if hopeless.set(uninstall.Progress{Blocked: blockers, Final: true}); hopeless.next() != "" {
+	if hopeless.setProgress(uninstall.Progress{Blocked: blockers, Final: true}); hopeless.nextMessage() != "" {
 		t.Error("what is about to be the result is said before")
 	}
 }

@@ -16,16 +16,16 @@ type cleanupState struct {
 	printed map[uninstall.Finding]bool
 }
 
-// set takes how far it is.
-func (s *cleanupState) set(now uninstall.Progress) {
+// setProgress takes how far it is.
+func (s *cleanupState) setProgress(now uninstall.Progress) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.now = now
 }
 
-// next returns what to tell the user now, empty for nothing: what is in the way is told
+// nextMessage returns what to tell the user now, empty for nothing: what is in the way is told
 // once, and not at all if it is about to be the result.
-func (s *cleanupState) next() string {
+func (s *cleanupState) nextMessage() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.now.Final {

@@ -30,16 +30,16 @@ type cluster struct {
 	mapper  meta.RESTMapper
 }
 
-// connect prepares clients. Requests are not limited on this side.
-func connect(flags *genericclioptions.ConfigFlags) (*cluster, error) {
-	c, err := dial(flags)
+// connectCluster prepares clients. Requests are not limited on this side.
+func connectCluster(flags *genericclioptions.ConfigFlags) (*cluster, error) {
+	c, err := newClients(flags)
 	if err != nil {
 		return nil, clusterError(err)
 	}
 	return c, nil
 }
 
-func dial(flags *genericclioptions.ConfigFlags) (*cluster, error) {
+func newClients(flags *genericclioptions.ConfigFlags) (*cluster, error) {
 	config, err := clusterConfig(flags)
 	if err != nil {
 		return nil, err
@@ -62,8 +62,8 @@ func dial(flags *genericclioptions.ConfigFlags) (*cluster, error) {
 	return c, nil
 }
 
-// reviewed is the cluster as package permissions sees it.
-func (c *cluster) reviewed() permissions.Cluster {
+// permissionsCluster is the cluster as package permissions sees it.
+func (c *cluster) permissionsCluster() permissions.Cluster {
 	return permissions.Cluster{Config: c.config, Typed: c.typed, Objects: c.objects, Mapper: c.mapper}
 }
 
@@ -93,8 +93,8 @@ func clusterFlags() *genericclioptions.ConfigFlags {
 	return flags
 }
 
-// scan prepares what looks for leftovers in namespaces; in all if there are none.
-func (c *cluster) scan(namespaces ...string) (uninstall.Scan, error) {
+// newScan prepares what looks for leftovers in namespaces; in all if there are none.
+func (c *cluster) newScan(namespaces ...string) (uninstall.Scan, error) {
 	config := rest.CopyConfig(c.config)
 	config.WarningHandler = rest.NoWarnings{} // of kinds that are deprecated: it only looks at them
 	objects, err := metadata.NewForConfig(config)

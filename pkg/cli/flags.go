@@ -117,8 +117,8 @@ func namesIn(list string) []string {
 	return slices.Compact(names)
 }
 
-// example indents the text of an example as cobra wants it.
-func example(text string) string {
+// indentExample indents the text of an example as cobra wants it.
+func indentExample(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	for i, line := range lines {
 		if line != "" {

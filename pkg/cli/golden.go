@@ -50,7 +50,7 @@ The policy is that of the nearest folder, from the case's own up to FOLDER, with
 A difference is shown as a unified diff: lines with - are expected, lines with + are
 what came of it. Exit code 1 when a case fails; 2 when there is none, or when one
 cannot be read.`,
-		Example: example(`
+		Example: indentExample(`
 # All cases
 ambit test policies/tests
 
@@ -92,7 +92,7 @@ func (o *testOptions) Run(ctx context.Context) error {
 	policies := policyCache{}
 	outcomes := make([]outcome, 0, len(cases))
 	for _, c := range cases {
-		outcomes = append(outcomes, o.play(ctx, c, policies))
+		outcomes = append(outcomes, o.playCase(ctx, c, policies))
 		o.printOutcome(outcomes[len(outcomes)-1])
 	}
 	if o.Output != "" {
@@ -100,7 +100,7 @@ func (o *testOptions) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	return o.conclude(outcomes)
+	return o.concludeTests(outcomes)
 }
 
 // printOutcome writes one line of a case, and what is different below it.
@@ -121,22 +121,22 @@ func (o *testOptions) printOutcome(each outcome) {
 	}
 }
 
-// conclude writes the summary, and returns the error that the outcomes make.
-func (o *testOptions) conclude(outcomes []outcome) error {
+// concludeTests writes the summary, and returns the error that the outcomes make.
+func (o *testOptions) concludeTests(outcomes []outcome) error {
 	counts := map[verdict]int{}
 	for _, each := range outcomes {
 		counts[each.Result]++
 	}
 	switch {
 	case counts[unreadable] > 0:
-		return &exitError{code: exitUsage, err: fmt.Errorf("%d of %s cannot be read", counts[unreadable], plural(len(outcomes), "case"))}
+		return &exitError{code: exitUsage, err: fmt.Errorf("%d of %s cannot be read", counts[unreadable], pluralize(len(outcomes), "case"))}
 	case counts[failed] > 0:
-		fmt.Fprintf(o.ErrOut, "%d of %s failed: --update writes what is expected anew\n", counts[failed], plural(len(outcomes), "case"))
+		fmt.Fprintf(o.ErrOut, "%d of %s failed: --update writes what is expected anew\n", counts[failed], pluralize(len(outcomes), "case"))
 		return errFindings()
 	case o.Update:
-		fmt.Fprintf(o.ErrOut, "%s, %d of them changed\n", plural(len(outcomes), "case"), counts[updated])
+		fmt.Fprintf(o.ErrOut, "%s, %d of them changed\n", pluralize(len(outcomes), "case"), counts[updated])
 	default:
-		fmt.Fprintf(o.ErrOut, "%s, all as expected\n", plural(len(outcomes), "case"))
+		fmt.Fprintf(o.ErrOut, "%s, all as expected\n", pluralize(len(outcomes), "case"))
 	}
 	return nil
 }

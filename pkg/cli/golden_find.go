@@ -62,7 +62,7 @@ func findCases(folders []string, wanted *regexp.Regexp) ([]testCase, error) {
 	case all == 0:
 		return nil, usageErrorf("no test in %s: a test is a folder with an %s", strings.Join(folders, ", "), caseOwner)
 	case len(cases) == 0:
-		return nil, usageErrorf("none of %s has a name that matches %q", plural(all, "test"), wanted)
+		return nil, usageErrorf("none of %s has a name that matches %q", pluralize(all, "test"), wanted)
 	}
 	return cases, nil
 }
@@ -94,17 +94,17 @@ func isNoCase(dir string) bool {
 	if strings.HasPrefix(filepath.Base(dir), ".") {
 		return true
 	}
-	return filepath.Base(dir) == observedDir && exists(filepath.Join(filepath.Dir(dir), caseOwner))
+	return filepath.Base(dir) == observedDir && mayExist(filepath.Join(filepath.Dir(dir), caseOwner))
 }
 
-// settings returns what the nearest folder with a test.yaml or policy.yaml says,
+// readSettings returns what the nearest folder with a test.yaml or policy.yaml says,
 // its paths as they are seen from here.
-func (c testCase) settings() (settings, error) {
+func (c testCase) readSettings() (settings, error) {
 	for dir := c.Dir; ; dir = filepath.Dir(dir) {
-		if path := filepath.Join(dir, caseSettings); exists(path) {
+		if path := filepath.Join(dir, caseSettings); mayExist(path) {
 			return readSettings(path)
 		}
-		if path := filepath.Join(dir, casePolicy); exists(path) {
+		if path := filepath.Join(dir, casePolicy); mayExist(path) {
 			return settings{Policy: path}, nil
 		}
 		if dir == c.Root || dir == filepath.Dir(dir) {
@@ -130,19 +130,19 @@ func readSettings(path string) (settings, error) {
 	return s, nil
 }
 
-// observed are the files and folders with what is in the cluster.
-func (c testCase) observed() []string {
+// observedPaths are the files and folders with what is in the cluster.
+func (c testCase) observedPaths() []string {
 	var found []string
 	for _, name := range []string{caseObserved, observedDir} {
-		if path := filepath.Join(c.Dir, name); exists(path) {
+		if path := filepath.Join(c.Dir, name); mayExist(path) {
 			found = append(found, path)
 		}
 	}
 	return found
 }
 
-// exists is also true for what cannot be looked at: reading it will say why.
-func exists(path string) bool {
+// mayExist is also true for what cannot be looked at: reading it will say why.
+func mayExist(path string) bool {
 	_, err := os.Stat(path)
 	return !errors.Is(err, fs.ErrNotExist)
 }

@@ -42,9 +42,9 @@ type expectation struct {
 	data []byte
 }
 
-// play runs one case, and with --update writes what is expected of it.
-func (o *testOptions) play(ctx context.Context, c testCase, policies policyCache) outcome {
-	files, err := c.expectations(ctx, policies)
+// playCase runs one case, and with --update writes what is expected of it.
+func (o *testOptions) playCase(ctx context.Context, c testCase, policies policyCache) outcome {
+	files, err := c.makeExpectations(ctx, policies)
 	if err != nil {
 		return outcome{Case: c.Name, Result: unreadable, Message: err.Error()}
 	}
@@ -85,28 +85,28 @@ func (o *testOptions) compareFile(path string, data []byte) (string, error) {
 	return string(difference), nil
 }
 
-// expectations returns the files that are expected of a case, as they are now, by name.
-func (c testCase) expectations(ctx context.Context, policies policyCache) ([]expectation, error) {
-	result, err := c.simulate(ctx, policies)
+// makeExpectations returns the files that are expected of a case, as they are now, by name.
+func (c testCase) makeExpectations(ctx context.Context, policies policyCache) ([]expectation, error) {
+	result, err := c.simulateCase(ctx, policies)
 	if err != nil {
 		return nil, err
 	}
 	var status bytes.Buffer
-	if err := printData(&status, "yaml", result.Status()); err != nil {
+	if err := printData(&status, "yaml", result.OwnerStatus()); err != nil {
 		return nil, err
 	}
 	return []expectation{{casePlan, []byte(result.PlanTextWithoutStatus())}, {caseStatus, status.Bytes()}}, nil
 }
 
-// simulate simulates the reconcile that the case describes.
-func (c testCase) simulate(ctx context.Context, policies policyCache) (simulate.Result, error) {
-	s, err := c.settings()
+// simulateCase simulates the reconcile that the case describes.
+func (c testCase) simulateCase(ctx context.Context, policies policyCache) (simulate.Result, error) {
+	s, err := c.readSettings()
 	if err != nil {
 		return simulate.Result{}, err
 	}
 	owner, ownerErr := manifests.ReadObject(filepath.Join(c.Dir, caseOwner), "the owner", nil)
-	observed, observedErr := manifests.ReadObjects(c.observed(), nil)
-	found, policiesErr := policies.load(s)
+	observed, observedErr := manifests.ReadObjects(c.observedPaths(), nil)
+	found, policiesErr := policies.loadPolicies(s)
 	if err := errors.Join(ownerErr, observedErr, policiesErr); err != nil {
 		return simulate.Result{}, err
 	}
@@ -126,8 +126,8 @@ type cachedPolicies struct {
 	err error // why there are none
 }
 
-// load returns what the settings name: policies without mistakes, and the kinds.
-func (cache policyCache) load(from settings) (manifests.Policies, error) {
+// loadPolicies returns what the settings name: policies without mistakes, and the kinds.
+func (cache policyCache) loadPolicies(from settings) (manifests.Policies, error) {
 	key := strings.Join(append([]string{from.Policy}, from.CRDs...), "\n")
 	cached, isKnown := cache[key]
 	if !isKnown {
@@ -135,7 +135,7 @@ func (cache policyCache) load(from settings) (manifests.Policies, error) {
 		if cached.err == nil && len(cached.Findings) > 0 {
 			var text strings.Builder
 			printFindings(&text, cached.Findings)
-			cached.err = fmt.Errorf("%s in the policies\n%s", plural(len(cached.Findings), "mistake"), text.String())
+			cached.err = fmt.Errorf("%s in the policies\n%s", pluralize(len(cached.Findings), "mistake"), text.String())
 		}
 		cache[key] = cached
 	}

@@ -65,7 +65,7 @@ func TestPlural(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := plural(tc.n, tc.noun); got != tc.want {
+			if got := pluralize(tc.n, tc.noun); got != tc.want {
 				t.Errorf("plural(%d, %q) = %q, want %q", tc.n, tc.noun, got, tc.want)
 			}
 		})
@@ -91,7 +91,7 @@ func TestAccessTable(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			if err := (&accessTable{policy: "p", user: "u", entries: tc.entries}).print(&out); err != nil {
+			if err := (&accessTable{policy: "p", user: "u", entries: tc.entries}).printTable(&out); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff("Policy p as u\n"+tc.want, out.String()); diff != "" {

@@ -67,7 +67,7 @@ and why: what could not be looked at.
 
 Exit code 0 when there is nothing, 1 when there is something, 3 when nothing was found
 but not all could be looked at. ` + "`ambit cleanup`" + ` removes what a policy has made.`,
-		Example: example(`
+		Example: indentExample(`
 # Of all policies, wherever
 ambit leftovers
 
@@ -99,25 +99,25 @@ func (o *leftoversOptions) addFlags(flags *pflag.FlagSet) {
 
 // Run lists what there is.
 func (o *leftoversOptions) Run(ctx context.Context) error {
-	if err := o.check(); err != nil {
+	if err := o.checkFlags(); err != nil {
 		return err
 	}
-	programs, err := o.load()
+	programs, err := o.loadPolicies()
 	if err != nil {
 		return err
 	}
-	c, err := connect(o.Cluster)
+	c, err := connectCluster(o.Cluster)
 	if err != nil {
 		return err
 	}
-	scan, err := c.scan(namesIn(o.Namespace)...)
+	scan, err := c.newScan(namesIn(o.Namespace)...)
 	if err != nil {
 		return err
 	}
 	var text atomic.Value
 	text.Store("")
-	scan.Progress = func(done, total int) { text.Store(fmt.Sprintf("%d of %s looked at", done, plural(total, "kind"))) }
-	stop := progress(o.ErrOut, func() string { return text.Load().(string) })
+	scan.Progress = func(done, total int) { text.Store(fmt.Sprintf("%d of %s looked at", done, pluralize(total, "kind"))) }
+	stop := showProgress(o.ErrOut, func() string { return text.Load().(string) })
 	found, err := scan.Leftovers(ctx, programs)
 	stop()
 	if err != nil {
@@ -126,11 +126,11 @@ func (o *leftoversOptions) Run(ctx context.Context) error {
 	if err := printLeftovers(o.Out, o.Output, found); err != nil {
 		return err
 	}
-	return o.conclude(found)
+	return o.concludeLeftovers(found)
 }
 
-// check returns the first mistake in the flags.
-func (o *leftoversOptions) check() error {
+// checkFlags returns the first mistake in the flags.
+func (o *leftoversOptions) checkFlags() error {
 	if o.AllNamespaces {
 		o.Namespace = metav1.NamespaceAll
 	}
@@ -140,9 +140,9 @@ func (o *leftoversOptions) check() error {
 	return checkNamespace("--namespace", o.Namespace)
 }
 
-// load returns the policies of -f, those with mistakes as far as they can be
+// loadPolicies returns the policies of -f, those with mistakes as far as they can be
 // salvaged; nil without -f.
-func (o *leftoversOptions) load() ([]*policy.Program, error) {
+func (o *leftoversOptions) loadPolicies() ([]*policy.Program, error) {
 	if len(o.Files) == 0 {
 		return nil, nil
 	}

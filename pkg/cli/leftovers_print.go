@@ -30,9 +30,9 @@ func printLeftovers(w io.Writer, format string, l uninstall.Leftovers) error {
 	return aligned.Flush()
 }
 
-// conclude says on stderr what it comes to and what could not be looked at, and
+// concludeLeftovers says on stderr what it comes to and what could not be looked at, and
 // returns the error that has the exit code.
-func (o *leftoversOptions) conclude(l uninstall.Leftovers) error {
+func (o *leftoversOptions) concludeLeftovers(l uninstall.Leftovers) error {
 	var denied []string
 	for _, u := range l.Unseen {
 		name := schema.GroupResource{Group: u.Group, Resource: cmp.Or(u.Resource, "*")}.String()
@@ -43,16 +43,16 @@ func (o *leftoversOptions) conclude(l uninstall.Leftovers) error {
 		fmt.Fprintf(o.ErrOut, "warning: cannot look at %s: %s\n", name, u.Why)
 	}
 	if len(denied) > 0 {
-		fmt.Fprintf(o.ErrOut, "warning: not looked at, because you may not list it %s: %s\n", o.place(), joined(denied))
+		fmt.Fprintf(o.ErrOut, "warning: not looked at, because you may not list it %s: %s\n", o.describePlace(), joinNames(denied))
 	}
 	switch {
 	case len(l.Findings) > 0:
-		fmt.Fprintf(o.ErrOut, "%s; `%s cleanup -f POLICY` removes what a policy has made%s\n", plural(len(l.Findings), "finding"), o.Program, alsoPolicies(l.Findings))
+		fmt.Fprintf(o.ErrOut, "%s; `%s cleanup -f POLICY` removes what a policy has made%s\n", pluralize(len(l.Findings), "finding"), o.Program, alsoPolicies(l.Findings))
 		return errFindings()
 	case len(l.Unseen) > 0:
 		return clusterError(errors.New("nothing was found, but not all could be looked at"))
 	}
-	fmt.Fprintf(o.ErrOut, "nothing would be left %s\n", o.place())
+	fmt.Fprintf(o.ErrOut, "nothing would be left %s\n", o.describePlace())
 	return nil
 }
 
@@ -75,8 +75,8 @@ func alsoPolicies(findings []uninstall.Finding) string {
 	return ""
 }
 
-// place is where it looks, in a sentence.
-func (o *leftoversOptions) place() string {
+// describePlace is where it looks, in a sentence.
+func (o *leftoversOptions) describePlace() string {
 	if o.Namespace == "" {
 		return "in all namespaces"
 	}

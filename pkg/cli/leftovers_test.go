@@ -78,7 +78,7 @@ func TestLeftoversConclude(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var errOut bytes.Buffer
 			o := &leftoversOptions{IOStreams: genericiooptions.IOStreams{ErrOut: &errOut}, Program: "ambit"}
-			code, _ := exitCode(o.conclude(tc.found))
+			code, _ := exitCode(o.concludeLeftovers(tc.found))
 			if code != tc.code {
 				t.Errorf("%s exit code %d, want %d", tc.reason, code, tc.code)
 			}

@@ -42,9 +42,9 @@ func (l *logging) addFlags(flags *pflag.FlagSet) {
 // mostVerbose is V(5). From V(8) on client-go logs what it sends and receives: Secrets too.
 const mostVerbose = zapcore.Level(-5)
 
-// logger returns the logger that the flags describe; it writes to w. It is never more
+// newLogger returns the logger that the flags describe; it writes to w. It is never more
 // verbose than mostVerbose.
-func (l *logging) logger(w io.Writer) logr.Logger {
+func (l *logging) newLogger(w io.Writer) logr.Logger {
 	if level := l.options.Level; level != nil && level.Enabled(mostVerbose-1) {
 		l.options.Level = mostVerbose
 	}

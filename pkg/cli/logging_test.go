@@ -22,7 +22,7 @@ func TestVerbosity(t *testing.T) {
 				}
 			}
 			var out bytes.Buffer
-			logger := l.logger(&out)
+			logger := l.newLogger(&out)
 			for level := range 12 {
 				logger.V(level).Info(fmt.Sprintf("level-%d.", level))
 			}

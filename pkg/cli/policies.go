@@ -67,7 +67,7 @@ func loadLegible(files []string, streams genericiooptions.IOStreams, about strin
 
 // mistakesError is the error of a command that can do nothing with what was found.
 func mistakesError(found manifests.Policies) error {
-	return &exitError{code: exitFindings, err: errors.New(plural(len(found.Findings), "mistake") + " in the policies")}
+	return &exitError{code: exitFindings, err: errors.New(pluralize(len(found.Findings), "mistake") + " in the policies")}
 }
 
 // printFindings writes each mistake with its line and a caret.

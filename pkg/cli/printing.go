@@ -48,10 +48,10 @@ func printObjects(w io.Writer, format string, objects []any) error {
 // progressEvery is how long a command is silent at most while it waits.
 const progressEvery = time.Second
 
-// progress writes what text returns to w each second, unless it is empty, until stop is
+// showProgress writes what text returns to w each second, unless it is empty, until stop is
 // called, which returns when no more is written. text is called in another
 // goroutine. What takes less than a second writes nothing.
-func progress(w io.Writer, text func() string) (stop func()) {
+func showProgress(w io.Writer, text func() string) (stop func()) {
 	end, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -74,11 +74,11 @@ func progress(w io.Writer, text func() string) (stop func()) {
 	}
 }
 
-// joined is a list of names in words.
-func joined(names []string) string { return strings.Join(names, ", ") }
+// joinNames is a list of names in words.
+func joinNames(names []string) string { return strings.Join(names, ", ") }
 
-// plural returns `1 mistake`, `2 mistakes`.
-func plural(n int, noun string) string {
+// pluralize returns `1 mistake`, `2 mistakes`.
+func pluralize(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
@@ -88,8 +88,8 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// alternatives is a list in words: `a, b or c`.
-func alternatives(list []string) string {
+// joinAlternatives is a list in words: `a, b or c`.
+func joinAlternatives(list []string) string {
 	last := len(list) - 1
-	return fmt.Sprintf("%s or %s", joined(list[:last]), list[last])
+	return fmt.Sprintf("%s or %s", joinNames(list[:last]), list[last])
 }

@@ -22,7 +22,7 @@ func TestProgress(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var out bytes.Buffer
-				stop := progress(&out, func() string { return tc.text })
+				stop := showProgress(&out, func() string { return tc.text })
 				time.Sleep(tc.takes) // synctest's clock
 				stop()
 				time.Sleep(5 * time.Second)

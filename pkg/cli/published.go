@@ -38,28 +38,28 @@ const keepSchemas = 30 * time.Second
 
 // atStart is of before there are sources: it keeps what it returns for the first of them.
 func (r *schemaReader) atStart(ctx context.Context, kinds []schema.GroupVersionKind) policy.Schemas {
-	read := r.of(ctx, kinds)
+	read := r.schemasOf(ctx, kinds)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.first, r.known, r.until = versionsIn(kinds), read, time.Now().Add(keepSchemas)
 	return read
 }
 
-// of returns the schemas of kinds, as published does.
-func (r *schemaReader) of(ctx context.Context, kinds []schema.GroupVersionKind) policy.Schemas {
+// schemasOf returns the schemas of kinds, as published does.
+func (r *schemaReader) schemasOf(ctx context.Context, kinds []schema.GroupVersionKind) policy.Schemas {
 	versions := versionsIn(kinds)
 	if len(versions) == 0 {
 		return nil
 	}
-	if known := r.take(versions); known != nil {
+	if known := r.takeFirstRead(versions); known != nil {
 		return known
 	}
-	return published(ctx, r.config, versions, r.log)
+	return readPublished(ctx, r.config, versions, r.log)
 }
 
-// take returns what the start has read, if that is for the same versions, once: later it may
+// takeFirstRead returns what the start has read, if that is for the same versions, once: later it may
 // be old.
-func (r *schemaReader) take(versions []schema.GroupVersion) policy.Schemas {
+func (r *schemaReader) takeFirstRead(versions []schema.GroupVersion) policy.Schemas {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known := r.known
@@ -73,10 +73,10 @@ func (r *schemaReader) take(versions []schema.GroupVersion) policy.Schemas {
 // publishedTimeout bounds each request for schemas: the start waits for them.
 const publishedTimeout = 5 * time.Second
 
-// published returns the schemas that the API server publishes of these groups and
+// readPublished returns the schemas that the API server publishes of these groups and
 // versions. What is not to be had is not in it: policies run
 // without, and the log says so.
-func published(ctx context.Context, config *rest.Config, versions []schema.GroupVersion, log logr.Logger) policy.Schemas {
+func readPublished(ctx context.Context, config *rest.Config, versions []schema.GroupVersion, log logr.Logger) policy.Schemas {
 	config = rest.CopyConfig(config)
 	config.Timeout = publishedTimeout
 	client, err := discovery.NewDiscoveryClientForConfig(config)
@@ -98,17 +98,17 @@ func published(ctx context.Context, config *rest.Config, versions []schema.Group
 		if !served {
 			continue
 		}
-		set, err := fetched(document)
+		set, err := fetchSchemas(document)
 		if err != nil {
 			log.Info("fields of kinds are not checked", "version", version.String(), "reason", err.Error())
 			continue
 		}
 		sets = append(sets, set)
 	}
-	return schemas.Join(sets...)
+	return schemas.JoinSets(sets...)
 }
 
-func fetched(document openapi.GroupVersion) (schemas.Set, error) {
+func fetchSchemas(document openapi.GroupVersion) (schemas.Set, error) {
 	text, err := document.Schema("application/json")
 	if err != nil {
 		return schemas.Set{}, fmt.Errorf("fetching the schemas: %w", err)

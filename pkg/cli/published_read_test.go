@@ -26,7 +26,7 @@ func TestSchemasAreRead(t *testing.T) {
 	kinds := []schema.GroupVersionKind{{Group: "example.com", Version: "v1", Kind: "Thing"}, {Version: "v1", Kind: "ConfigMap"}}
 	r := newSchemas(&rest.Config{Host: server.URL}, logr.Discard())
 	for i, want := range []int32{1, 1, 2, 3, 4} {
-		read := r.of
+		read := r.schemasOf
 		if i == 0 {
 			read = r.atStart
 		}

@@ -62,7 +62,7 @@ that is granted, or to list and watch namespaces is, which does as well. A right
 that is granted cluster-wide is granted in each namespace. What a Role or binding
 of the same name holds already stays in it. A user's rights by membership in a
 group are not seen: only the groups of ServiceAccounts are known.`,
-		Example: example(`
+		Example: indentExample(`
 # A Role and a RoleBinding in each of two namespaces
 ambit rbac -f policies/memcached.yaml --crds examples/memcached --namespaces team-a,team-b | kubectl apply -f -
 
@@ -94,18 +94,18 @@ func (o *rbacOptions) addFlags(flags *pflag.FlagSet) {
 
 // Run prints the objects.
 func (o *rbacOptions) Run(ctx context.Context) error {
-	subject, err := o.check()
+	subject, err := o.checkFlags()
 	if err != nil {
 		return err
 	}
 	if subject == (rbac.Subject{}) {
 		return usageErrorf("--service-account and --user are empty: one must say who gets the rights")
 	}
-	programs, err := o.load(subject)
+	programs, err := o.loadPolicies(subject)
 	if err != nil {
 		return err
 	}
-	options, err := o.options(programs, subject, o.CRDs)
+	options, err := o.permissionsOptions(programs, subject, o.CRDs)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (o *rbacOptions) Run(ctx context.Context) error {
 		return o.runMissing(ctx, options)
 	}
 	if o.namesCluster() {
-		c, err := connect(o.Cluster)
+		c, err := connectCluster(o.Cluster)
 		if err != nil {
 			return err
 		}
@@ -126,42 +126,42 @@ func (o *rbacOptions) Run(ctx context.Context) error {
 	if err := o.checkLimits(options); err != nil {
 		return err
 	}
-	needs, err := permissions.Needed(ctx, options)
+	needs, err := permissions.FindNeeds(ctx, options)
 	if err != nil {
 		return clusterError(err)
 	}
-	o.comment(needs.Remarks)
-	return o.print(needs.Objects())
+	o.printComment(needs.Remarks)
+	return o.printObjects(needs.Objects())
 }
 
 // runMissing prints what is not granted yet.
 func (o *rbacOptions) runMissing(ctx context.Context, options permissions.Options) error {
-	compared, err := o.compare(ctx, options)
+	compared, err := o.comparePermissions(ctx, options)
 	if err != nil {
 		return err
 	}
-	missing, err := compared.Missing(ctx)
+	missing, err := compared.MissingObjects(ctx)
 	if err != nil {
 		return clusterError(err)
 	}
 	if len(missing) == 0 {
 		fmt.Fprintln(o.ErrOut, "nothing is missing")
 	}
-	return o.print(missing)
+	return o.printObjects(missing)
 }
 
 // checkLimits refuses --owners-everywhere for a policy that no namespace limits.
 func (o *rbacOptions) checkLimits(options permissions.Options) error {
 	for _, program := range options.Programs {
-		_, limited := rbac.Namespaces(program, options.Namespaces)
-		if o.OwnersEverywhere && !limited && options.Kinds.Kind(program.Owner.GVK).Namespaced {
+		_, limited := rbac.LimitNamespaces(program, options.Namespaces)
+		if o.OwnersEverywhere && !limited && options.Kinds.FoundKind(program.Owner.GVK).Namespaced {
 			return usageErrorf("policy %q: --owners-everywhere wants --namespaces, or spec.scope.namespaces: the rest is granted there", program.Name)
 		}
 	}
 	return nil
 }
 
-func (o *rbacOptions) print(objects []runtime.Object) error {
+func (o *rbacOptions) printObjects(objects []runtime.Object) error {
 	all := make([]any, len(objects))
 	for i, object := range objects {
 		all[i] = object
@@ -169,8 +169,8 @@ func (o *rbacOptions) print(objects []runtime.Object) error {
 	return printObjects(o.Out, o.Output, all)
 }
 
-// comment writes sentences at the head of YAML, so that they are kept with it.
-func (o *rbacOptions) comment(sentences []string) {
+// printComment writes sentences at the head of YAML, so that they are kept with it.
+func (o *rbacOptions) printComment(sentences []string) {
 	if o.Output != "yaml" {
 		return
 	}

@@ -56,7 +56,7 @@ Which kinds have namespaces is known of Kubernetes' own; of others --crds says i
 else they are taken to have them. Expressions are checked as by ` + "`ambit validate --crds`" + `.
 
 Times are left out of the conditions. Exit code 1 when the owner would be Stalled.`,
-		Example: example(`
+		Example: indentExample(`
 # What a new owner gets
 ambit render -f policies/memcached.yaml --owner owner.yaml
 
@@ -111,7 +111,7 @@ func (o *renderOptions) Run(ctx context.Context) error {
 		fmt.Fprintf(o.ErrOut, "policy %q leaves this owner alone: %s\n", program.Name, result.LeftAlone)
 		return nil
 	}
-	if err := o.print(result); err != nil {
+	if err := o.printResult(result); err != nil {
 		return err
 	}
 	return stalledError(result.Plan)
@@ -134,7 +134,7 @@ func programFor(owner *unstructured.Unstructured, programs []*policy.Program) (*
 		return found[0], nil
 	}
 	return nil, usageErrorf("more than one policy is for owners of kind %s in %s: %s: give one of them",
-		owner.GetKind(), owner.GetAPIVersion(), joined(names))
+		owner.GetKind(), owner.GetAPIVersion(), joinNames(names))
 }
 
 // simulateReconcile simulates a reconcile of an owner from a file, which is in namespace
@@ -146,14 +146,14 @@ func simulateReconcile(ctx context.Context, program *policy.Program, owner *unst
 	return simulate.Reconcile(ctx, simulate.Input{Program: program, Owner: owner, Observed: observed, IsNamespaced: kinds.IsNamespaced})
 }
 
-// print writes the result in the format that was asked for.
-func (o *renderOptions) print(result simulate.Result) error {
+// printResult writes the result in the format that was asked for.
+func (o *renderOptions) printResult(result simulate.Result) error {
 	if o.Output == "plan" {
 		_, err := fmt.Fprint(o.Out, result.PlanText())
 		return err
 	}
 	var objects []any
-	for _, object := range append(result.Desired(), result.Owner()) {
+	for _, object := range append(result.DesiredObjects(), result.Owner()) {
 		objects = append(objects, object.Object)
 	}
 	return printObjects(o.Out, o.Output, objects)

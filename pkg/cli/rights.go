@@ -79,9 +79,9 @@ func (o *rightsOptions) namesCluster() bool {
 	return named
 }
 
-// check returns the first mistake in the flags, and who Ambit runs as: the zero Subject
+// checkFlags returns the first mistake in the flags, and who Ambit runs as: the zero Subject
 // if no flag says.
-func (o *rightsOptions) check() (subject rbac.Subject, err error) {
+func (o *rightsOptions) checkFlags() (subject rbac.Subject, err error) {
 	if o.flags.Changed("service-account") && o.flags.Changed("user") {
 		return rbac.Subject{}, usageErrorf("--service-account and --user cannot both be given: Ambit runs as one of them")
 	}
@@ -93,12 +93,12 @@ func (o *rightsOptions) check() (subject rbac.Subject, err error) {
 			return rbac.Subject{}, err
 		}
 	}
-	return o.subject()
+	return o.runningSubject()
 }
 
-// load compiles the policies, as they run in the cluster for an Ambit that runs as
+// loadPolicies compiles the policies, as they run in the cluster for an Ambit that runs as
 // subject.
-func (o *rightsOptions) load(subject rbac.Subject) ([]*policy.Program, error) {
+func (o *rightsOptions) loadPolicies(subject rbac.Subject) ([]*policy.Program, error) {
 	found, err := manifests.Load(o.Files, nil, o.In)
 	if err != nil {
 		return nil, err
@@ -107,11 +107,11 @@ func (o *rightsOptions) load(subject rbac.Subject) ([]*policy.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	return o.applied(programs, o.own(subject)), nil
+	return o.appliedPrograms(programs, o.ownNamespace(subject)), nil
 }
 
-// subject is who Ambit runs as; the zero Subject if no flag says.
-func (o *rightsOptions) subject() (rbac.Subject, error) {
+// runningSubject is who Ambit runs as; the zero Subject if no flag says.
+func (o *rightsOptions) runningSubject() (rbac.Subject, error) {
 	if o.User != "" {
 		return userSubject(o.User)
 	}
@@ -144,9 +144,9 @@ func userSubject(name string) (rbac.Subject, error) {
 	return rbac.Subject{Namespace: namespace, Name: account}, nil
 }
 
-// options are what is asked about the policies. crds are files and folders with
+// permissionsOptions are what is asked about the policies. crds are files and folders with
 // CustomResourceDefinitions, which may hold other objects too.
-func (o *rightsOptions) options(programs []*policy.Program, subject rbac.Subject, crds []string) (permissions.Options, error) {
+func (o *rightsOptions) permissionsOptions(programs []*policy.Program, subject rbac.Subject, crds []string) (permissions.Options, error) {
 	defined, err := manifests.ReadKinds(crds, o.In)
 	if err != nil {
 		return permissions.Options{}, err
@@ -161,13 +161,13 @@ func (o *rightsOptions) options(programs []*policy.Program, subject rbac.Subject
 	}, nil
 }
 
-// compare asks the cluster of the flags.
-func (o *rightsOptions) compare(ctx context.Context, options permissions.Options) (*permissions.Comparison, error) {
-	c, err := connect(o.Cluster)
+// comparePermissions asks the cluster of the flags.
+func (o *rightsOptions) comparePermissions(ctx context.Context, options permissions.Options) (*permissions.Comparison, error) {
+	c, err := connectCluster(o.Cluster)
 	if err != nil {
 		return nil, err
 	}
-	compared, err := permissions.Compare(ctx, c.reviewed(), options)
+	compared, err := permissions.CompareNeeds(ctx, c.permissionsCluster(), options)
 	return compared, clusterError(err)
 }
 
@@ -177,29 +177,31 @@ func (o *rightsOptions) Warn(format string, args ...any) {
 }
 
 // Progress says on stderr how far something is.
-func (o *rightsOptions) Progress(text func() string) (stop func()) { return progress(o.ErrOut, text) }
+func (o *rightsOptions) Progress(text func() string) (stop func()) {
+	return showProgress(o.ErrOut, text)
+}
 
-// own is Ambit's own namespace, for an Ambit that runs as a subject: where a
+// ownNamespace is Ambit's own namespace, for an Ambit that runs as a subject: where a
 // ServiceAccount is, there it runs.
-func (o *rightsOptions) own(subject rbac.Subject) string {
+func (o *rightsOptions) ownNamespace(subject rbac.Subject) string {
 	return cmp.Or(o.OwnNamespace, subject.Namespace, ownNamespace(os.Getenv, os.ReadFile))
 }
 
-// applied returns the programs as they run in the cluster, and says on stderr what of
+// appliedPrograms returns the programs as they run in the cluster, and says on stderr what of
 // that is taken to be so: a file does not say what becomes of it. A policy that says another
 // namespace than Ambit's own is taken as applied to that one, as nothing else can be
 // meant by it but by mistake.
-func (o *rightsOptions) applied(programs []*policy.Program, own string) []*policy.Program {
+func (o *rightsOptions) appliedPrograms(programs []*policy.Program, own string) []*policy.Program {
 	applied := make([]*policy.Program, 0, len(programs))
 	for _, program := range programs {
 		as := program.InCluster(own)
 		applied = append(applied, as)
 		switch {
 		case program.Namespace == "":
-			o.note("policy %q has no metadata.namespace: it is taken to act as Ambit, in a file of `ambit run -f` or in namespace %q; write the namespace into it if it is applied to another one",
+			o.printNote("policy %q has no metadata.namespace: it is taken to act as Ambit, in a file of `ambit run -f` or in namespace %q; write the namespace into it if it is applied to another one",
 				program.Name, own)
 		case as.Identity() != program.Identity() || as.Hash != program.Hash:
-			o.note("policy %q is taken as applied to namespace %q: it acts as %s, for owners in %s; a file of `ambit run -f` is not limited so: for that say --own-namespace %s",
+			o.printNote("policy %q is taken as applied to namespace %q: it acts as %s, for owners in %s; a file of `ambit run -f` is not limited so: for that say --own-namespace %s",
 				program.Name, program.Namespace, as.Identity(), ownersOf(program), program.Namespace)
 		}
 	}
@@ -214,7 +216,7 @@ func ownersOf(program *policy.Program) string {
 	return "that namespace"
 }
 
-// note says on stderr what is taken to be so.
-func (o *rightsOptions) note(format string, args ...any) {
+// printNote says on stderr what is taken to be so.
+func (o *rightsOptions) printNote(format string, args ...any) {
 	fmt.Fprintf(o.ErrOut, "note: "+format+"\n", args...)
 }

@@ -312,7 +312,7 @@ func TestGuessedKinds(t *testing.T) {
 			}
 			compared++
 			want := rbac.Kind{Resource: schema.GroupResource{Group: gv.Group, Resource: resource.Name}, Namespaced: resource.Namespaced}
-			if diff := cmp.Diff(want, rbac.Guess(gvk)); diff != "" {
+			if diff := cmp.Diff(want, rbac.GuessKind(gvk)); diff != "" {
 				t.Errorf("%s: -served +guessed\n%s", gvk, diff)
 			}
 		}

@@ -104,7 +104,7 @@ $POD_NAME, when its Pod is gone.
 
 Traces are sent by OTLP over HTTP if $OTEL_EXPORTER_OTLP_ENDPOINT is set, as the other
 environment variables of OpenTelemetry say.`,
-		Example: example(`
+		Example: indentExample(`
 # With the current context of the kubeconfig
 ambit run -f policies/memcached.yaml
 
@@ -131,10 +131,10 @@ ambit run -f policies --leader-elect=lease --health-probe-bind-address :8081 --m
 
 // Run is the operator until ctx ends.
 func (o *runOptions) Run(ctx context.Context) error {
-	if err := o.check(); err != nil {
+	if err := o.checkFlags(); err != nil {
 		return err
 	}
-	stdin, err := o.input()
+	stdin, err := o.readInput()
 	if err != nil {
 		return err
 	}
@@ -144,25 +144,25 @@ func (o *runOptions) Run(ctx context.Context) error {
 	}
 	asked := &schemas.Asked{}
 	untyped := manifests.Compile(files, asked)
-	config, err := o.config()
+	config, err := o.clusterConfig()
 	if err != nil || isRefusedTogether(untyped) {
-		return cmp.Or(o.choose(untyped), clusterError(err))
+		return cmp.Or(o.refusePolicies(untyped), clusterError(err))
 	}
-	logger := o.Logging.logger(o.ErrOut)
+	logger := o.Logging.newLogger(o.ErrOut)
 	useLogger(logger)
 	read := newSchemas(config, logger)
-	if err := o.choose(manifests.Compile(files, read.atStart(ctx, asked.Kinds()))); err != nil {
+	if err := o.refusePolicies(manifests.Compile(files, read.atStart(ctx, asked.Kinds()))); err != nil {
 		return err
 	}
 	logger.Info("starting", "version", version.String(), "sources", o.sourceNames(), "namespaces", o.Namespaces, "server", config.Host)
-	return o.manage(ctx, config, manager.Sources{
-		Files: o.Files, RetireRemovedFiles: o.RetireRemovedFiles, In: bytes.NewReader(stdin), Namespace: o.Namespace, Schemas: read.of,
+	return o.runManager(ctx, config, manager.Sources{
+		Files: o.Files, RetireRemovedFiles: o.RetireRemovedFiles, In: bytes.NewReader(stdin), Namespace: o.Namespace, Schemas: read.schemasOf,
 		CustomResources: slices.Contains(o.PoliciesFrom, fromCRD), ConfigMaps: slices.Contains(o.PoliciesFrom, fromConfigMap),
 	}, logger)
 }
 
-// input reads stdin, if it is one of the files: it can be read once only.
-func (o *runOptions) input() ([]byte, error) {
+// readInput reads stdin, if it is one of the files: it can be read once only.
+func (o *runOptions) readInput() ([]byte, error) {
 	if !slices.Contains(o.Files, "-") {
 		return nil, nil
 	}
@@ -182,8 +182,8 @@ func (o *runOptions) readFiles(stdin []byte) ([]manifests.Source, error) {
 	return manifests.ReadPolicies(o.Files, bytes.NewReader(stdin))
 }
 
-// manage runs what the sources say, and sends traces of it if that is wanted.
-func (o *runOptions) manage(ctx context.Context, config *rest.Config, sources manager.Sources, logger logr.Logger) error {
+// runManager runs what the sources say, and sends traces of it if that is wanted.
+func (o *runOptions) runManager(ctx context.Context, config *rest.Config, sources manager.Sources, logger logr.Logger) error {
 	traces, err := manager.StartTraces(ctx, os.Getenv, version.String())
 	if err != nil {
 		return usageErrorf("%v", err)
@@ -193,7 +193,7 @@ func (o *runOptions) manage(ctx context.Context, config *rest.Config, sources ma
 		Sources:       &sources,
 		Namespaces:    o.Namespaces,
 		Concurrency:   o.Concurrency,
-		Election:      o.election(),
+		Election:      o.electionOptions(),
 		ProbeAddress:  o.Probes,
 		PprofAddress:  o.Pprof,
 		Metrics:       metrics.Registry,
@@ -207,8 +207,8 @@ func (o *runOptions) manage(ctx context.Context, config *rest.Config, sources ma
 	return clusterError(err)
 }
 
-// choose returns why the policies are not to be run; nil if they are. Mistakes are printed.
-func (o *runOptions) choose(found manifests.Policies) error {
+// refusePolicies returns why the policies are not to be run; nil if they are. Mistakes are printed.
+func (o *runOptions) refusePolicies(found manifests.Policies) error {
 	choose := validPrograms
 	if o.AllowInvalid && len(o.PoliciesFrom) == 0 {
 		choose = runnablePrograms
@@ -246,8 +246,8 @@ func electionModes() []string {
 	return []string{manager.ElectionOff, manager.ElectionLease, manager.ElectionLife}
 }
 
-// election says how one of several replicas is chosen.
-func (o *runOptions) election() manager.Election {
+// electionOptions says how one of several replicas is chosen.
+func (o *runOptions) electionOptions() manager.Election {
 	e := manager.Election{Mode: o.Election, Namespace: o.ElectionNamespace, Pod: os.Getenv(podNameVar), PodUID: os.Getenv(podUIDVar)}
 	if e.Namespace == "" {
 		e.Namespace = o.Namespace
@@ -259,7 +259,7 @@ func (o *runOptions) election() manager.Election {
 func (o *runOptions) checkElection() error {
 	switch {
 	case !slices.Contains(electionModes(), o.Election):
-		return usageErrorf("--leader-elect is %q, must be %s", o.Election, alternatives(electionModes()))
+		return usageErrorf("--leader-elect is %q, must be %s", o.Election, joinAlternatives(electionModes()))
 	case o.Election == manager.ElectionLife && os.Getenv(podNameVar) == "":
 		return usageErrorf("--leader-elect=life needs the name of the Pod in $%s", podNameVar)
 	case o.Election == manager.ElectionLife && o.ElectionNamespace != "" && o.ElectionNamespace != o.Namespace:

@@ -53,8 +53,8 @@ func (o *runOptions) addServerFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Pprof, "pprof-bind-address", "0", "Address to serve profiles on by HTTP, to anybody, such as localhost:6060; 0: nowhere")
 }
 
-// check returns the first mistake in the flags.
-func (o *runOptions) check() error {
+// checkFlags returns the first mistake in the flags.
+func (o *runOptions) checkFlags() error {
 	var err error
 	if o.Namespaces, err = checkNamespaces(o.Namespaces); err != nil {
 		return err
@@ -81,8 +81,8 @@ func (o *runOptions) check() error {
 	return o.checkElection()
 }
 
-// config returns how to reach the API server.
-func (o *runOptions) config() (*rest.Config, error) {
+// clusterConfig returns how to reach the API server.
+func (o *runOptions) clusterConfig() (*rest.Config, error) {
 	config, err := clusterConfig(o.Cluster)
 	if err != nil {
 		return nil, err

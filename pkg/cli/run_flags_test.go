@@ -15,7 +15,7 @@ func TestElection(t *testing.T) {
 	t.Setenv(podUIDVar, "1234")
 	o := runOptions{Election: manager.ElectionLife, Namespace: "ambit-system"}
 	want := manager.Election{Mode: manager.ElectionLife, Namespace: "ambit-system", Pod: "ambit-0", PodUID: "1234"}
-	if diff := cmp.Diff(want, o.election()); diff != "" {
+	if diff := cmp.Diff(want, o.electionOptions()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -40,7 +40,7 @@ caret, to stdout. Exit code 1 when there is any. Opens no socket.
 With the CustomResourceDefinitions of your kinds in --crds, expressions are also
 checked for fields that no object of the kind has: ` + "`owner.spec.sise`" + ` is then a
 mistake that suggests ` + "`size`" + `. Kinds that are not in it are not checked that way.`,
-		Example: example(`
+		Example: indentExample(`
 # One policy
 ambit validate -f policies/memcached.yaml
 
@@ -67,18 +67,18 @@ func (o *validateOptions) Run() error {
 	if err != nil {
 		return err
 	}
-	if err := o.print(found.Findings); err != nil {
+	if err := o.printFindings(found.Findings); err != nil {
 		return err
 	}
 	if len(found.Findings) > 0 {
-		fmt.Fprintf(o.ErrOut, "%s\n", plural(len(found.Findings), "mistake"))
+		fmt.Fprintf(o.ErrOut, "%s\n", pluralize(len(found.Findings), "mistake"))
 		return errFindings()
 	}
-	fmt.Fprintf(o.ErrOut, "%s, no mistakes\n", plural(len(found.Programs), "policy"))
+	fmt.Fprintf(o.ErrOut, "%s, no mistakes\n", pluralize(len(found.Programs), "policy"))
 	return nil
 }
 
-func (o *validateOptions) print(findings syntax.Errors) error {
+func (o *validateOptions) printFindings(findings syntax.Errors) error {
 	if o.Output == "" {
 		printFindings(o.Out, findings)
 		return nil

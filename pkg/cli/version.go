@@ -29,7 +29,7 @@ func newVersion(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this program",
-		Example: example(`
+		Example: indentExample(`
 # One line
 ambit version
 

@@ -128,7 +128,7 @@ func TestCompare(t *testing.T) {
 			if c.change != nil {
 				c.change(&o)
 			}
-			compared, err := permissions.Compare(t.Context(), c.server.start(t), o)
+			compared, err := permissions.CompareNeeds(t.Context(), c.server.start(t), o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -192,7 +192,7 @@ func TestCompareFails(t *testing.T) {
 			if c.change != nil {
 				c.change(&o)
 			}
-			_, err := permissions.Compare(t.Context(), c.server.start(t), o)
+			_, err := permissions.CompareNeeds(t.Context(), c.server.start(t), o)
 			if err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Count(err.Error(), "\n") > 0 {
 				t.Errorf("%s; got %v, want %q", c.reason, err, c.want)
 			}
@@ -208,7 +208,7 @@ func TestImpersonate(t *testing.T) {
 	cluster := server.start(t)
 	o := options(t, &told{}, appOwner)
 	o.Namespaces = []string{"a"}
-	compared, err := permissions.Compare(t.Context(), cluster, o)
+	compared, err := permissions.CompareNeeds(t.Context(), cluster, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func TestImpersonate(t *testing.T) {
 		t.Errorf("%d reviews as the subject, want 3", n)
 	}
 	cluster.Config.Impersonate.UserName = "alice"
-	_, err = permissions.Compare(t.Context(), cluster, o)
+	_, err = permissions.CompareNeeds(t.Context(), cluster, o)
 	if want := "cannot find out what " + ambitUser + " may do: alice may not create subjectaccessreviews.authorization.k8s.io"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %q", err, want)
 	}
@@ -231,7 +231,7 @@ func TestReviewedOnce(t *testing.T) {
 	server := &apiServer{}
 	o := options(t, &told{}, appOwner)
 	o.Namespaces, o.Programs = []string{"a"}, append(o.Programs, o.Programs...)
-	compared, err := permissions.Compare(t.Context(), server.start(t), o)
+	compared, err := permissions.CompareNeeds(t.Context(), server.start(t), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,11 +245,11 @@ func TestCallerName(t *testing.T) {
 		server := &apiServer{refused: []string{refused}}
 		o := options(t, &told{}, appOwner)
 		o.Namespaces = []string{"a"}
-		compared, err := permissions.Compare(t.Context(), server.start(t), o)
+		compared, err := permissions.CompareNeeds(t.Context(), server.start(t), o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := compared.Caller(t.Context()); got != want {
+		if got := compared.CallerName(t.Context()); got != want {
 			t.Errorf("refused %q: got %q, want %q", refused, got, want)
 		}
 	}
@@ -328,11 +328,11 @@ func TestMissing(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			reporter := &told{}
-			compared, err := permissions.Compare(t.Context(), c.server.start(t), options(t, reporter, appOwner+c.spec))
+			compared, err := permissions.CompareNeeds(t.Context(), c.server.start(t), options(t, reporter, appOwner+c.spec))
 			if err != nil {
 				t.Fatal(err)
 			}
-			objects, err := compared.Missing(t.Context())
+			objects, err := compared.MissingObjects(t.Context())
 			if (err != nil) != (c.fails != "") || err != nil && !strings.HasPrefix(err.Error(), c.fails) {
 				t.Fatalf("%s; error %v, want %q", c.reason, err, c.fails)
 			}

@@ -32,14 +32,14 @@ type Comparison struct {
 	reporter Reporter
 }
 
-// Compare asks the cluster what of the policies' needs is allowed. It sets o.Kinds.Mapper.
+// CompareNeeds asks the cluster what of the policies' needs is allowed. It sets o.Kinds.Mapper.
 // Policies that no namespace limits are looked at where they have owners.
-func Compare(ctx context.Context, c Cluster, o Options) (*Comparison, error) {
+func CompareNeeds(ctx context.Context, c Cluster, o Options) (*Comparison, error) {
 	o.Kinds.Mapper = c.Mapper
 	if err := o.Kinds.FindAll(o.Programs); err != nil {
 		return nil, err
 	}
-	needs, err := o.needs(ctx, search{cluster: c, options: o}.locate)
+	needs, err := o.collectNeeds(ctx, search{cluster: c, options: o}.locateOwners)
 	if err != nil {
 		return nil, err
 	}
@@ -57,16 +57,16 @@ func Compare(ctx context.Context, c Cluster, o Options) (*Comparison, error) {
 		return fmt.Sprintf("%d of %d %s are done", r.done.Load(), len(checks), noun)
 	})
 	defer stop()
-	compared.allowed, err = r.review(ctx, checks)
+	compared.allowed, err = r.reviewAll(ctx, checks)
 	if err != nil {
 		return nil, err
 	}
 	return compared, nil
 }
 
-// Caller returns the user name that the API server knows the caller by, "" if it does
+// CallerName returns the user name that the API server knows the caller by, "" if it does
 // not tell.
-func (c *Comparison) Caller(ctx context.Context) string {
+func (c *Comparison) CallerName(ctx context.Context) string {
 	review, err := c.cluster.Typed.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
 		return ""
@@ -101,10 +101,10 @@ type Entry struct {
 func (c *Comparison) Entries(caller string) []Entry {
 	entries := []Entry{}
 	for _, g := range c.grants {
-		lacking := g.Lacking(c.isAllowed)
+		lacking := g.LackingVerbs(c.isAllowed)
 		for _, rule := range g.Rules {
 			entries = append(entries, Entry{
-				Policy: g.Policy, User: cmp.Or(g.Subject.User(), caller), Namespace: g.Namespace,
+				Policy: g.Policy, User: cmp.Or(g.Subject.UserName(), caller), Namespace: g.Namespace,
 				Group: rule.Group, Resource: rule.Resource, Subresource: rule.Subresource, Name: rule.Name,
 				NeededBy: rule.Parts, Verbs: rule.Verbs, Missing: lacking.VerbsOn(rule),
 			})

@@ -1,9 +1,9 @@
 // Package permissions compares what policies need with what is granted, and says what
 // grants the rest.
 //
-// Needed returns the least grants of policies without a cluster. Compare asks a cluster:
+// FindNeeds returns the least grants of policies without a cluster. CompareNeeds asks a cluster:
 // it finds the namespaces with owners where no policy names any, and has each need
-// reviewed. A Comparison is then read by Entries, as a matrix, or by Missing, as the
+// reviewed. A Comparison is then read by Entries, as a matrix, or by MissingObjects, as the
 // objects that grant what is not granted yet.
 //
 // The package prints nothing and reads no flag. What its user should know on the way goes

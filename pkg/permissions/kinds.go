@@ -35,7 +35,7 @@ func (k *Kinds) FindAll(programs []*policy.Program) error {
 			if _, known := k.found[required.GVK]; known {
 				continue
 			}
-			kind, err := k.find(required.GVK)
+			kind, err := k.findKind(required.GVK)
 			if err != nil {
 				return err
 			}
@@ -45,29 +45,29 @@ func (k *Kinds) FindAll(programs []*policy.Program) error {
 	return nil
 }
 
-// Kind returns what FindAll has found.
-func (k *Kinds) Kind(gvk schema.GroupVersionKind) rbac.Kind { return k.found[gvk] }
+// FoundKind returns what FindAll has found.
+func (k *Kinds) FoundKind(gvk schema.GroupVersionKind) rbac.Kind { return k.found[gvk] }
 
-func (k *Kinds) find(gvk schema.GroupVersionKind) (rbac.Kind, error) {
-	kind, served, err := k.ask(gvk)
+func (k *Kinds) findKind(gvk schema.GroupVersionKind) (rbac.Kind, error) {
+	kind, served, err := k.askCluster(gvk)
 	if served || err != nil {
 		return kind, err
 	}
 	if kind, defined := k.Defined[gvk.GroupKind()]; defined {
 		return kind, nil
 	}
-	kind = rbac.Guess(gvk)
+	kind = rbac.GuessKind(gvk)
 	switch {
 	case k.Mapper != nil:
-		k.Reporter.Warn("the cluster does not serve kind %s in %s: taking its resource to be %s", gvk.Kind, gvk.GroupVersion(), described(kind))
+		k.Reporter.Warn("the cluster does not serve kind %s in %s: taking its resource to be %s", gvk.Kind, gvk.GroupVersion(), describeKind(kind))
 	case !scheme.Scheme.Recognizes(gvk) && !rbac.IsKnown(gvk):
-		k.Reporter.Warn("taking the resource of kind %s in %s to be %s: its CustomResourceDefinition, given by --crds, would say", gvk.Kind, gvk.GroupVersion(), described(kind))
+		k.Reporter.Warn("taking the resource of kind %s in %s to be %s: its CustomResourceDefinition, given by --crds, would say", gvk.Kind, gvk.GroupVersion(), describeKind(kind))
 	}
 	return kind, nil
 }
 
-// ask asks the cluster, if there is one to ask.
-func (k *Kinds) ask(gvk schema.GroupVersionKind) (kind rbac.Kind, served bool, err error) {
+// askCluster asks the cluster, if there is one to ask.
+func (k *Kinds) askCluster(gvk schema.GroupVersionKind) (kind rbac.Kind, served bool, err error) {
 	if k.Mapper == nil {
 		return rbac.Kind{}, false, nil
 	}
@@ -82,8 +82,8 @@ func (k *Kinds) ask(gvk schema.GroupVersionKind) (kind rbac.Kind, served bool, e
 	return kind, true, nil
 }
 
-// described is a kind in words: `memcacheds.cache.example.com, in namespaces`.
-func described(kind rbac.Kind) string {
+// describeKind is a kind in words: `memcacheds.cache.example.com, in namespaces`.
+func describeKind(kind rbac.Kind) string {
 	if kind.Namespaced {
 		return kind.Resource.String() + ", in namespaces"
 	}

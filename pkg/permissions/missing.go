@@ -12,11 +12,11 @@ import (
 	"github.com/ambit-dev/ambit/pkg/permissions/rbac"
 )
 
-// Missing returns the objects that grant what is not granted yet: ServiceAccounts that do
+// MissingObjects returns the objects that grant what is not granted yet: ServiceAccounts that do
 // not exist, then Roles with their bindings. What a Role or binding of the same name holds
 // already stays in it. If that cannot be seen, they grant all that is needed, so that
 // applying them takes nothing away that a policy needs. Nil: nothing is missing.
-func (c *Comparison) Missing(ctx context.Context) ([]runtime.Object, error) {
+func (c *Comparison) MissingObjects(ctx context.Context) ([]runtime.Object, error) {
 	found, err := c.missingAccounts(ctx)
 	if err != nil {
 		return nil, err
@@ -34,13 +34,13 @@ func (c *Comparison) Missing(ctx context.Context) ([]runtime.Object, error) {
 // missingAccounts are the ServiceAccounts that do not exist.
 func (c *Comparison) missingAccounts(ctx context.Context) ([]runtime.Object, error) {
 	var missing []runtime.Object
-	for _, account := range rbac.Accounts(c.grants) {
+	for _, account := range rbac.ServiceAccounts(c.grants) {
 		_, err := c.cluster.Typed.CoreV1().ServiceAccounts(account.Namespace).Get(ctx, account.Name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsForbidden(err):
 			c.reporter.Warn("cannot see whether ServiceAccount %s/%s is there", account.Namespace, account.Name)
 		case apierrors.IsNotFound(err):
-			missing = append(missing, account.Account())
+			missing = append(missing, account.ServiceAccount())
 		case err != nil:
 			return nil, fmt.Errorf("reading ServiceAccount %s/%s: %w", account.Namespace, account.Name, err)
 		}
@@ -50,11 +50,11 @@ func (c *Comparison) missingAccounts(ctx context.Context) ([]runtime.Object, err
 
 // missingRole are the Role and the binding that grant what is missing of g.
 func (c *Comparison) missingRole(ctx context.Context, g rbac.Grant) ([]runtime.Object, error) {
-	lacking := g.Lacking(c.willBeAllowed)
+	lacking := g.LackingVerbs(c.willBeAllowed)
 	if len(lacking.Rules) == 0 {
 		return nil, nil
 	}
-	present, err := c.present(ctx, g)
+	present, err := c.presentRules(ctx, g)
 	switch {
 	case apierrors.IsForbidden(err):
 		c.reporter.Warn("cannot see what Role and binding %q hold now: they are printed with all that %s needs", g.Name, shownNeeder(g))
@@ -68,9 +68,9 @@ func (c *Comparison) missingRole(ctx context.Context, g rbac.Grant) ([]runtime.O
 	return lacking.Objects(present), nil
 }
 
-// present returns what the Role and the binding of a grant hold already; nothing where
+// presentRules returns what the Role and the binding of a grant hold already; nothing where
 // they do not exist. The error is the API server's.
-func (c *Comparison) present(ctx context.Context, g rbac.Grant) (rbac.Present, error) {
+func (c *Comparison) presentRules(ctx context.Context, g rbac.Grant) (rbac.Present, error) {
 	rules, err := c.roleRules(ctx, g)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return rbac.Present{}, err

@@ -43,36 +43,36 @@ type Reporter interface {
 
 // Needs are what policies need, and where.
 type Needs struct {
-	// Grants are in the order of the policies, as rbac.Needed returns them.
+	// Grants are in the order of the policies, as rbac.NeededGrants returns them.
 	Grants []rbac.Grant
 	// Remarks are sentences about Grants, which the Reporter was told.
 	Remarks []string
 }
 
-// Needed returns the least that the policies need. One that no namespace limits works in
+// FindNeeds returns the least that the policies need. One that no namespace limits works in
 // all namespaces. No request is sent but by Kinds, whose error is returned.
-func Needed(ctx context.Context, o Options) (Needs, error) {
+func FindNeeds(ctx context.Context, o Options) (Needs, error) {
 	if err := o.Kinds.FindAll(o.Programs); err != nil {
 		return Needs{}, err
 	}
-	return o.needs(ctx, func(_ context.Context, request *rbac.Request) error {
+	return o.collectNeeds(ctx, func(_ context.Context, request *rbac.Request) error {
 		request.Namespaces = []string{rbac.Everywhere}
 		return nil
 	})
 }
 
-// needs returns what the policies need. locate fills in the namespaces of a policy that no
+// collectNeeds returns what the policies need. locate fills in the namespaces of a policy that no
 // namespace limits.
-func (o Options) needs(ctx context.Context, locate func(context.Context, *rbac.Request) error) (Needs, error) {
+func (o Options) collectNeeds(ctx context.Context, locate func(context.Context, *rbac.Request) error) (Needs, error) {
 	var needs Needs
 	for _, program := range o.Programs {
-		request, limited := o.request(program)
+		request, limited := o.requestFor(program)
 		if !limited {
 			if err := locate(ctx, &request); err != nil {
 				return Needs{}, err
 			}
 		}
-		grants, remarks := rbac.Needed(ctx, request)
+		grants, remarks := rbac.NeededGrants(ctx, request)
 		needs.Grants = append(needs.Grants, grants...)
 		for _, remark := range remarks {
 			needs.Remarks = append(needs.Remarks, fmt.Sprintf("policy %q: %s", program.Name, remark))
@@ -82,16 +82,16 @@ func (o Options) needs(ctx context.Context, locate func(context.Context, *rbac.R
 		o.Reporter.Warn("%s", remark)
 	}
 	if o.WatchRBAC {
-		needs.Grants = append(needs.Grants, rbac.Watching(o.Own))
+		needs.Grants = append(needs.Grants, rbac.WatchingGrant(o.Own))
 	}
 	return needs, nil
 }
 
-// request is what is asked about one policy. limited reports whether namespaces limit it.
-func (o Options) request(program *policy.Program) (request rbac.Request, limited bool) {
-	namespaces, limited := rbac.Namespaces(program, o.Namespaces)
+// requestFor is what is asked about one policy. limited reports whether namespaces limit it.
+func (o Options) requestFor(program *policy.Program) (request rbac.Request, limited bool) {
+	namespaces, limited := rbac.LimitNamespaces(program, o.Namespaces)
 	request = rbac.Request{
-		Program: program, Kind: o.Kinds.Kind, Own: o.Own, OwnersEverywhere: o.OwnersEverywhere, Finalizers: o.Finalizers,
+		Program: program, Kind: o.Kinds.FoundKind, Own: o.Own, OwnersEverywhere: o.OwnersEverywhere, Finalizers: o.Finalizers,
 		Namespaces: namespaces, Searched: namespaces, Elsewhere: o.Namespaces,
 	}
 	everywhere := []string{rbac.Everywhere}
@@ -101,7 +101,7 @@ func (o Options) request(program *policy.Program) (request rbac.Request, limited
 	if !limited {
 		request.Searched = everywhere
 	}
-	if limited && len(namespaces) == 0 && o.Kinds.Kind(program.Owner.GVK).Namespaced {
+	if limited && len(namespaces) == 0 && o.Kinds.FoundKind(program.Owner.GVK).Namespaced {
 		o.Reporter.Warn("policy %q has nothing to do: its scope and --namespaces have no namespace in common", program.Name)
 		request.Elsewhere = nil
 	}
@@ -112,9 +112,9 @@ func (o Options) request(program *policy.Program) (request rbac.Request, limited
 // ServiceAccount named default is left out: Kubernetes makes it with its namespace.
 func (n Needs) Objects() []runtime.Object {
 	var objects []runtime.Object
-	for _, account := range rbac.Accounts(n.Grants) {
+	for _, account := range rbac.ServiceAccounts(n.Grants) {
 		if account.Name != "default" {
-			objects = append(objects, account.Account())
+			objects = append(objects, account.ServiceAccount())
 		}
 	}
 	for _, grant := range n.Grants {

@@ -23,8 +23,8 @@ type search struct {
 	options Options
 }
 
-// locate fills in the namespaces with owners, and whether Ambit lacks what finds them.
-func (s search) locate(ctx context.Context, request *rbac.Request) (err error) {
+// locateOwners fills in the namespaces with owners, and whether Ambit lacks what finds them.
+func (s search) locateOwners(ctx context.Context, request *rbac.Request) (err error) {
 	program := request.Program
 	kind := request.Kind(program.Owner.GVK)
 	if !kind.Namespaced {
@@ -98,13 +98,13 @@ func (s search) cannotFind(ctx context.Context, request rbac.Request) (bool, err
 	if request.OwnersEverywhere || selects {
 		return false, nil
 	}
-	owners, namespaces := rbac.Finding(request)
-	allowed, err := newReviewer(s.cluster).review(ctx, append(owners.Checks(), namespaces.Checks()...))
+	owners, namespaces := rbac.FindingGrants(request)
+	allowed, err := newReviewer(s.cluster).reviewAll(ctx, append(owners.Checks(), namespaces.Checks()...))
 	if err != nil {
 		return false, err
 	}
 	isAllowed := func(c rbac.Check) bool { return allowed[c] }
-	owners, namespaces = owners.Lacking(isAllowed), namespaces.Lacking(isAllowed)
+	owners, namespaces = owners.LackingVerbs(isAllowed), namespaces.LackingVerbs(isAllowed)
 	if len(owners.Rules) == 0 || len(namespaces.Rules) == 0 {
 		return false, nil
 	}

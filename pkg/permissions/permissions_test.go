@@ -171,7 +171,7 @@ func TestNeeded(t *testing.T) {
 			if c.change != nil {
 				c.change(&o)
 			}
-			needs, err := permissions.Needed(t.Context(), o)
+			needs, err := permissions.FindNeeds(t.Context(), o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -229,7 +229,7 @@ func TestKinds(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if diff := cmp.Diff(c.want, kinds.Kind(moon)); diff != "" {
+			if diff := cmp.Diff(c.want, kinds.FoundKind(moon)); diff != "" {
 				t.Errorf("%s; -want +got:\n%s", c.reason, diff)
 			}
 			if diff := cmp.Diff(c.warnings, reporter.warnings); diff != "" {

@@ -45,10 +45,10 @@ func newReviewer(c Cluster) *reviewer {
 	}
 }
 
-// review answers the checks, each once. After an error no more are begun, and all
+// reviewAll answers the checks, each once. After an error no more are begun, and all
 // errors there are come back as one.
-func (r *reviewer) review(ctx context.Context, checks []rbac.Check) (map[rbac.Check]bool, error) {
-	checks = unique(checks)
+func (r *reviewer) reviewAll(ctx context.Context, checks []rbac.Check) (map[rbac.Check]bool, error) {
+	checks = uniqueChecks(checks)
 	answers, failures := make([]bool, len(checks)), make([]error, len(checks))
 	var (
 		group  errgroup.Group
@@ -60,7 +60,7 @@ func (r *reviewer) review(ctx context.Context, checks []rbac.Check) (map[rbac.Ch
 			if failed.Load() {
 				return nil
 			}
-			answers[i], failures[i] = r.ask(ctx, check)
+			answers[i], failures[i] = r.reviewOne(ctx, check)
 			if failures[i] != nil {
 				failed.Store(true)
 			}
@@ -78,8 +78,8 @@ func (r *reviewer) review(ctx context.Context, checks []rbac.Check) (map[rbac.Ch
 	return allowed, nil
 }
 
-// unique returns the checks in their order, each once.
-func unique(checks []rbac.Check) []rbac.Check {
+// uniqueChecks returns the checks in their order, each once.
+func uniqueChecks(checks []rbac.Check) []rbac.Check {
 	seen := make(map[rbac.Check]bool, len(checks))
 	return slices.DeleteFunc(slices.Clone(checks), func(c rbac.Check) bool {
 		again := seen[c]
@@ -102,10 +102,10 @@ func joinUnique(failures []error) error {
 	return errors.Join(kept...)
 }
 
-// ask answers one check. The zero Subject is the caller; others are reviewed, or
+// reviewOne answers one check. The zero Subject is the caller; others are reviewed, or
 // impersonated where that is refused. Errors name no verb and no namespace: the same
 // trouble is to be said once.
-func (r *reviewer) ask(ctx context.Context, check rbac.Check) (bool, error) {
+func (r *reviewer) reviewOne(ctx context.Context, check rbac.Check) (bool, error) {
 	question := questionOf(check)
 	if question.User != "" && r.refused.Load() {
 		return r.askAs(ctx, check)
@@ -120,7 +120,7 @@ func (r *reviewer) ask(ctx context.Context, check rbac.Check) (bool, error) {
 
 // askAs asks as the subject what it may do itself.
 func (r *reviewer) askAs(ctx context.Context, check rbac.Check) (bool, error) {
-	client, err := r.as(check.Subject)
+	client, err := r.clientAs(check.Subject)
 	if err != nil {
 		return false, err
 	}
@@ -129,13 +129,13 @@ func (r *reviewer) askAs(ctx context.Context, check rbac.Check) (bool, error) {
 	answer, err := client.Ask(ctx, question)
 	if apierrors.IsForbidden(err) {
 		return false, fmt.Errorf("cannot find out what %s may do: that takes the right to create subjectaccessreviews.authorization.k8s.io, or to impersonate: %w",
-			check.Subject.User(), err)
+			check.Subject.UserName(), err)
 	}
 	return answer.Allowed, wrapReview(check, err)
 }
 
-// as returns the client that impersonates the subject, the same for each call.
-func (r *reviewer) as(subject rbac.Subject) (access.Client, error) {
+// clientAs returns the client that impersonates the subject, the same for each call.
+func (r *reviewer) clientAs(subject rbac.Subject) (access.Client, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if client, known := r.subjects[subject]; known {
@@ -143,13 +143,13 @@ func (r *reviewer) as(subject rbac.Subject) (access.Client, error) {
 	}
 	if r.config.Impersonate.UserName != "" {
 		return access.Client{}, fmt.Errorf("cannot find out what %s may do: %s may not create subjectaccessreviews.authorization.k8s.io",
-			subject.User(), r.config.Impersonate.UserName)
+			subject.UserName(), r.config.Impersonate.UserName)
 	}
 	config := rest.CopyConfig(r.config)
-	config.Impersonate = rest.ImpersonationConfig{UserName: subject.User()}
+	config.Impersonate = rest.ImpersonationConfig{UserName: subject.UserName()}
 	api, err := authorizationv1client.NewForConfig(config)
 	if err != nil {
-		return access.Client{}, fmt.Errorf("preparing the client for reviews as %s: %w", subject.User(), err)
+		return access.Client{}, fmt.Errorf("preparing the client for reviews as %s: %w", subject.UserName(), err)
 	}
 	r.subjects[subject] = access.Client{API: api, Retries: reviewRetries}
 	return r.subjects[subject], nil
@@ -161,7 +161,7 @@ func questionOf(check rbac.Check) access.Question {
 		Verb: check.Verb, Group: check.Group, Resource: check.Resource, Subresource: check.Subresource, Name: check.Name,
 	}}
 	if check.Subject != (rbac.Subject{}) {
-		question.User, question.Groups = check.Subject.User(), check.Subject.Groups()
+		question.User, question.Groups = check.Subject.UserName(), check.Subject.Groups()
 	}
 	return question
 }

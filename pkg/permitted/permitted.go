@@ -52,8 +52,8 @@ func (q Query) accessTo(resource schema.GroupVersionResource, verb string) acces
 	return access.Access{Verb: verb, Group: resource.Group, Resource: resource.Resource, Name: q.Name}
 }
 
-// interests returns the informers of the query, in the order of Resources.
-func (q Query) interests() []informer.Interest {
+// interestsOf returns the informers of the query, in the order of Resources.
+func (q Query) interestsOf() []informer.Interest {
 	list := make([]informer.Interest, len(q.Resources))
 	for i, resource := range q.Resources {
 		list[i] = informer.Interest{Fields: q.Fields, Key: informer.Key{

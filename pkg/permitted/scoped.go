@@ -88,7 +88,7 @@ func (s *Scoped) Observe(object *unstructured.Unstructured) {
 	for _, namespace := range []string{allNamespaces, object.GetNamespace()} {
 		q := s.query
 		q.Namespace = namespace
-		for _, interest := range q.interests() {
+		for _, interest := range q.interestsOf() {
 			s.owner.informers.Observe(interest.Key, object)
 		}
 	}

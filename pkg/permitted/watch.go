@@ -29,7 +29,7 @@ type Watch struct {
 func (i *Informers) NewWatch(q Query, changed func(Event)) *Watch {
 	return &Watch{
 		owner: i, query: q, changed: changed, key: access.Key{Identity: q.Identity, Namespace: q.Namespace},
-		accesses: q.requiredAccess(), interests: q.interests(),
+		accesses: q.requiredAccess(), interests: q.interestsOf(),
 	}
 }
 

@@ -101,7 +101,7 @@ func TestRequire(t *testing.T) {
 func TestRetry(t *testing.T) {
 	b := newBench()
 	w := b.NewWatch(secretsIn("team"), b.record)
-	key := secretsIn("team").interests()[0].Key
+	key := secretsIn("team").interestsOf()[0].Key
 	for _, step := range []struct {
 		reason  string
 		change  bool // of permissions
@@ -130,7 +130,7 @@ func TestRetry(t *testing.T) {
 // TestEvents: what the user of a Watch is told, and what the reviewer is told, of each event.
 func TestEvents(t *testing.T) {
 	object := &unstructured.Unstructured{}
-	key := secretsIn("team").interests()[0].Key
+	key := secretsIn("team").interestsOf()[0].Key
 	doubts := []access.Access{{Verb: "list", Resource: "secrets"}, {Verb: "watch", Resource: "secrets"}}
 	for name, tc := range map[string]struct {
 		reason   string
@@ -241,7 +241,7 @@ func TestQuery(t *testing.T) {
 			if diff := cmp.Diff(tc.accesses, tc.query.requiredAccess()); diff != "" {
 				t.Errorf("%s: asked (-want +got):\n%s", tc.reason, diff)
 			}
-			if got := tc.query.interests(); len(got) != 1 || got[0].Key != tc.key || got[0].Fields != tc.query.Fields {
+			if got := tc.query.interestsOf(); len(got) != 1 || got[0].Key != tc.key || got[0].Fields != tc.query.Fields {
 				t.Errorf("%s: watched %+v", tc.reason, got)
 			}
 		})

@@ -35,10 +35,10 @@ func newCluster(in Input) *cluster {
 		case object.GetNamespace() == "":
 			object.SetNamespace(in.Owner.GetNamespace())
 		}
-		record.complete(object, number)
+		record.completeObject(object, number)
 		c.byKind[gvk] = append(c.byKind[gvk], object)
 	}
-	c.owner = record.write()
+	c.owner = record.writeOwner()
 	return c
 }
 
@@ -66,8 +66,8 @@ func (c *cluster) namespacedKinds() map[schema.GroupVersionKind]bool {
 	return found
 }
 
-// observe adds to a snapshot what there is of all that has to be observed before a first plan.
-func (c *cluster) observe(ctx context.Context, s *plan.Snapshot) {
+// addObservations adds to a snapshot what there is of all that has to be observed before a first plan.
+func (c *cluster) addObservations(ctx context.Context, s *plan.Snapshot) {
 	queries := plan.Queries(ctx, c.program, *s)
 	s.Children, s.Watches = map[plan.Location]plan.Input{}, make(map[string]plan.Input, len(queries.Watches))
 	c.answerQueries(queries.Children, s.Children)

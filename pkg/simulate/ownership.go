@@ -38,9 +38,9 @@ func newRecord(program *policy.Program, owner *unstructured.Unstructured) *recor
 	return r
 }
 
-// complete gives the object a uid by its number, and makes it the owner's if it counts as
+// completeObject gives the object a uid by its number, and makes it the owner's if it counts as
 // made by Ambit.
-func (r *record) complete(object *unstructured.Unstructured, number int) {
+func (r *record) completeObject(object *unstructured.Unstructured, number int) {
 	if object.GetUID() != "" {
 		return
 	}
@@ -112,9 +112,9 @@ func (r *record) addEntry(entry inventory.Entry) {
 	}
 }
 
-// write returns the owner with the inventory, and with the finalizer where objects would be
+// writeOwner returns the owner with the inventory, and with the finalizer where objects would be
 // left behind without it; beside the finalizer there is always an inventory.
-func (r *record) write() *unstructured.Unstructured {
+func (r *record) writeOwner() *unstructured.Unstructured {
 	isHeld := slices.Contains(r.owner.GetFinalizers(), v1alpha1.FinalizerCleanup)
 	if r.isGiven || len(r.inventory.Entries) == 0 && !isHeld {
 		return r.owner

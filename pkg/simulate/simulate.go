@@ -75,7 +75,7 @@ func Reconcile(ctx context.Context, in Input) Result {
 // planChildren makes the plan for the owner's children.
 func (r *Result) planChildren(ctx context.Context, c *cluster, retire bool) {
 	snapshot := plan.Snapshot{Owner: c.owner, Namespaced: c.namespacedKinds(), Retire: retire, Claim: placeholderClaim, Unmanaged: true}
-	c.observe(ctx, &snapshot)
+	c.addObservations(ctx, &snapshot)
 	for range maxRounds {
 		r.Plan = plan.Make(ctx, r.program, snapshot)
 		isNew := c.answerQueries(r.Plan.Queries, snapshot.Children)
@@ -96,7 +96,7 @@ func (r *Result) planEnsured(ctx context.Context, c *cluster) {
 		return
 	}
 	snapshot := plan.Snapshot{Namespaced: c.namespacedKinds(), Claim: placeholderClaim, Unmanaged: true}
-	c.observe(ctx, &snapshot)
+	c.addObservations(ctx, &snapshot)
 	for range maxRounds {
 		r.Ensured = plan.Ensure(ctx, r.program, snapshot)
 		if !c.answerQueries(r.Ensured.Queries, snapshot.Children) {
@@ -105,9 +105,9 @@ func (r *Result) planEnsured(ctx context.Context, c *cluster) {
 	}
 }
 
-// Desired returns the objects that are wanted and can be rendered, those of the policy
+// DesiredObjects returns the objects that are wanted and can be rendered, those of the policy
 // itself first, in the order of the program.
-func (r Result) Desired() []*unstructured.Unstructured {
+func (r Result) DesiredObjects() []*unstructured.Unstructured {
 	var states []plan.ChildState
 	if r.Ensured != nil {
 		states = append(states, r.Ensured.Children...)
@@ -127,12 +127,12 @@ func (r Result) Owner() *unstructured.Unstructured {
 	owner.SetGroupVersionKind(r.owner.GroupVersionKind())
 	owner.SetName(r.owner.GetName())
 	owner.SetNamespace(r.owner.GetNamespace())
-	owner.Object["status"] = r.Status()
+	owner.Object["status"] = r.OwnerStatus()
 	return owner
 }
 
-// Status returns the owner's new status, without the times in the conditions.
-func (r Result) Status() map[string]any {
+// OwnerStatus returns the owner's new status, without the times in the conditions.
+func (r Result) OwnerStatus() map[string]any {
 	next := status.Next(r.owner, r.program, r.Plan, time.Time{})
 	conditions, _ := next["conditions"].([]any)
 	for _, c := range conditions {

@@ -118,7 +118,7 @@ func TestReconcile(t *testing.T) {
 					t.Errorf("%s\nthe plan lacks %q:\n%s", tc.reason, want, text)
 				}
 			}
-			if diff := cmp.Diff(tc.wantFound, result.Status()["found"]); diff != "" {
+			if diff := cmp.Diff(tc.wantFound, result.OwnerStatus()["found"]); diff != "" {
 				t.Errorf("%s\nstatus.found: -want +got:\n%s", tc.reason, diff)
 			}
 			if diff := cmp.Diff(before, in.Owner); diff != "" {
@@ -136,7 +136,7 @@ func TestReconcile(t *testing.T) {
 func TestDesired(t *testing.T) {
 	result := Reconcile(t.Context(), input(t, testPolicy, thing("", ""), ""))
 	var got []string
-	for _, object := range append(result.Desired(), result.Owner()) {
+	for _, object := range append(result.DesiredObjects(), result.Owner()) {
 		got = append(got, object.GetKind()+" "+object.GetNamespace()+"/"+object.GetName())
 	}
 	if diff := cmp.Diff([]string{"Namespace /shared", "ConfigMap one/a", "ClusterRole /a", "Thing one/t"}, got); diff != "" {
@@ -145,7 +145,7 @@ func TestDesired(t *testing.T) {
 	if text := result.PlanTextWithoutStatus(); strings.Contains(text, "found: 0") || !strings.Contains(result.PlanText(), "found: 0") {
 		t.Errorf("the status is to be in PlanText only:\n%s", text)
 	}
-	conditions, _ := result.Status()["conditions"].([]any)
+	conditions, _ := result.OwnerStatus()["conditions"].([]any)
 	for _, c := range conditions {
 		if _, timed := c.(map[string]any)["lastTransitionTime"]; timed {
 			t.Errorf("a condition has a time: %v", c)

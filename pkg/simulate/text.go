@@ -34,7 +34,7 @@ func (r Result) PlanTextWithoutStatus() string {
 func (r Result) textOf(p *plan.Plan) string {
 	var b strings.Builder
 	if ensured := r.ensuredText(); ensured != "" {
-		fmt.Fprintf(&b, "for the policy:\n%s", indented(ensured))
+		fmt.Fprintf(&b, "for the policy:\n%s", indentText(ensured))
 	}
 	if r.OwnerMetadata != nil {
 		b.WriteString("metadata of the owner:\n")
@@ -106,7 +106,7 @@ func entryText(e inventory.Entry) string {
 	return fmt.Sprintf("%s %s (child %s, %s)", e.GVK.Kind, name, e.Child, about)
 }
 
-func indented(text string) string {
+func indentText(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		b.WriteString("  " + line)

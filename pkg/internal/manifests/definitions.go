@@ -22,7 +22,7 @@ func (k Kinds) IsNamespaced(gvk schema.GroupVersionKind) bool {
 	if kind, isDefined := k[gvk.GroupKind()]; isDefined {
 		return kind.Namespaced
 	}
-	return rbac.Guess(gvk).Namespaced
+	return rbac.GuessKind(gvk).Namespaced
 }
 
 // IsSurelyNamespaced is IsNamespaced without the guess for kinds of others.

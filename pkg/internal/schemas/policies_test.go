@@ -17,7 +17,7 @@ import (
 // TestPolicies: what compiles without types in the policies that Ambit brings
 // along compiles with those of Kubernetes' own kinds and of the examples.
 func TestPolicies(t *testing.T) {
-	set := Join(definitionsIn(t, "../../../examples/*/crd.yaml"), publishedSet(t))
+	set := JoinSets(definitionsIn(t, "../../../examples/*/crd.yaml"), publishedSet(t))
 	files, err := filepath.Glob("../../../policies/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
@@ -171,7 +171,7 @@ func publishedSet(t testing.TB) Set {
 		}
 		sets = append(sets, set)
 	}
-	return Join(sets...)
+	return JoinSets(sets...)
 }
 
 func TestPublished(t *testing.T) {

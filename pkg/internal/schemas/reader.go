@@ -17,17 +17,17 @@ const maxReferences = 16
 
 const reference = "#/components/schemas/"
 
-// resource is the schema of a whole object, or of one embedded in another: its
+// readObjectSchema is the schema of a whole object, or of one embedded in another: its
 // apiVersion, kind and metadata are there though its schema may not name them.
-func (r reader) resource(node map[string]any) *cel.Schema {
-	node = r.resolve(node)
+func (r reader) readObjectSchema(node map[string]any) *cel.Schema {
+	node = r.resolveReferences(node)
 	if isOpen(node) {
 		return nil
 	}
-	fields := r.fields(node)
+	fields := r.readFields(node)
 	for _, name := range []string{"apiVersion", "kind"} {
 		if _, named := fields[name]; !named {
-			fields[name] = anything
+			fields[name] = anySchema
 		}
 	}
 	metadata, _ := node["properties"].(map[string]any)["metadata"].(map[string]any)
@@ -35,38 +35,38 @@ func (r reader) resource(node map[string]any) *cel.Schema {
 	return cel.ObjectOf(fields)
 }
 
-// schema is what a JSON schema says of fields; nil: nothing.
-func (r reader) schema(node map[string]any) *cel.Schema {
-	node = r.resolve(node)
+// readSchema is what a JSON schema says of fields; nil: nothing.
+func (r reader) readSchema(node map[string]any) *cel.Schema {
+	node = r.resolveReferences(node)
 	if items, ok := node["items"].(map[string]any); ok {
-		return cel.LazyListOf(func() *cel.Schema { return r.schema(items) })
+		return cel.LazyListOf(func() *cel.Schema { return r.readSchema(items) })
 	}
 	_, hasFields := node["properties"].(map[string]any)
-	if values, ok := node["additionalProperties"].(map[string]any); ok && !hasFields && !preserves(node) {
-		return cel.LazyMapOf(func() *cel.Schema { return r.schema(values) })
+	if values, ok := node["additionalProperties"].(map[string]any); ok && !hasFields && !preservesUnknownFields(node) {
+		return cel.LazyMapOf(func() *cel.Schema { return r.readSchema(values) })
 	}
 	switch {
 	case isOpen(node):
 		return nil
 	case node["x-kubernetes-embedded-resource"] == true:
-		return r.resource(node)
+		return r.readObjectSchema(node)
 	}
-	return cel.ObjectOf(r.fields(node))
+	return cel.ObjectOf(r.readFields(node))
 }
 
-func (r reader) fields(node map[string]any) map[string]func() *cel.Schema {
+func (r reader) readFields(node map[string]any) map[string]func() *cel.Schema {
 	properties, _ := node["properties"].(map[string]any)
 	fields := make(map[string]func() *cel.Schema, len(properties)+3)
 	for name, property := range properties {
 		below, _ := property.(map[string]any)
-		fields[name] = func() *cel.Schema { return r.schema(below) }
+		fields[name] = func() *cel.Schema { return r.readSchema(below) }
 	}
 	return fields
 }
 
-// resolve follows references; also those that stand alone in allOf, as API servers
+// resolveReferences follows references; also those that stand alone in allOf, as API servers
 // write them where there is a default beside. What leads nowhere is empty.
-func (r reader) resolve(node map[string]any) map[string]any {
+func (r reader) resolveReferences(node map[string]any) map[string]any {
 	for range maxReferences {
 		if all, ok := node["allOf"].([]any); ok && len(all) == 1 && node["properties"] == nil {
 			node, _ = all[0].(map[string]any)
@@ -86,11 +86,11 @@ func (r reader) resolve(node map[string]any) map[string]any {
 func isOpen(node map[string]any) bool {
 	properties, _ := node["properties"].(map[string]any)
 	kind, typed := node["type"].(string)
-	return len(properties) == 0 || typed && kind != "object" || preserves(node) || hasAlternatives(node) ||
+	return len(properties) == 0 || typed && kind != "object" || preservesUnknownFields(node) || hasAlternatives(node) ||
 		node["x-kubernetes-int-or-string"] == true || node["additionalProperties"] != nil && node["additionalProperties"] != false
 }
 
-func preserves(node map[string]any) bool {
+func preservesUnknownFields(node map[string]any) bool {
 	return node["x-kubernetes-preserve-unknown-fields"] == true
 }
 
@@ -124,22 +124,22 @@ func namesOthers(whole, part map[string]any) bool {
 	return false
 }
 
-func anything() *cel.Schema { return nil }
+func anySchema() *cel.Schema { return nil }
 
-func stringMap() *cel.Schema { return cel.LazyMapOf(anything) }
+func stringMap() *cel.Schema { return cel.LazyMapOf(anySchema) }
 
 // objectMeta is the schema of metadata: what all objects have there, and what the
 // schema names beside; that of a custom resource may name only what it restricts.
 func (r reader) objectMeta(node map[string]any) *cel.Schema {
-	fields := r.fields(r.resolve(node))
+	fields := r.readFields(r.resolveReferences(node))
 	fields["labels"], fields["annotations"] = stringMap, stringMap
 	fields["ownerReferences"] = func() *cel.Schema { return cel.LazyListOf(ownerReference) }
-	fields["managedFields"] = func() *cel.Schema { return cel.LazyListOf(anything) }
+	fields["managedFields"] = func() *cel.Schema { return cel.LazyListOf(anySchema) }
 	for _, name := range []string{
 		"name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation",
 		"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "finalizers",
 	} {
-		fields[name] = anything
+		fields[name] = anySchema
 	}
 	return cel.ObjectOf(fields)
 }
@@ -147,7 +147,7 @@ func (r reader) objectMeta(node map[string]any) *cel.Schema {
 func ownerReference() *cel.Schema {
 	fields := map[string]func() *cel.Schema{}
 	for _, name := range []string{"apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"} {
-		fields[name] = anything
+		fields[name] = anySchema
 	}
 	return cel.ObjectOf(fields)
 }

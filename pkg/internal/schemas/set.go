@@ -23,8 +23,8 @@ func (s Set) Schema(gvk schema.GroupVersionKind) (*cel.Schema, bool) {
 	return found, ok
 }
 
-// Join is the schemas of all sets; of those for one kind, that of the first set.
-func Join(sets ...Set) Set {
+// JoinSets is the schemas of all sets; of those for one kind, that of the first set.
+func JoinSets(sets ...Set) Set {
 	joined := Set{byKind: map[schema.GroupVersionKind]*cel.Schema{}}
 	for i := len(sets) - 1; i >= 0; i-- {
 		maps.Copy(joined.byKind, sets[i].byKind)
@@ -72,7 +72,7 @@ func (s Set) addDefinition(d *unstructured.Unstructured) error {
 			return fmt.Errorf("version %q: %w", name, err)
 		}
 		if found {
-			s.byKind[schema.GroupVersionKind{Group: group, Version: name, Kind: kind}] = reader{}.resource(root)
+			s.byKind[schema.GroupVersionKind{Group: group, Version: name, Kind: kind}] = reader{}.readObjectSchema(root)
 		}
 	}
 	return nil
@@ -96,7 +96,7 @@ func FromOpenAPI(document []byte) (Set, error) {
 		if len(kinds) == 0 {
 			continue
 		}
-		made := r.resource(component)
+		made := r.readObjectSchema(component)
 		for _, gvk := range kinds {
 			set.byKind[gvk] = made
 		}

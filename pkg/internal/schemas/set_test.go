@@ -75,7 +75,7 @@ func TestSet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set := Join(definitions, published)
+	set := JoinSets(definitions, published)
 	variables := map[string]*cel.Schema{}
 	for name, gvk := range map[string]schema.GroupVersionKind{
 		"thing": {Group: "example.com", Version: "v1", Kind: "Thing"},

@@ -19,8 +19,8 @@ type fixed struct {
 	open []string
 }
 
-// constants are the variables that do not depend on owners.
-func constants(ctx context.Context, program *policy.Program) cel.Activation {
+// constantVariables are the variables that do not depend on owners.
+func constantVariables(ctx context.Context, program *policy.Program) cel.Activation {
 	known := cel.Activation{"policy": map[string]any{"name": program.Name, "namespace": program.Namespace}}
 	for _, v := range program.Variables {
 		if !isKnown(v.Expr.Vars(), known) {
@@ -37,8 +37,8 @@ func isKnown(names []string, known cel.Activation) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return known[name] == nil })
 }
 
-// fix evaluates what of a template can be; nil gives what is not known at all.
-func fix(ctx context.Context, t *cel.Template, known cel.Activation) fixed {
+// evaluateConstant evaluates what of a template can be; nil gives what is not known at all.
+func evaluateConstant(ctx context.Context, t *cel.Template, known cel.Activation) fixed {
 	if t == nil {
 		return fixed{open: []string{""}}
 	}
@@ -50,8 +50,8 @@ func fix(ctx context.Context, t *cel.Template, known cel.Activation) fixed {
 	return f
 }
 
-// knows says whether nothing at a path, below it or above it depends on owners.
-func (f fixed) knows(path string) bool {
+// isConstant says whether nothing at a path, below it or above it depends on owners.
+func (f fixed) isConstant(path string) bool {
 	return !slices.ContainsFunc(f.open, func(open string) bool { return isWithin(open, path) || isWithin(path, open) })
 }
 
@@ -61,10 +61,10 @@ func isWithin(path, other string) bool {
 	return ok && (rest == "" || other == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// text is a string in the template; known is false if owners decide. "" and true: it
+// textAt is a string in the template; known is false if owners decide. "" and true: it
 // is not there, or not a string.
-func (f fixed) text(path ...string) (text string, known bool) {
-	if !f.knows(strings.Join(path, ".")) {
+func (f fixed) textAt(path ...string) (text string, known bool) {
+	if !f.isConstant(strings.Join(path, ".")) {
 		return "", false
 	}
 	if object, ok := f.value.(map[string]any); ok {

@@ -107,7 +107,7 @@ func (r request) run(ctx context.Context, program *policy.Program) string {
 	if r.Own != nil {
 		own = *r.Own
 	}
-	grants, remarks := Needed(ctx, Request{
+	grants, remarks := NeededGrants(ctx, Request{
 		Program: program, Kind: r.kind, Own: own, Namespaces: places(r.Namespaces),
 		Elsewhere: places(r.Elsewhere, r.Namespaces...), Searched: places(r.Searched, r.Namespaces...),
 		FindOwners: r.FindOwners, OwnersEverywhere: r.OwnersEverywhere, Finalizers: r.Finalizers, ByName: r.ByName,
@@ -116,12 +116,12 @@ func (r request) run(ctx context.Context, program *policy.Program) string {
 	for _, remark := range remarks {
 		fmt.Fprintf(&b, "# %s\n", remark)
 	}
-	for _, account := range Accounts(grants) {
+	for _, account := range ServiceAccounts(grants) {
 		fmt.Fprintf(&b, "ServiceAccount %s/%s\n", account.Namespace, account.Name)
 	}
 	for _, g := range grants {
 		if r.Granted != nil {
-			g = g.Lacking(r.isGranted)
+			g = g.LackingVerbs(r.isGranted)
 		}
 		if len(g.Rules) > 0 {
 			describe(&b, g.Objects(r.Present))
@@ -132,7 +132,7 @@ func (r request) run(ctx context.Context, program *policy.Program) string {
 
 // kind is a guess, but for the kinds that the request knows.
 func (r request) kind(gvk schema.GroupVersionKind) Kind {
-	kind := Guess(gvk)
+	kind := GuessKind(gvk)
 	kind.Namespaced = kind.Namespaced && !slices.Contains(r.ClusterScoped, gvk.Kind)
 	return kind
 }
@@ -153,7 +153,7 @@ func places(words []string, others ...string) []string {
 
 // isGranted answers a check from the list of the request.
 func (r request) isGranted(c Check) bool {
-	resource := Rule{Resource: c.Resource, Subresource: c.Subresource}.path()
+	resource := Rule{Resource: c.Resource, Subresource: c.Subresource}.resourcePath()
 	return slices.Contains(r.Granted, fmt.Sprintf("%s: %s %s", c.Namespace, c.Verb, resource))
 }
 

@@ -62,35 +62,35 @@ type Grant struct {
 	Rules []Rule
 }
 
-// Needed returns the least that the policy needs, by place: Everywhere first,
+// NeededGrants returns the least that the policy needs, by place: Everywhere first,
 // then the namespaces in the order of the request, then others that the policy names,
 // then the right to act as the policy's ServiceAccount. Grants without rules are left
 // out, and so is in a namespace what is granted Everywhere. The remarks are sentences
 // without a full stop: what somebody has to know of these rights, and what is needed
 // and not in them.
-func Needed(ctx context.Context, r Request) (grants []Grant, remarks []string) {
+func NeededGrants(ctx context.Context, r Request) (grants []Grant, remarks []string) {
 	required := r.Program.Requirements(r.isNamespaced)
-	s := r.search(ctx, required)
-	firm, all := s.at(Everywhere), s.at(Everywhere)
+	s := r.searchPlaces(ctx, required)
+	firm, all := s.rulesAt(Everywhere), s.rulesAt(Everywhere)
 	if r.FindOwners && r.isNamespaced(r.Program.Owner.GVK) {
-		owners, _ := Finding(r)
+		owners, _ := FindingGrants(r)
 		all = slices.Concat(owners.Rules, all)
 	}
-	grants = append(grants, r.grant(Everywhere, tidy(all, nil)))
-	for _, place := range s.places() {
-		grants = append(grants, r.grant(place, tidy(s.at(place), firm)))
+	grants = append(grants, r.grantIn(Everywhere, mergeRules(all, nil)))
+	for _, place := range s.namedPlaces() {
+		grants = append(grants, r.grantIn(place, mergeRules(s.rulesAt(place), firm)))
 	}
-	grants = append(grants, r.impersonation(required))
+	grants = append(grants, r.impersonationGrant(required))
 	return slices.DeleteFunc(grants, func(g Grant) bool { return len(g.Rules) == 0 }), s.remarks
 }
 
-// grant is what the policy's subject gets in a namespace.
-func (r Request) grant(namespace string, rules []Rule) Grant {
-	return Grant{Policy: r.Program.Name, Name: "ambit-" + r.Program.Name, Subject: r.subject(), Namespace: namespace, Rules: rules}
+// grantIn is what the policy's subject gets in a namespace.
+func (r Request) grantIn(namespace string, rules []Rule) Grant {
+	return Grant{Policy: r.Program.Name, Name: "ambit-" + r.Program.Name, Subject: r.actingSubject(), Namespace: namespace, Rules: rules}
 }
 
-// subject is who the policy acts as.
-func (r Request) subject() Subject {
+// actingSubject is who the policy acts as.
+func (r Request) actingSubject() Subject {
 	if r.Program.ServiceAccount == "" {
 		return r.Own
 	}
@@ -100,12 +100,12 @@ func (r Request) subject() Subject {
 // isNamespaced says whether objects of a kind are in namespaces.
 func (r Request) isNamespaced(gvk schema.GroupVersionKind) bool { return r.Kind(gvk).Namespaced }
 
-// Namespaces returns those that a policy works in, sorted, given that the process
+// LimitNamespaces returns those that a policy works in, sorted, given that the process
 // is limited to some (empty: to none): nothing if the policy's scope and limit
 // have none in common. limited is false if neither names any, or the policy's scope has
 // more than it names: the policy then works in all but those that it excludes. Where
 // labels decide, each namespace of the limit may be one.
-func Namespaces(program *policy.Program, limit []string) (namespaces []string, limited bool) {
+func LimitNamespaces(program *policy.Program, limit []string) (namespaces []string, limited bool) {
 	scope := program.Namespaces
 	if program.NamespaceSelector != nil {
 		scope = nil
@@ -125,21 +125,21 @@ func Namespaces(program *policy.Program, limit []string) (namespaces []string, l
 	return slices.Compact(namespaces), true
 }
 
-// Finding returns the two ways to find the owners of a policy that no namespace
+// FindingGrants returns the two ways to find the owners of a policy that no namespace
 // limits; one of them is enough. owners is to list and watch owners in all
 // namespaces, namespaces to list and watch these, so that owners can be looked
 // for in each. Of the request only Program, Kind and Own count.
-func Finding(r Request) (owners, namespaces Grant) {
+func FindingGrants(r Request) (owners, namespaces Grant) {
 	verbs := []string{"list", "watch"}
 	owner := r.Kind(r.Program.Owner.GVK).Resource
 	rule := Rule{Group: owner.Group, Resource: owner.Resource, Verbs: verbs, Parts: []string{policy.OwnerPart}}
-	return r.grant(Everywhere, []Rule{rule}), r.grant(Everywhere, []Rule{{Resource: "namespaces", Verbs: verbs, Parts: rule.Parts}})
+	return r.grantIn(Everywhere, []Rule{rule}), r.grantIn(Everywhere, []Rule{{Resource: "namespaces", Verbs: verbs, Parts: rule.Parts}})
 }
 
-// Watching returns the right to list and watch the objects of RBAC in all
+// WatchingGrant returns the right to list and watch the objects of RBAC in all
 // namespaces, with which Ambit follows changes of rights at once. It belongs to no
 // policy, and is the same for all: its name has a colon where theirs have a dash.
-func Watching(own Subject) Grant {
+func WatchingGrant(own Subject) Grant {
 	g := Grant{Name: "ambit:watch-rbac", Subject: own, Namespace: Everywhere}
 	for _, resource := range []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"} {
 		g.Rules = append(g.Rules, Rule{Group: "rbac.authorization.k8s.io", Resource: resource, Verbs: []string{"list", "watch"}})

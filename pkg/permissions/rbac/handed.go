@@ -28,65 +28,65 @@ func (s *search) handOut(child *policy.Child, f fixed, places []string) {
 
 func (s *search) handOutRole(child *policy.Child, f fixed, places []string) {
 	const must = "must have these too, and they are not printed here"
-	if !f.knows("rules") || !f.knows("aggregationRule") {
-		s.remark(child, "gives rights that only owners say", must)
+	if !f.isConstant("rules") || !f.isConstant("aggregationRule") {
+		s.addRemark(child, "gives rights that only owners say", must)
 		return
 	}
 	role, err := roleOf(f.value)
 	switch {
 	case err != nil:
-		s.remark(child, "gives rights that cannot be read", must)
+		s.addRemark(child, "gives rights that cannot be read", must)
 		return
 	case role.AggregationRule != nil:
-		s.remark(child, "gives the rights of other roles", "must be allowed everything for that, which is not printed here")
+		s.addRemark(child, "gives the rights of other roles", "must be allowed everything for that, which is not printed here")
 	}
 	var strange bool
 	for _, given := range role.Rules {
 		if isPlain(given) {
-			s.add(places, expanded(given, child.ID)...)
+			s.addRules(places, expandRule(given, child.ID)...)
 		} else {
 			strange = true
 		}
 	}
 	if strange {
-		s.remark(child, "gives rights by wildcards, on URLs, or to escalate, bind or impersonate", must)
+		s.addRemark(child, "gives rights by wildcards, on URLs, or to escalate, bind or impersonate", must)
 	}
 }
 
 func (s *search) handOutBinding(child *policy.Child, f fixed) {
-	kind, kindKnown := f.text("roleRef", "kind")
-	name, nameKnown := f.text("roleRef", "name")
+	kind, kindKnown := f.textAt("roleRef", "kind")
+	name, nameKnown := f.textAt("roleRef", "name")
 	switch {
 	case !kindKnown || !nameKnown:
-		s.remark(child, "gives the rights of a role that only owners name",
+		s.addRemark(child, "gives the rights of a role that only owners name",
 			"must have these too, and they are not printed here unless the policy makes that role")
 	case kind == "" || name == "": // it decorates one that has a role
-		s.remark(child, "may give the rights of a role to others", "must have these too, and they are not printed here")
+		s.addRemark(child, "may give the rights of a role to others", "must have these too, and they are not printed here")
 	case !s.makesRole(f, kind, name):
-		s.remark(child, fmt.Sprintf("gives the rights of %s %q", kind, name), "must have these too, and they are not printed here")
+		s.addRemark(child, fmt.Sprintf("gives the rights of %s %q", kind, name), "must have these too, and they are not printed here")
 	}
 }
 
 // makesRole says whether the policy itself makes the role of a binding, so that what
 // that takes is noted with the role.
 func (s *search) makesRole(f fixed, kind, name string) bool {
-	namespace, fixedThere := f.text("metadata", "namespace")
+	namespace, fixedThere := f.textAt("metadata", "namespace")
 	return slices.ContainsFunc(slices.Concat(s.Program.Children, s.Program.Ensured), func(role *policy.Child) bool {
 		if role.GVK.Group != rbacv1.GroupName || role.GVK.Kind != kind {
 			return false
 		}
 		is := s.fixed[role]
-		if own, known := is.text("metadata", "name"); !known || own != name {
+		if own, known := is.textAt("metadata", "name"); !known || own != name {
 			return false
 		}
-		its, known := is.text("metadata", "namespace")
+		its, known := is.textAt("metadata", "namespace")
 		return kind == "ClusterRole" || known && fixedThere && its == namespace
 	})
 }
 
-// remark notes that a child does what its maker must have rights for.
-func (s *search) remark(child *policy.Child, does, must string) {
-	who := s.subject().User()
+// addRemark notes that a child does what its maker must have rights for.
+func (s *search) addRemark(child *policy.Child, does, must string) {
+	who := s.actingSubject().UserName()
 	if who == "" {
 		who = "who makes it"
 	}
@@ -119,8 +119,8 @@ func isPlain(given rbacv1.PolicyRule) bool {
 	})
 }
 
-// expanded are rules that say the same, each of one resource and name.
-func expanded(given rbacv1.PolicyRule, part string) []Rule {
+// expandRule are rules that say the same, each of one resource and name.
+func expandRule(given rbacv1.PolicyRule, part string) []Rule {
 	var rules []Rule
 	for _, group := range given.APIGroups {
 		for _, path := range given.Resources {

@@ -17,10 +17,10 @@ type Kind struct {
 	Namespaced bool
 }
 
-// Guess returns what a kind most likely is: its plural by the rules that the
+// GuessKind returns what a kind most likely is: its plural by the rules that the
 // kinds of Kubernetes keep to, and namespaced unless it is one of those kinds of
 // Kubernetes that are not. Of Kubernetes' own kinds the guess is right.
-func Guess(gvk schema.GroupVersionKind) Kind {
+func GuessKind(gvk schema.GroupVersionKind) Kind {
 	plural, _ := meta.UnsafeGuessKindToResource(gvk)
 	return Kind{
 		Resource:   plural.GroupResource(),

@@ -31,15 +31,15 @@ type Present struct {
 // that applying them takes nothing away; rules that it already has are not said
 // twice. The caller owns the result.
 func (g Grant) Objects(present Present) []runtime.Object {
-	rules, subjects := g.policyRules(present), g.subjects(present)
-	group, roleMeta := rbacv1.SchemeGroupVersion.String(), g.meta()
+	rules, subjects := g.policyRules(present), g.bindingSubjects(present)
+	group, roleMeta := rbacv1.SchemeGroupVersion.String(), g.objectMeta()
 	if g.Namespace == Everywhere {
 		return []runtime.Object{
 			&rbacv1.ClusterRole{
 				TypeMeta: metav1.TypeMeta{APIVersion: group, Kind: "ClusterRole"}, ObjectMeta: roleMeta, Rules: rules,
 			},
 			&rbacv1.ClusterRoleBinding{
-				TypeMeta: metav1.TypeMeta{APIVersion: group, Kind: "ClusterRoleBinding"}, ObjectMeta: g.meta(),
+				TypeMeta: metav1.TypeMeta{APIVersion: group, Kind: "ClusterRoleBinding"}, ObjectMeta: g.objectMeta(),
 				RoleRef: g.roleRef("ClusterRole"), Subjects: subjects,
 			},
 		}
@@ -49,7 +49,7 @@ func (g Grant) Objects(present Present) []runtime.Object {
 			TypeMeta: metav1.TypeMeta{APIVersion: group, Kind: "Role"}, ObjectMeta: roleMeta, Rules: rules,
 		},
 		&rbacv1.RoleBinding{
-			TypeMeta: metav1.TypeMeta{APIVersion: group, Kind: "RoleBinding"}, ObjectMeta: g.meta(),
+			TypeMeta: metav1.TypeMeta{APIVersion: group, Kind: "RoleBinding"}, ObjectMeta: g.objectMeta(),
 			RoleRef: g.roleRef("Role"), Subjects: subjects,
 		},
 	}
@@ -58,18 +58,18 @@ func (g Grant) Objects(present Present) []runtime.Object {
 // Exceeds says whether what is present grants more than g, or grants it to others
 // too.
 func (g Grant) Exceeds(present Present) bool {
-	own := g.Subject.reference()
+	own := g.Subject.bindingSubject()
 	return slices.ContainsFunc(present.Subjects, func(s rbacv1.Subject) bool { return s != own }) ||
-		slices.ContainsFunc(present.Rules, g.exceeds)
+		slices.ContainsFunc(present.Rules, g.exceedsRule)
 }
 
-// exceeds says whether a rule of a Role says more than the rules of g.
-func (g Grant) exceeds(present rbacv1.PolicyRule) bool {
+// exceedsRule says whether a rule of a Role says more than the rules of g.
+func (g Grant) exceedsRule(present rbacv1.PolicyRule) bool {
 	var within rbacv1.PolicyRule
 	for _, rule := range g.Rules {
-		if slices.Contains(present.APIGroups, rule.Group) && slices.Contains(present.Resources, rule.path()) {
+		if slices.Contains(present.APIGroups, rule.Group) && slices.Contains(present.Resources, rule.resourcePath()) {
 			within.APIGroups = append(within.APIGroups, rule.Group)
-			within.Resources = append(within.Resources, rule.path())
+			within.Resources = append(within.Resources, rule.resourcePath())
 			if g.exceedsOn(rule, present) {
 				return true
 			}
@@ -96,7 +96,7 @@ func isSubset(some, all []string) bool {
 	return !slices.ContainsFunc(some, func(s string) bool { return !slices.Contains(all, s) })
 }
 
-func (g Grant) meta() metav1.ObjectMeta {
+func (g Grant) objectMeta() metav1.ObjectMeta {
 	labels := map[string]string{labelName: nameAmbit, v1alpha1.LabelManagedBy: v1alpha1.ManagedBy}
 	if g.Policy != "" {
 		labels[labelInstance] = g.Policy
@@ -118,16 +118,16 @@ func (g Grant) policyRules(present Present) []rbacv1.PolicyRule {
 	return rules
 }
 
-func (g Grant) subjects(present Present) []rbacv1.Subject {
-	if slices.Contains(present.Subjects, g.Subject.reference()) {
+func (g Grant) bindingSubjects(present Present) []rbacv1.Subject {
+	if slices.Contains(present.Subjects, g.Subject.bindingSubject()) {
 		return slices.Clone(present.Subjects)
 	}
-	return append(slices.Clone(present.Subjects), g.Subject.reference())
+	return append(slices.Clone(present.Subjects), g.Subject.bindingSubject())
 }
 
-// Accounts returns the ServiceAccounts among the subjects of the grants, each
+// ServiceAccounts returns the ServiceAccounts among the subjects of the grants, each
 // once, sorted.
-func Accounts(grants []Grant) []Subject {
+func ServiceAccounts(grants []Grant) []Subject {
 	var accounts []Subject
 	for _, g := range grants {
 		if g.Subject.Namespace != "" {
@@ -138,8 +138,8 @@ func Accounts(grants []Grant) []Subject {
 	return slices.Compact(accounts)
 }
 
-// Account returns the ServiceAccount that the subject is; it must be one.
-func (s Subject) Account() runtime.Object {
+// ServiceAccount returns the ServiceAccount that the subject is; it must be one.
+func (s Subject) ServiceAccount() runtime.Object {
 	return &corev1.ServiceAccount{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
 		ObjectMeta: metav1.ObjectMeta{

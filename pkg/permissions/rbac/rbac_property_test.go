@@ -73,8 +73,8 @@ func TestEnoughAndNoMore(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		spec, parts := drawPolicy(rt)
 		program := compile(t, spec)
-		grants, _ := Needed(t.Context(), Request{
-			Program: program, Kind: Guess, Namespaces: []string{"a", "b"}, Elsewhere: []string{"else"}, Searched: []string{"a", "b"},
+		grants, _ := NeededGrants(t.Context(), Request{
+			Program: program, Kind: GuessKind, Namespaces: []string{"a", "b"}, Elsewhere: []string{"else"}, Searched: []string{"a", "b"},
 			ByName: rapid.Bool().Draw(rt, "by name"),
 		})
 		wanted := map[Check]bool{}
@@ -82,7 +82,7 @@ func TestEnoughAndNoMore(t *testing.T) {
 			drawn := parts[part.ID]
 			for _, verb := range verbsOf(program, part) {
 				for _, place := range drawn.places(part.ID) {
-					resource := Guess(part.GVK).Resource
+					resource := GuessKind(part.GVK).Resource
 					check := Check{Namespace: place, Verb: verb, Group: resource.Group, Resource: resource.Resource}
 					if !isAllowed(grants, check, drawn.name) {
 						rt.Errorf("part %s cannot %s in %q\n%s", part.ID, verb, place, spec)
@@ -132,7 +132,7 @@ func checkNoMore(t *rapid.T, program *policy.Program, grants []Grant, wanted map
 				t.Errorf("%+v is granted twice", check)
 			}
 		}
-		if owner := Guess(program.Owner.GVK).Resource; check.Resource != owner.Resource && !wanted[ofAll] {
+		if owner := GuessKind(program.Owner.GVK).Resource; check.Resource != owner.Resource && !wanted[ofAll] {
 			t.Errorf("%+v is not needed", check)
 		}
 	}

@@ -33,7 +33,7 @@ func TestSubject(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := tc.subject.User(); got != tc.user {
+			if got := tc.subject.UserName(); got != tc.user {
 				t.Errorf("%s User() = %q, want %q", tc.reason, got, tc.user)
 			}
 			if diff := cmp.Diff(tc.groups, tc.subject.Groups()); diff != "" {
@@ -45,7 +45,7 @@ func TestSubject(t *testing.T) {
 
 func TestWatching(t *testing.T) {
 	var b strings.Builder
-	objects := Watching(Subject{Namespace: "ambit-system", Name: "ambit"}).Objects(Present{})
+	objects := WatchingGrant(Subject{Namespace: "ambit-system", Name: "ambit"}).Objects(Present{})
 	describe(&b, objects)
 	want := `
 ClusterRole ambit:watch-rbac
@@ -87,7 +87,7 @@ func TestNamespaces(t *testing.T) {
 			if tc.selects {
 				program.NamespaceSelector = labels.Everything()
 			}
-			got, limited := Namespaces(program, tc.from)
+			got, limited := LimitNamespaces(program, tc.from)
 			if diff := cmp.Diff(tc.want, got); diff != "" || limited != tc.limited {
 				t.Errorf("%s limited %t, want %t; -want +got\n%s", tc.reason, limited, tc.limited, diff)
 			}
@@ -109,7 +109,7 @@ func TestGuess(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, Guess(tc.gvk)); diff != "" {
+			if diff := cmp.Diff(tc.want, GuessKind(tc.gvk)); diff != "" {
 				t.Errorf("%s -want +got\n%s", tc.reason, diff)
 			}
 		})
@@ -161,7 +161,7 @@ func TestFromDefinition(t *testing.T) {
 func TestExceeds(t *testing.T) {
 	program := compile(t, "owner: {apiVersion: example.com/v1, kind: Cache}\nwatches: [{id: pods, apiVersion: v1, kind: Pod}]")
 	own := Subject{Namespace: "ambit-system", Name: "ambit"}
-	grants, _ := Needed(t.Context(), Request{Program: program, Kind: Guess, Own: own, Namespaces: []string{"a"}})
+	grants, _ := NeededGrants(t.Context(), Request{Program: program, Kind: GuessKind, Own: own, Namespaces: []string{"a"}})
 	rule := func(group, resource string, verbs ...string) []rbacv1.PolicyRule {
 		return []rbacv1.PolicyRule{{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}}
 	}
@@ -171,7 +171,7 @@ func TestExceeds(t *testing.T) {
 		want    bool
 	}{
 		"Nothing":   {"What is not there exceeds nothing.", Present{}, false},
-		"Same":      {"What the grant itself says is not more.", Present{Rules: rule("", "pods", "watch", "list"), Subjects: []rbacv1.Subject{own.reference()}}, false},
+		"Same":      {"What the grant itself says is not more.", Present{Rules: rule("", "pods", "watch", "list"), Subjects: []rbacv1.Subject{own.bindingSubject()}}, false},
 		"Verb":      {"Another verb is more.", Present{Rules: rule("", "pods", "list", "delete")}, true},
 		"Resource":  {"Another resource is more.", Present{Rules: rule("", "secrets", "list")}, true},
 		"Wildcard":  {"A wildcard is more.", Present{Rules: rule("*", "pods", "list")}, true},
@@ -193,8 +193,8 @@ func TestLacking(t *testing.T) {
 	program := compile(t, "serviceAccountName: robot\nowner: {apiVersion: example.com/v1, kind: Cache}\n"+
 		"children: [{id: web, template: {apiVersion: apps/v1, kind: Deployment, metadata: {name: web}}}]")
 	rapid.Check(t, func(t *rapid.T) {
-		grants, _ := Needed(t.Context(), Request{
-			Program: program, Kind: Guess, Own: Subject{Name: "ambit"}, Namespaces: []string{"a", "b"},
+		grants, _ := NeededGrants(t.Context(), Request{
+			Program: program, Kind: GuessKind, Own: Subject{Name: "ambit"}, Namespaces: []string{"a", "b"},
 			OwnersEverywhere: rapid.Bool().Draw(t, "owners everywhere"), Finalizers: rapid.Bool().Draw(t, "finalizers"),
 		})
 		granted := map[Check]bool{}
@@ -207,9 +207,9 @@ func TestLacking(t *testing.T) {
 			}
 		}
 		for _, g := range grants {
-			lacking := g.Lacking(func(c Check) bool { return granted[c] })
+			lacking := g.LackingVerbs(func(c Check) bool { return granted[c] })
 			got = append(got, lacking.Checks()...)
-			if left := lacking.Lacking(func(Check) bool { return true }); len(left.Rules) > 0 {
+			if left := lacking.LackingVerbs(func(Check) bool { return true }); len(left.Rules) > 0 {
 				t.Errorf("with everything granted %v is left", left.Rules)
 			}
 		}
@@ -242,9 +242,9 @@ func everyCase(t *testing.T) map[string]*policy.Program {
 func TestHarmless(t *testing.T) {
 	for file, program := range everyCase(t) {
 		for _, namespaces := range [][]string{{"a", "b"}, {Everywhere}, nil} {
-			request := Request{Program: program, Kind: Guess, Own: Subject{"ambit-system", "ambit"},
+			request := Request{Program: program, Kind: GuessKind, Own: Subject{"ambit-system", "ambit"},
 				Namespaces: namespaces, Elsewhere: namespaces, Searched: namespaces, Finalizers: true}
-			grants, _ := Needed(t.Context(), request)
+			grants, _ := NeededGrants(t.Context(), request)
 			for _, g := range grants {
 				checkHarmless(t, file, g, program.ServiceAccount)
 			}
@@ -283,8 +283,8 @@ func TestNoMore(t *testing.T) {
 		if alsoHandsOut {
 			continue
 		}
-		request := Request{Program: program, Kind: Guess, Namespaces: []string{"a"}, Elsewhere: []string{Everywhere}, Searched: []string{"a"}}
-		grants, _ := Needed(t.Context(), request)
+		request := Request{Program: program, Kind: GuessKind, Namespaces: []string{"a"}, Elsewhere: []string{Everywhere}, Searched: []string{"a"}}
+		grants, _ := NeededGrants(t.Context(), request)
 		got, want := map[right]bool{}, map[right]bool{}
 		for _, g := range grants {
 			for _, check := range g.Checks() {
@@ -293,7 +293,7 @@ func TestNoMore(t *testing.T) {
 		}
 		for _, need := range program.NeedsFor(request.isNamespaced) {
 			for _, verb := range need.Verbs {
-				resource := Guess(need.GVK).Resource
+				resource := GuessKind(need.GVK).Resource
 				want[right{resource.Group, resource.Resource, need.Subresource, verb}] = true
 			}
 		}
@@ -327,8 +327,8 @@ func TestFixed(t *testing.T) {
 				"variables:\n- {name: fixed, expression: '\"plain\"'}\n- {name: loose, expression: 'owner.metadata.name'}\n"+
 				"children:\n- id: web\n  forEach: {as: shard, in: owner.spec.shards}\n"+
 				"  template: {apiVersion: apps/v1, kind: Deployment, metadata: {name: \""+tc.name+"\"}}\n")
-			f := fix(t.Context(), program.Children[0].Template, constants(t.Context(), program))
-			got, known := f.text("metadata", "name")
+			f := evaluateConstant(t.Context(), program.Children[0].Template, constantVariables(t.Context(), program))
+			got, known := f.textAt("metadata", "name")
 			if got != tc.want || known != (tc.want != "") {
 				t.Errorf("%s got %q, known %t", tc.reason, got, known)
 			}

@@ -27,27 +27,27 @@ func inOrder(verbs []string) []string {
 	return slices.Compact(sorted)
 }
 
-// path is the resource as RBAC writes it, with its subresource.
-func (r Rule) path() string {
+// resourcePath is the resource as RBAC writes it, with its subresource.
+func (r Rule) resourcePath() string {
 	if r.Subresource == "" {
 		return r.Resource
 	}
 	return r.Resource + "/" + r.Subresource
 }
 
-// with returns the rule with these verbs only.
-func (r Rule) with(verbs []string) Rule {
+// withVerbs returns the rule with these verbs only.
+func (r Rule) withVerbs(verbs []string) Rule {
 	r.Verbs = verbs
 	return r
 }
 
-// split returns the verbs that name an object as a rule for the object of this name
+// splitByName returns the verbs that name an object as a rule for the object of this name
 // only, and the others as a rule for all.
-func (r Rule) split(name string) []Rule {
+func (r Rule) splitByName(name string) []Rule {
 	named := func(verb string) bool { return slices.Contains([]string{"get", "patch", "delete"}, verb) }
-	one := r.with(slices.DeleteFunc(slices.Clone(r.Verbs), func(verb string) bool { return !named(verb) }))
+	one := r.withVerbs(slices.DeleteFunc(slices.Clone(r.Verbs), func(verb string) bool { return !named(verb) }))
 	one.Name = name
-	return []Rule{r.with(slices.DeleteFunc(slices.Clone(r.Verbs), named)), one}
+	return []Rule{r.withVerbs(slices.DeleteFunc(slices.Clone(r.Verbs), named)), one}
 }
 
 // sameThing says whether both rules are about the same resource.
@@ -56,7 +56,7 @@ func (r Rule) sameThing(other Rule) bool {
 }
 
 func (r Rule) sameResource(other Rule) bool {
-	return r.Group == other.Group && r.path() == other.path()
+	return r.Group == other.Group && r.resourcePath() == other.resourcePath()
 }
 
 // isGranted says whether one of the rules allows a verb of r.
@@ -66,9 +66,9 @@ func (r Rule) isGranted(verb string, by []Rule) bool {
 	})
 }
 
-// merge adds a rule to the rules, into the one about the same resource if there
+// mergeRule adds a rule to the rules, into the one about the same resource if there
 // is one: kinds of several versions share their resource.
-func merge(rules []Rule, rule Rule) []Rule {
+func mergeRule(rules []Rule, rule Rule) []Rule {
 	i := slices.IndexFunc(rules, rule.sameThing)
 	if i < 0 {
 		return append(rules, rule)
@@ -82,12 +82,12 @@ func merge(rules []Rule, rule Rule) []Rule {
 	return rules
 }
 
-// tidy merges rules, and leaves out what one for all objects or those given
+// mergeRules merges rules, and leaves out what one for all objects or those given
 // elsewhere say already.
-func tidy(rules, elsewhere []Rule) []Rule {
+func mergeRules(rules, elsewhere []Rule) []Rule {
 	var merged []Rule
 	for _, rule := range rules {
-		merged = merge(merged, rule)
+		merged = mergeRule(merged, rule)
 	}
 	forAll := slices.DeleteFunc(slices.Clone(merged), func(r Rule) bool { return r.Name != "" })
 	var tidied []Rule
@@ -96,7 +96,7 @@ func tidy(rules, elsewhere []Rule) []Rule {
 			return rule.isGranted(verb, elsewhere) || rule.Name != "" && rule.isGranted(verb, forAll)
 		})
 		if len(verbs) > 0 {
-			tidied = append(tidied, rule.with(verbs))
+			tidied = append(tidied, rule.withVerbs(verbs))
 		}
 	}
 	return tidied
@@ -104,7 +104,7 @@ func tidy(rules, elsewhere []Rule) []Rule {
 
 // policyRule is the rule as it stands in a Role.
 func (r Rule) policyRule() rbacv1.PolicyRule {
-	rule := rbacv1.PolicyRule{APIGroups: []string{r.Group}, Resources: []string{r.path()}, Verbs: slices.Clone(r.Verbs)}
+	rule := rbacv1.PolicyRule{APIGroups: []string{r.Group}, Resources: []string{r.resourcePath()}, Verbs: slices.Clone(r.Verbs)}
 	if r.Name != "" {
 		rule.ResourceNames = []string{r.Name}
 	}
@@ -119,5 +119,5 @@ func (r Rule) isIn(present rbacv1.PolicyRule) bool {
 		}
 	}
 	named := len(present.ResourceNames) == 0 || r.Name != "" && slices.Contains(present.ResourceNames, r.Name)
-	return named && slices.Contains(present.APIGroups, r.Group) && slices.Contains(present.Resources, r.path())
+	return named && slices.Contains(present.APIGroups, r.Group) && slices.Contains(present.Resources, r.resourcePath())
 }

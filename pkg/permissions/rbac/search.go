@@ -26,29 +26,29 @@ type placed struct {
 	rule  Rule
 }
 
-func (r Request) search(ctx context.Context, list []policy.Requirement) *search {
-	s := &search{Request: r, known: constants(ctx, r.Program), fixed: map[*policy.Child]fixed{}}
+func (r Request) searchPlaces(ctx context.Context, list []policy.Requirement) *search {
+	s := &search{Request: r, known: constantVariables(ctx, r.Program), fixed: map[*policy.Child]fixed{}}
 	for _, child := range slices.Concat(r.Program.Children, r.Program.Ensured) {
-		s.fixed[child] = fix(ctx, child.Template, s.known)
+		s.fixed[child] = evaluateConstant(ctx, child.Template, s.known)
 	}
 	for _, requirement := range list {
-		s.require(ctx, requirement)
+		s.addRequirement(ctx, requirement)
 	}
-	if s.roams() {
+	if s.needsAllNamespaces() {
 		s.remarks = append([]string{fmt.Sprintf("only owners say in which namespaces %s may be: rights for that are in all, unless --namespaces names some",
 			strings.Join(s.roaming, ", "))}, s.remarks...)
 	}
 	return s
 }
 
-// roams says whether rights are for all namespaces only because it is owners who say
+// needsAllNamespaces says whether rights are for all namespaces only because it is owners who say
 // in which of them they are needed.
-func (s *search) roams() bool {
+func (s *search) needsAllNamespaces() bool {
 	return len(s.roaming) > 0 && slices.Contains(s.Elsewhere, Everywhere) && !slices.Contains(s.Namespaces, Everywhere)
 }
 
-// add notes rules for places.
-func (s *search) add(places []string, rules ...Rule) {
+// addRules notes rules for places.
+func (s *search) addRules(places []string, rules ...Rule) {
 	if slices.Contains(places, Everywhere) {
 		places = []string{Everywhere}
 	}
@@ -61,8 +61,8 @@ func (s *search) add(places []string, rules ...Rule) {
 	}
 }
 
-// at are the rules for a place.
-func (s *search) at(place string) []Rule {
+// rulesAt are the rules for a place.
+func (s *search) rulesAt(place string) []Rule {
 	var rules []Rule
 	for _, p := range s.rules {
 		if p.place == place {
@@ -72,8 +72,8 @@ func (s *search) at(place string) []Rule {
 	return rules
 }
 
-// places are all that there are rules for but Everywhere, those of the request first.
-func (s *search) places() []string {
+// namedPlaces are all that there are rules for but Everywhere, those of the request first.
+func (s *search) namedPlaces() []string {
 	places := slices.Clone(s.Namespaces)
 	for _, p := range s.rules {
 		if !slices.Contains(places, p.place) {
@@ -83,31 +83,31 @@ func (s *search) places() []string {
 	return slices.DeleteFunc(places, func(place string) bool { return place == Everywhere })
 }
 
-// require notes what one part of the policy needs, where it needs it.
-func (s *search) require(ctx context.Context, r policy.Requirement) {
+// addRequirement notes what one part of the policy needs, where it needs it.
+func (s *search) addRequirement(ctx context.Context, r policy.Requirement) {
 	switch {
 	case r.Purpose == policy.PurposeImpersonate: // it is for Ambit itself
 	case r.Purpose == policy.PurposeBlockDeletion && !s.Finalizers:
 	case r.Child != nil:
 		f := s.fixed[r.Child]
 		places := s.placesOf(r, f, "metadata", "namespace")
-		s.add(places, s.childRules(r, f)...)
+		s.addRules(places, s.childRules(r, f)...)
 		s.handOut(r.Child, f, places)
 	case r.Watch != nil:
-		rule := s.rule(r)
+		rule := s.ruleFor(r)
 		if s.ByName && !s.isNamespaced(r.GVK) {
-			rule.Name, _ = fix(ctx, r.Watch.Name, s.known).text()
+			rule.Name, _ = evaluateConstant(ctx, r.Watch.Name, s.known).textAt()
 		}
-		s.add(s.placesOf(r, fix(ctx, r.Watch.Namespace, s.known)), rule)
+		s.addRules(s.placesOf(r, evaluateConstant(ctx, r.Watch.Namespace, s.known)), rule)
 	default:
-		s.add(s.placesOf(r, fixed{}), s.rule(r))
+		s.addRules(s.placesOf(r, fixed{}), s.ruleFor(r))
 	}
 }
 
 // placesOf are the places of a requirement; f says at path which namespace its template
 // names.
 func (s *search) placesOf(r policy.Requirement, f fixed, path ...string) []string {
-	namespace, known := f.text(path...)
+	namespace, known := f.textAt(path...)
 	switch {
 	case !s.isNamespaced(r.GVK), r.Scope == policy.ScopeCluster, s.OwnersEverywhere && r.Part == policy.OwnerPart:
 		return []string{Everywhere}
@@ -116,15 +116,15 @@ func (s *search) placesOf(r policy.Requirement, f fixed, path ...string) []strin
 	case r.Purpose == policy.PurposeEnsure && known && namespace == "" && s.Program.Namespace != "":
 		return []string{s.Program.Namespace}
 	case r.Scope == policy.ScopeTemplate || r.Scope == policy.ScopePolicy:
-		return s.there(r.Part, namespace, known)
+		return s.placesOfPart(r.Part, namespace, known)
 	case r.Watch != nil && !s.isNamespaced(s.Program.Owner.GVK): // they are in all namespaces
 		return []string{Everywhere}
 	}
 	return s.Namespaces
 }
 
-// there are the places of a part that says itself where it is.
-func (s *search) there(part, namespace string, known bool) []string {
+// placesOfPart are the places of a part that says itself where it is.
+func (s *search) placesOfPart(part, namespace string, known bool) []string {
 	if known && namespace != "" {
 		return []string{namespace}
 	}
@@ -135,14 +135,14 @@ func (s *search) there(part, namespace string, known bool) []string {
 // childRules are the rules for an object that the policy makes. One without a namespace
 // has rules for its name only, where that is asked for and known.
 func (s *search) childRules(r policy.Requirement, f fixed) []Rule {
-	name, known := f.text("metadata", "name")
+	name, known := f.textAt("metadata", "name")
 	if s.ByName && !s.isNamespaced(r.GVK) && known && name != "" {
-		return s.rule(r).split(name)
+		return s.ruleFor(r).splitByName(name)
 	}
-	return []Rule{s.rule(r)}
+	return []Rule{s.ruleFor(r)}
 }
 
-func (r Request) rule(q policy.Requirement) Rule {
+func (r Request) ruleFor(q policy.Requirement) Rule {
 	resource := r.Kind(q.GVK).Resource
 	return Rule{
 		Group: resource.Group, Resource: resource.Resource, Subresource: q.Subresource,
@@ -150,14 +150,14 @@ func (r Request) rule(q policy.Requirement) Rule {
 	}
 }
 
-// impersonation is the right to act as the policy's ServiceAccount, and to see that it is
+// impersonationGrant is the right to act as the policy's ServiceAccount, and to see that it is
 // there; without rules if the policy names none. The name has a colon: names of policies
 // have not.
-func (r Request) impersonation(list []policy.Requirement) Grant {
+func (r Request) impersonationGrant(list []policy.Requirement) Grant {
 	g := Grant{Policy: r.Program.Name, Name: "ambit-" + r.Program.Name + ":impersonate", Subject: r.Own, Namespace: r.Program.Namespace}
 	i := slices.IndexFunc(list, func(q policy.Requirement) bool { return q.Purpose == policy.PurposeImpersonate })
 	if i >= 0 {
-		g.Rules = []Rule{r.rule(list[i])}
+		g.Rules = []Rule{r.ruleFor(list[i])}
 	}
 	return g
 }

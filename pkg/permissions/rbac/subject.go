@@ -16,8 +16,8 @@ type Subject struct {
 	Name string
 }
 
-// User is the name that the API server knows the subject by.
-func (s Subject) User() string {
+// UserName is the name that the API server knows the subject by.
+func (s Subject) UserName() string {
 	if s.Namespace == "" {
 		return s.Name
 	}
@@ -29,7 +29,7 @@ func (s Subject) String() string {
 	if s == (Subject{}) {
 		return "the caller"
 	}
-	return s.User()
+	return s.UserName()
 }
 
 // Groups are those that the API server puts the subject in by itself. Of a user
@@ -42,8 +42,8 @@ func (s Subject) Groups() []string {
 	return []string{"system:serviceaccounts", "system:serviceaccounts:" + s.Namespace, everybody}
 }
 
-// reference is the subject in a binding.
-func (s Subject) reference() rbacv1.Subject {
+// bindingSubject is the subject in a binding.
+func (s Subject) bindingSubject() rbacv1.Subject {
 	if s.Namespace == "" {
 		return rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: s.Name}
 	}
@@ -65,33 +65,33 @@ type Check struct {
 	Verb, Group, Resource, Subresource, Name string
 }
 
-// Checks are the questions whose answers Lacking wants, in the order of the
+// Checks are the questions whose answers LackingVerbs wants, in the order of the
 // rules.
 func (g Grant) Checks() []Check {
 	var checks []Check
 	for _, rule := range g.Rules {
 		for _, verb := range rule.Verbs {
-			checks = append(checks, g.check(rule, verb))
+			checks = append(checks, g.checkOf(rule, verb))
 		}
 	}
 	return checks
 }
 
-func (g Grant) check(rule Rule, verb string) Check {
+func (g Grant) checkOf(rule Rule, verb string) Check {
 	return Check{
 		Subject: g.Subject, Namespace: g.Namespace,
 		Verb: verb, Group: rule.Group, Resource: rule.Resource, Subresource: rule.Subresource, Name: rule.Name,
 	}
 }
 
-// Lacking returns the grant with those verbs only that are not allowed yet;
+// LackingVerbs returns the grant with those verbs only that are not allowed yet;
 // without rules if nothing is missing. The receiver stays as it is.
-func (g Grant) Lacking(allowed func(Check) bool) Grant {
+func (g Grant) LackingVerbs(allowed func(Check) bool) Grant {
 	var lacking []Rule
 	for _, rule := range g.Rules {
-		verbs := slices.DeleteFunc(slices.Clone(rule.Verbs), func(verb string) bool { return allowed(g.check(rule, verb)) })
+		verbs := slices.DeleteFunc(slices.Clone(rule.Verbs), func(verb string) bool { return allowed(g.checkOf(rule, verb)) })
 		if len(verbs) > 0 {
-			lacking = append(lacking, rule.with(verbs))
+			lacking = append(lacking, rule.withVerbs(verbs))
 		}
 	}
 	g.Rules = lacking
