@@ -250,9 +250,7 @@ func (w *World) awaitGone(resource schema.GroupVersionResource, obj *unstructure
 			return true
 		}
 		if i == minutesGone*60 {
-			w.heal()
-			w.putRight()
-			w.unforge() // who owns what goes may wait for places that nobody can look at
+			w.mend()
 			w.grantAll()
 			w.unforge()
 			if unprotect := w.plan.Scenario.Unprotect; unprotect != nil {

@@ -67,9 +67,7 @@ func carryOut(p *Plan) []Violation {
 		w.take(s)
 	}
 	w.pending.Wait()
-	w.heal()
-	w.putRight()
-	w.unforge()
+	w.mend()
 	w.removeCopies()
 	w.removeUnlabelled()
 	if w.processes() == 0 {
@@ -140,6 +138,14 @@ func (w *World) rest(what string) {
 			return
 		}
 	}
+}
+
+// mend ends all faults, and undoes what users have done that keeps objects from what they are to
+// be, or from going: at the end of a plan, and where something does not go for long.
+func (w *World) mend() {
+	w.heal()
+	w.putRight()
+	w.unforge() // who owns what goes may wait for places that nobody can look at
 }
 
 // settle waits until everything is at rest, and what Ambit asks for is done.
