@@ -1,3 +1,21 @@
+// Package listwatch makes the list and watch requests of informers.
+//
+// A ListWatcher runs one client-go Reflector, for one epoch of an informer, and every
+// request of the Reflector goes through it:
+//
+//   - It takes a slot before it opens a list or a watch, for a Factory lets only a few be
+//     opened at a time.
+//   - It reads every answer (Classify). A final one ends the epoch. A transient one is kept
+//     from the Reflector and tried again in place, after a wait that grows with the failures
+//     in a row, so that a watch resumes where it was, without a list.
+//   - While the Factory reauthorizes, it asks for watches of 3 or 4 seconds: the API server
+//     looks at rights when a watch is opened, never again. Watches that were opened for
+//     longer, because they bring a list or are from before, it ends itself, never within a
+//     second of their list. The Reflector takes both for timeouts and opens the next watch
+//     where it was. All ends are planned with one schedule, which holds the ceiling.
+//
+// What the answers mean for the informer's state and store is decided by the Epoch that it
+// tells of them.
 package listwatch
 
 import (
@@ -6,6 +24,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 	"k8s.io/utils/clock"
 )
 
@@ -99,4 +122,37 @@ func (s semaphore) acquire(ctx context.Context) (release func(), err error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+}
+
+// Source lists and watches the objects of an informer. Calls end when ctx does; a watch
+// lives as long as ctx.
+type Source interface {
+	List(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error)
+	Watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error)
+}
+
+// DynamicSource makes a Source of whole objects.
+func DynamicSource(client dynamic.ResourceInterface) Source { return dynamicSource{client} }
+
+// MetadataSource makes a Source of the metadata of objects.
+func MetadataSource(client metadata.ResourceInterface) Source { return metadataSource{client} }
+
+type dynamicSource struct{ dynamic.ResourceInterface }
+
+func (s dynamicSource) List(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+	list, err := s.ResourceInterface.List(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+type metadataSource struct{ metadata.ResourceInterface }
+
+func (s metadataSource) List(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+	list, err := s.ResourceInterface.List(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
 }

@@ -1,9 +1,22 @@
+// Package schemas says which fields the objects of a kind have, for the type check
+// of expressions and of what is written to a status: see cel.Schema.
+//
+// A Set is made from CustomResourceDefinitions, or from an OpenAPI v3 document as
+// an API server publishes one for each group and version. What a schema leaves
+// open is open here: unknown fields that are preserved, integers or strings, free
+// maps, objects without any property, and whatever is described only by
+// alternatives. Other keywords are not looked at: they say which values are legal,
+// not which fields there are.
+//
+// References are followed when a field is asked for, so that schemas may refer to
+// themselves. There is no I/O.
 package schemas
 
 import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -119,3 +132,20 @@ func kindsOf(component map[string]any) []schema.GroupVersionKind {
 	}
 	return kinds
 }
+
+// Asked knows no kind, and keeps of which it was asked: a policy that is compiled with it
+// tells which kinds it names, also if there is no program of it for its mistakes. The zero
+// value was asked for none. It is not safe for concurrent use.
+type Asked struct {
+	kinds []schema.GroupVersionKind
+}
+
+// Schema keeps the kind, and knows nothing of it.
+func (a *Asked) Schema(gvk schema.GroupVersionKind) (*cel.Schema, bool) {
+	a.kinds = append(a.kinds, gvk)
+	return nil, false
+}
+
+// Kinds returns the kinds, in the order in which they were asked for, some more than once
+// if several policies name them. The result belongs to the caller.
+func (a *Asked) Kinds() []schema.GroupVersionKind { return slices.Clone(a.kinds) }

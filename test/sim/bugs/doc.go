@@ -9,7 +9,7 @@
 //
 //	One sentence says what the slip is, and what is promised that it breaks.
 //
-//	-- pkg/internal/apply/delete.go --
+//	-- pkg/internal/apply/objects.go --
 //	<<<<
 //	the code as it is
 //	====

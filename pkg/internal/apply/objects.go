@@ -1,0 +1,103 @@
+package apply
+
+import (
+	"cmp"
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/plan/claims"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
+)
+
+// Find reads the object of an entry in an owner's record, whatever its labels are. It is
+// one request. The outcome has the object in Object, with Met, if the record proves that
+// it is the owner's and nothing else ties it to an owner; nothing if it is gone or not
+// such a one; else Problem.
+func (a *Applier) Find(ctx context.Context, record inventory.Inventory, e inventory.Entry, t Target) Outcome {
+	w := actionWrite{
+		Action: plan.Action{GVK: e.GVK, Namespace: e.Namespace, Name: e.Name},
+		Target: t, objects: a.Client.Resource(t.Resource).Namespace(e.Namespace),
+	}
+	live, err := w.objects.Get(ctx, e.Name, metav1.GetOptions{})
+	switch {
+	case isGone(err):
+		return Outcome{}
+	case err != nil:
+		return a.refusedOutcome(err, "get", w)
+	}
+	_, ours := record.Prove(e, live)
+	if !ours || w.isOfAnother(live) || otherPolicy(live, record.Policy) != "" || claims.IsControlled(live, t.OwnerUID) {
+		return Outcome{}
+	}
+	return Outcome{Object: live, Met: true}
+}
+
+// deleteObject removes the object of the action's uid; if the action has a
+// resourceVersion, only as it was then.
+func (a *Applier) deleteObject(ctx context.Context, w actionWrite) Outcome {
+	only := &metav1.Preconditions{UID: &w.UID}
+	if w.ResourceVersion != "" {
+		only.ResourceVersion = &w.ResourceVersion
+	}
+	err := w.objects.Delete(ctx, w.Name, metav1.DeleteOptions{
+		Preconditions: only, PropagationPolicy: new(metav1.DeletePropagationBackground),
+	})
+	switch {
+	case err == nil:
+		return leaveBehind(ctx, w)
+	case isGone(err):
+		return Outcome{}
+	case apierrors.IsConflict(err):
+		return Outcome{Stale: true}
+	}
+	return a.refusedOutcome(err, "delete", w)
+}
+
+// leaveBehind says what an accepted deletion has left: an object with a finalizer, or one that
+// ends by and by, is there until it is gone, and so is what it needs.
+func leaveBehind(ctx context.Context, w actionWrite) Outcome {
+	live, err := w.objects.Get(ctx, w.Name, metav1.GetOptions{})
+	switch {
+	case err == nil && live.GetUID() == w.UID:
+		return Outcome{Object: live}
+	case err == nil, isGone(err):
+		return Outcome{Deleted: true}
+	}
+	return Outcome{Stale: true} // the cache will know
+}
+
+// mergeFields sets fields in an object of somebody else, where nobody else has them.
+func (a *Applier) mergeFields(ctx context.Context, w actionWrite) Outcome {
+	return a.applyBeside(ctx, w, w.Object.DeepCopy())
+}
+
+// releaseFields takes back what merge has set: the manager applies nothing. Without an
+// entry of the manager the API server finds nothing to change, and writes nothing.
+func (a *Applier) releaseFields(ctx context.Context, w actionWrite) Outcome {
+	nothing := &unstructured.Unstructured{}
+	nothing.SetGroupVersionKind(w.GVK)
+	nothing.SetNamespace(w.Namespace)
+	nothing.SetName(w.Name)
+	return a.applyBeside(ctx, w, nothing)
+}
+
+// applyBeside applies the fields of an object that is not ours, without force. The
+// uid sees to it that the object is the one that was seen, and is not made.
+func (a *Applier) applyBeside(ctx context.Context, w actionWrite, fields *unstructured.Unstructured) Outcome {
+	fields.SetUID(w.UID)
+	applied, err := w.serverSideApply(ctx, fields, metav1.PatchOptions{FieldManager: cmp.Or(w.Manager, a.Manager)})
+	if err == nil {
+		return Outcome{Object: applied}
+	}
+	if conflicts := conflictsOf(err); len(conflicts) > 0 {
+		return Outcome{Problem: conflicts.conflictProblem(w.Action)}
+	}
+	if isAnother(err) {
+		return Outcome{Stale: true}
+	}
+	return a.refusedOutcome(err, "patch", w)
+}
