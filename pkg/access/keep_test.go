@@ -176,7 +176,7 @@ func TestNoClient(t *testing.T) {
 		r.Require(newListener(), team, all, Payer{})
 		time.Sleep(time.Minute)
 		expect(t, "state", State{}, r.State(team))
-		expect(t, "requests", uint64(0), r.Probes())
+		expect(t, "requests", uint64(0), r.CountRequests())
 		if err := r.Start(t.Context()); err == nil {
 			t.Error("started twice")
 		}

@@ -192,8 +192,8 @@ func compareKeys(a, b Key) int {
 	return cmp.Or(cmp.Compare(a.Identity, b.Identity), cmp.Compare(a.Namespace, b.Namespace))
 }
 
-// Probes returns how many requests have been sent.
-func (r *Reviewer) Probes() uint64 { return r.probes.Load() }
+// CountRequests returns how many requests have been sent.
+func (r *Reviewer) CountRequests() uint64 { return r.probes.Load() }
 
 // scheduleReview puts a key where it belongs in the schedule, and in the list of those whose
 // subscribers are to be told; mu is held.

@@ -20,7 +20,7 @@ func TestReviewOfNamespace(t *testing.T) {
 		expect(b, "told once", map[Key]int{team: 1}, sub.take())
 		state := b.reviewer.State(team)
 		expect(b, "reviewed", true, state.Reviewed)
-		expect(b, "probes", uint64(1), b.reviewer.Probes())
+		expect(b, "probes", uint64(1), b.reviewer.CountRequests())
 	})
 }
 

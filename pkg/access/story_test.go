@@ -327,7 +327,7 @@ func TestRealPace(t *testing.T) {
 		w.reviewer.Require(newListener(), Key{Namespace: fmt.Sprint("denied-", i)}, all, Payer{})
 	}
 	w.eventually("all are reviewed", 20*time.Second, func() bool {
-		return w.reviewer.State(Key{Namespace: "denied-199"}).Reviewed && w.reviewer.Probes() > 200
+		return w.reviewer.State(Key{Namespace: "denied-199"}).Reviewed && w.reviewer.CountRequests() > 200
 	})
 	requests, err := w.cluster.Audit().Since(mark, "asker")
 	w.must(err)

@@ -159,7 +159,7 @@ func (p *ownerReconciler) reportChildConflict(ctx context.Context, c *childConfl
 		object.SetGroupVersionKind(action.GVK)
 		object.SetNamespace(action.Namespace)
 		object.SetName(action.Name)
-		managers, err := apply.Writers(ctx, objects, object, "", p.manager)
+		managers, err := apply.LatestWriters(ctx, objects, object, "", p.manager)
 		switch {
 		case err != nil:
 			log = log.WithValues("unknown", err.Error())

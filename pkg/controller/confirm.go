@@ -103,7 +103,7 @@ func (r *recordReads) isGone(e goneEntry, now time.Time) bool {
 // Where there are too many to be read in one reconcile, that keeps the others on record, and the owner
 // is looked at again. did: something was learnt that the next plan has to know.
 func (p *ownerReconciler) confirmGone(ctx context.Context, mark plan.OwnerMetadata) (may *plan.OwnerMetadata, did bool, err error) {
-	record := mark.Drops(p.program, p.owner)
+	record := mark.DroppedEntries(p.program, p.owner)
 	reads := &p.state.reads
 	var stay []inventory.Entry
 	left, end := -1, func(time.Time) {}
@@ -169,7 +169,7 @@ func (p *ownerReconciler) verifyGone(ctx context.Context, mark plan.OwnerMetadat
 		return false, false, err
 	}
 	applier := apply.Applier{Client: client, Manager: p.manager, Identity: p.userName()}
-	outcome := applier.Find(ctx, record, e, apply.Target{Resource: found.GVR, OwnerUID: p.ownerUID(), Lives: p.ownerExists})
+	outcome := applier.FindRecorded(ctx, record, e, apply.Target{Resource: found.GVR, OwnerUID: p.ownerUID(), Lives: p.ownerExists})
 	if outcome.Problem != nil && !p.isMissing(found, *outcome.Problem) {
 		p.handleUnconfirmed(ctx, mark, e, found, *outcome.Problem)
 		return false, false, nil

@@ -176,8 +176,8 @@ func (e *Controller) setQueue(_ context.Context, queue workqueue.TypedRateLimiti
 
 // pollKinds looks kinds up until ctx ends.
 func (e *Controller) pollKinds(ctx context.Context) {
-	for e.discovery.Wait(ctx) {
-		if news := e.discovery.Poll(ctx); len(news) > 0 {
+	for e.discovery.WaitForRound(ctx) {
+		if news := e.discovery.PollRound(ctx); len(news) > 0 {
 			e.handleKindChanges(news)
 		}
 	}

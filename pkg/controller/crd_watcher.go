@@ -129,7 +129,7 @@ func (a *crdWatcher) missingResources() (list []schema.GroupVersionResource) {
 }
 
 func (a *crdWatcher) retryMissing(missing []informer.Key) {
-	a.controller.discovery.Refresh()
+	a.controller.discovery.RefreshAll()
 	for _, key := range missing {
 		a.controller.options.Informers.Retry(key)
 	}

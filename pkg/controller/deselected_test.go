@@ -35,7 +35,7 @@ spec:
 	e := idleWith(t, serverOf(program), clocktesting.NewFakeClock(time.Unix(1000, 0)), program)
 	before := e.revisions.enterRevision("ambit-system/a")
 	before.haveLookedUpKinds()
-	e.discovery.Poll(t.Context())
+	e.discovery.PollRound(t.Context())
 	x := types.NamespacedName{Namespace: "n", Name: "x"}
 	before.owners.MarkParentMissing(x, "x")
 	e.leaveRevision(before, Key{Policy: before.id})

@@ -54,7 +54,7 @@ func (s *fakeServer) find(_ context.Context, kinds []schema.GroupKind) (map[sche
 func (s *fakeServer) wanted(t *testing.T, e *Controller) []schema.GroupKind {
 	t.Helper()
 	s.asked, s.silent = nil, true
-	e.discovery.Poll(t.Context())
+	e.discovery.PollRound(t.Context())
 	s.silent = false
 	return s.asked
 }
@@ -66,6 +66,6 @@ func (s *fakeServer) cache(t *testing.T) *discovery.Cache {
 	for _, m := range s.served {
 		c.Lookup(m.GroupVersionKind)
 	}
-	c.Poll(t.Context())
+	c.PollRound(t.Context())
 	return c
 }

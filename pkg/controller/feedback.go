@@ -86,7 +86,7 @@ func (p *ownerReconciler) noteFeedback(old, written map[string]any) {
 
 // statusRead is what the policy reads of a status, without the times of conditions.
 func (p *ownerReconciler) statusRead(of map[string]any) map[string]any {
-	return p.program.Owner.StatusRead.Project(status.Timeless(of))
+	return p.program.Owner.StatusRead.Project(status.WithoutTimes(of))
 }
 
 // unstableProblem says which values do not come to rest: the first that differ, as they are in the

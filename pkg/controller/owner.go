@@ -101,7 +101,7 @@ type writtenStatus struct {
 
 // isUnchanged says whether writing next over old was done before, to no effect.
 func (s writtenStatus) isUnchanged(old, next map[string]any) bool {
-	return s.wanted != nil && status.Same(s.kept, old) && status.Same(s.wanted, next)
+	return s.wanted != nil && status.SaysSame(s.kept, old) && status.SaysSame(s.wanted, next)
 }
 
 // ownerSubscriber queues one owner when something it needs has changed. It is

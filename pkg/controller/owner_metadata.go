@@ -34,7 +34,7 @@ func (p *ownerReconciler) writeOwnerMetadata(ctx context.Context, mark plan.Owne
 	var outcome apply.Outcome
 	may := &mark
 	write := ownerWrite{text: markText(mark), kind: found, do: func(ctx context.Context, a *apply.Applier, objects dynamic.ResourceInterface) apply.Outcome {
-		outcome = a.Mark(ctx, objects, p.owner, *may)
+		outcome = a.WriteMetadata(ctx, objects, p.owner, *may)
 		return outcome
 	}}
 	if p.isOwnerHeldBack(write) {

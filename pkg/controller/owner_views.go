@@ -72,7 +72,7 @@ func (op *policyController) logServing(ctx context.Context, views map[string]inf
 	owners := 0
 	for namespace, view := range views {
 		objects, status := view.Read()
-		if !status.Synced && !status.State.Final() {
+		if !status.Synced && !status.State.IsFinal() {
 			return
 		}
 		owners += len(objects)

@@ -52,7 +52,7 @@ func operatorFor(t *testing.T, text string, reviewer *access.Reviewer) *policyCo
 	}
 	op := e.revisions.currentOf(idOf(program))
 	op.haveLookedUpKinds()
-	e.discovery.Poll(t.Context())
+	e.discovery.PollRound(t.Context())
 	return op
 }
 

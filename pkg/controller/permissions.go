@@ -194,7 +194,7 @@ func (op *policyController) refusalProblem(err error) *plan.Problem {
 // closeRevoked closes the streams that are no longer permitted.
 func (op *policyController) closeRevoked(namespace string, r *permissions) {
 	close := func(covers func(schema.GroupResource) bool, why string) {
-		op.controller.options.Informers.Revoke(func(key informer.Key) bool {
+		op.controller.options.Informers.RevokeInformers(func(key informer.Key) bool {
 			return key.Identity == op.identity && key.Namespace == namespace && covers(key.GVR.GroupResource())
 		}, errors.New(why))
 	}
@@ -213,7 +213,7 @@ func (op *policyController) closeRevoked(namespace string, r *permissions) {
 // something was permitted in all: perhaps they are no longer, and each will be
 // reviewed, but that takes its time.
 func (op *policyController) recheckNamespaces(everywhere *permissions) {
-	op.controller.options.Informers.Expire(func(key informer.Key) bool {
+	op.controller.options.Informers.ExpireWatches(func(key informer.Key) bool {
 		return key.Identity == op.identity && key.Namespace != allNamespaces && !everywhere.mayWatch(key.GVR.GroupResource())
 	})
 }

@@ -133,7 +133,7 @@ func (t *rbacWatcher) isWorking(before bool) (on, known bool) {
 		return false, false
 	}
 	switch status := t.objects.Status(); {
-	case status.State.Final():
+	case status.State.IsFinal():
 		return false, true
 	case !status.Synced:
 		return false, before

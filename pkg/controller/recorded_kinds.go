@@ -258,7 +258,7 @@ func (op *policyController) releaseAllKinds(owner types.NamespacedName) {
 
 // releaseKinds has kinds no longer looked up that no policy, and no owner, needs.
 func (e *Controller) releaseKinds(gone []schema.GroupVersionKind) {
-	ended := e.discovery.Release(gone, func() (list []schema.GroupVersionKind) {
+	ended := e.discovery.ReleaseUnneeded(gone, func() (list []schema.GroupVersionKind) {
 		for _, op := range e.revisions.allRevisions() {
 			list = append(append(list, op.kindsOf()...), op.recordedKinds.allKinds()...)
 		}
@@ -271,7 +271,7 @@ func (e *Controller) releaseKinds(gone []schema.GroupVersionKind) {
 
 // isAnswered reports whether it is known how a kind is served, or that it is not.
 func (e *Controller) isAnswered(gvk schema.GroupVersionKind) bool {
-	_, known, err := e.discovery.Peek(gvk)
+	_, known, err := e.discovery.LookupKnown(gvk)
 	return known || discovery.IsUnserved(err)
 }
 

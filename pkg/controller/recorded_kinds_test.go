@@ -48,7 +48,7 @@ func TestKindsOfRecords(t *testing.T) {
 	pass(x, true)
 	pass(y, true)
 	wanted("two owners need it", true)
-	e.discovery.Poll(t.Context())
+	e.discovery.PollRound(t.Context())
 	pass(x, false)
 	wanted("one of them does", true)
 	op.forgetOwner(y)
@@ -126,7 +126,7 @@ func TestRecordedKindsAreBounded(t *testing.T) {
 		t.Errorf("later the owner that names three has %d looked up, of %d", n, len(server.asked))
 	}
 	for range 3000 / ownerRecordKinds {
-		e.discovery.Poll(t.Context())
+		e.discovery.PollRound(t.Context())
 		admitted("A", 3000)
 	}
 	if n := admitted("A", 3000); n < 3000-ownerRecordKinds {

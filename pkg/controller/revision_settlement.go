@@ -65,7 +65,7 @@ func (op *policyController) hasListedLocked(refused bool) bool {
 		return false
 	}
 	for _, view := range op.ownerViews {
-		if status := view.Status(); !status.Synced && !(refused && status.State.Final()) {
+		if status := view.Status(); !status.Synced && !(refused && status.State.IsFinal()) {
 			return false
 		}
 	}

@@ -228,7 +228,7 @@ func (s *ownerInputs) isSyncing(now time.Time) (syncing bool, doubtful time.Dura
 	for _, view := range s.views {
 		switch status := view.Status(); {
 		case status.Synced:
-		case !status.State.Final():
+		case !status.State.IsFinal():
 			return true, 0
 		case status.State == informer.Forbidden:
 			doubtful = max(doubtful, confirmGrace-now.Sub(status.Since))

@@ -105,8 +105,8 @@ func (p *ownerReconciler) reportOnce(ctx context.Context, planned *plan.Plan) er
 // writeStatus writes the owner's status if the plan changes it. Where it may not
 // be written that is logged, for there is no better place for it.
 func (p *ownerReconciler) writeStatus(ctx context.Context, planned *plan.Plan) error {
-	next := status.Next(p.owner, p.program, planned, p.controller.now())
-	old := status.Of(p.owner)
+	next := status.NextStatus(p.owner, p.program, planned, p.controller.now())
+	old := status.StatusOf(p.owner)
 	switch {
 	case status.Equal(old, next):
 		if !planned.Partial {
@@ -140,7 +140,7 @@ func (p *ownerReconciler) writeStatus(ctx context.Context, planned *plan.Plan) e
 		return nil
 	}
 	writing, end := p.traceWrite(ctx, "patch", resourceText(found.GVR.GroupResource(), "status"), p.owner.GetNamespace())
-	written, err := status.Write(writing, objects, p.owner, next, p.manager)
+	written, err := status.WriteStatus(writing, objects, p.owner, next, p.manager)
 	end(writingOf(err))
 	p.recordStatusConflict(contested, err)
 	switch {
@@ -170,8 +170,8 @@ func (p *ownerReconciler) statusWritten(ctx context.Context, owner discovery.Res
 		delete(p.state.refused, statusProblem)
 	}
 	p.logStatus(ctx, planned)
-	p.noteFeedback(status.Of(p.owner), status.Of(written))
-	p.state.status = writtenStatus{wanted: next, kept: status.Of(written)}
+	p.noteFeedback(status.StatusOf(p.owner), status.StatusOf(written))
+	p.state.status = writtenStatus{wanted: next, kept: status.StatusOf(written)}
 	p.controller.options.Informers.Observe(p.ownerKey(owner), written, p.policyController)
 	p.owner = written
 	p.confirmStatus(ctx)
@@ -196,7 +196,7 @@ func (p *ownerReconciler) logStatus(ctx context.Context, planned *plan.Plan) {
 	stalled := slices.IndexFunc(planned.Conditions, func(c metav1.Condition) bool { return c.Type == v1alpha1.ConditionStalled })
 	before := p.state.status.wanted
 	if before == nil {
-		before = status.Of(p.owner)
+		before = status.StatusOf(p.owner)
 	}
 	was := status.Condition(before, v1alpha1.ConditionStalled)
 	log := ctrllog.FromContext(ctx)
@@ -228,7 +228,7 @@ func problemOf(condition map[string]any) *plan.Problem {
 
 // statusText is equal for statuses that say the same.
 func statusText(next map[string]any) string {
-	text, _ := json.Marshal(status.Timeless(next)) // JSON-like by construction
+	text, _ := json.Marshal(status.WithoutTimes(next)) // JSON-like by construction
 	return string(text)
 }
 

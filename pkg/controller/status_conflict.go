@@ -69,14 +69,14 @@ func (p *ownerReconciler) statusConflictOf(old, next map[string]any) string {
 	if p.state.status.kept == nil {
 		return ""
 	}
-	kept, now := status.Part(p.program, p.state.status.kept), status.Part(p.program, old)
+	kept, now := status.ManagedPart(p.program, p.state.status.kept), status.ManagedPart(p.program, old)
 	if seen, ok := now["observedGeneration"]; ok && seen == p.owner.GetGeneration() {
 		kept["observedGeneration"] = seen
 	}
 	if status.Equal(kept, now) {
 		return ""
 	}
-	return digestOf(statusText(status.Part(p.program, next)))
+	return digestOf(statusText(status.ManagedPart(p.program, next)))
 }
 
 // recordStatusConflict notes how a contested write was answered. One that came too late, as the owner
@@ -117,7 +117,7 @@ func (p *ownerReconciler) reportStatusConflict(ctx context.Context, owners dynam
 	}
 	c.told = true
 	log := ctrllog.FromContext(ctx)
-	managers, err := apply.Writers(ctx, owners, p.owner, "status", p.manager)
+	managers, err := apply.LatestWriters(ctx, owners, p.owner, "status", p.manager)
 	switch {
 	case err != nil:
 		log = log.WithValues("unknown", err.Error())

@@ -110,7 +110,7 @@ func (p *ownerReconciler) traceWrite(ctx context.Context, verb, resource, namesp
 // applyTraced carries out an action, counted and traced.
 func (p *ownerReconciler) applyTraced(ctx context.Context, applier apply.Applier, action plan.Action, k discovery.Resource) (apply.Outcome, error) {
 	ctx, end := p.traceWrite(ctx, verbOf(action), k.GVR.GroupResource().String(), action.Namespace)
-	outcome, err := applier.Do(ctx, action, apply.Target{Resource: k.GVR, OwnerUID: p.ownerUID(), OwnerNamespace: p.ownerNamespace(), Lives: p.ownerExists})
+	outcome, err := applier.CarryOut(ctx, action, apply.Target{Resource: k.GVR, OwnerUID: p.ownerUID(), OwnerNamespace: p.ownerNamespace(), Lives: p.ownerExists})
 	if err != nil {
 		end(OutcomeRefused)
 		return outcome, err

@@ -56,7 +56,7 @@ func TestNotRetiredUnseen(t *testing.T) {
 			defer e.leaveRevision(op, Key{Policy: op.id})
 			op.currentProblem, op.isScopeResolved = problem, problem != nil
 			op.haveLookedUpKinds()
-			e.discovery.Poll(ctx)
+			e.discovery.PollRound(ctx)
 			said := make(chan string, 100)
 			log := ctrllog.IntoContext(ctx, funcr.New(func(_, line string) {
 				if _, done := e.RetiredOf(op.id); done {

@@ -42,10 +42,10 @@ func benchVerify(b *testing.B, streams int, on bool) {
 	}
 	for b.Loop() {
 		<-time.After(settling)
-		mark, before, reopened := plane(b).Audit().Mark(), cpu(b), s.Reopened()
+		mark, before, reopened := plane(b).Audit().Mark(), cpu(b), s.CountReopened()
 		<-time.After(measured)
 		b.ReportMetric(100*(cpu(b)-before).Seconds()/measured.Seconds(), "cpu-%")
-		b.ReportMetric(float64(s.Reopened()-reopened)/measured.Seconds(), "reopens/s")
+		b.ReportMetric(float64(s.CountReopened()-reopened)/measured.Seconds(), "reopens/s")
 		requests, err := plane(b).Audit().Since(mark, "")
 		if err != nil {
 			b.Fatal(err)

@@ -13,7 +13,7 @@
 //     Invalid) is closed, its store is dropped, and its handlers are told.
 //     Deletions are never made up. It is tried again later, and no other informer
 //     notices. The same happens to an informer that is open when its right is taken
-//     away: at once on Set.Revoke, within seconds while Set.Reauthorize is on.
+//     away: at once on Set.RevokeInformers, within seconds while Set.Reauthorize is on.
 //   - What does not refuse (410, 429, 5xx, refused connections) never stops a
 //     informer: it is Degraded while that lasts and keeps its objects.
 //   - After the last need of a key is released nothing of its informer remains.
@@ -23,7 +23,7 @@
 // Owners, policies, CEL and permissions. It never asks what it may do: it opens
 // the informer and takes the answer. Whoever learns that an answer may have
 // changed calls Set.Retry; whoever has proof that a right is gone calls
-// Set.Revoke.
+// Set.RevokeInformers.
 //
 // # Protocol
 //
@@ -42,7 +42,7 @@
 //     Later lists are compared with the store.
 //  5. After a final answer the store is dropped, handlers get StateChanged,
 //     and the next epoch begins after a backoff, or at once on Set.Retry.
-//  6. Set.Revoke does the same without an answer, in the caller's goroutine:
+//  6. Set.RevokeInformers does the same without an answer, in the caller's goroutine:
 //     it gives the informer a new epoch number, so that whatever the Reflector and
 //     the ListWatcher of the old epoch still say is dropped, and cancels their requests.
 //  7. The API server looks at rights when a watch is opened, never again. While

@@ -49,7 +49,7 @@ func (e *epoch) Degrade(reason string, err error, holds func() bool) {
 			return
 		}
 		st.watchOpen = false
-		if st.status.State.Final() {
+		if st.status.State.IsFinal() {
 			return
 		}
 		st.enterState(Degraded)
@@ -57,11 +57,11 @@ func (e *epoch) Degrade(reason string, err error, holds func() bool) {
 	})
 }
 
-// close ends the epoch: the store is dropped, without a Deleted for anything.
-func (e *epoch) close(v listwatch.Classification) {
+// closeEpoch ends the epoch: the store is dropped, without a Deleted for anything.
+func (e *epoch) closeEpoch(v listwatch.Classification) {
 	e.changeState(func(st *sharedInformer) {
 		st.watchOpen = false
-		if v.Class == listwatch.Degraded && st.status.State.Final() {
+		if v.Class == listwatch.Degraded && st.status.State.IsFinal() {
 			return
 		}
 		st.closeStore(v)
@@ -105,7 +105,7 @@ func (e *epoch) receiveList(objects []*unstructured.Unstructured, resourceVersio
 		st.notifyAll(StateChanged)
 	}
 	for _, c := range changes {
-		st.notify(e.number, c, nil)
+		st.notifyHandlers(e.number, c, nil)
 	}
 	if e.listWatcher != nil {
 		e.listWatcher.ListReceived()
@@ -123,7 +123,7 @@ func (e *epoch) applyChange(do func(*objectstore.Store) objectstore.Change) {
 	c := do(st.store)
 	st.fitProjection()
 	st.mu.Unlock()
-	st.notify(e.number, c, nil)
+	st.notifyHandlers(e.number, c, nil)
 }
 
 // advanceTo records that the Reflector has come to a resourceVersion.
@@ -137,6 +137,6 @@ func (e *epoch) advanceTo(resourceVersion string) {
 	changes := st.store.AdvanceTo(resourceVersion)
 	st.mu.Unlock()
 	for _, c := range changes {
-		st.notify(e.number, c, nil)
+		st.notifyHandlers(e.number, c, nil)
 	}
 }

@@ -52,9 +52,9 @@ type EventHandler interface {
 	Changed(Event)
 }
 
-// notify tells the handlers of a change, except those given. The lock is not
+// notifyHandlers tells the handlers of a change, except those given. The lock is not
 // held over their calls, so one that is being detached may still be told.
-func (st *sharedInformer) notify(epoch uint64, c objectstore.Change, except []EventHandler) {
+func (st *sharedInformer) notifyHandlers(epoch uint64, c objectstore.Change, except []EventHandler) {
 	if c.IsEmpty() {
 		return
 	}

@@ -30,7 +30,7 @@ func flapsStory(t *testing.T, r *rand.Rand) {
 	stop := begin(t, s)
 	sub, need := &recorder{}, needOf("ns")
 	steps := []func(){
-		func() { s.Revoke(all, errTaken) },
+		func() { s.RevokeInformers(all, errTaken) },
 		func() { s.Retry(need.Key) },
 		func() { api.fails(statusError(403, "Forbidden")) },
 		func() { api.fails(statusError(404, "NotFound")) },

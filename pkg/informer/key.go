@@ -65,8 +65,8 @@ type Interest struct {
 	Names []string
 }
 
-// subset returns the objects of the informer that the need is about.
-func (n Interest) subset() objectstore.Subset {
+// objectSubset returns the objects of the informer that the need is about.
+func (n Interest) objectSubset() objectstore.Subset {
 	switch {
 	case n.Names != nil:
 		return objectstore.SubsetOfNames(n.Names, n.Key.Namespace)

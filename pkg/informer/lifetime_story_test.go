@@ -54,13 +54,13 @@ func TestRealFreeThenNeed(t *testing.T) {
 }
 
 func revokeAll(w *env) (wait func()) {
-	w.streams.Revoke(all, errors.New("gone"))
+	w.streams.RevokeInformers(all, errors.New("gone"))
 	return func() {}
 }
 
 func revokeBeside(w *env) (wait func()) {
 	var running sync.WaitGroup
-	running.Go(func() { w.streams.Revoke(all, errors.New("gone")) })
+	running.Go(func() { w.streams.RevokeInformers(all, errors.New("gone")) })
 	return running.Wait
 }
 
@@ -81,7 +81,7 @@ func TestRealNothingRemains(t *testing.T) {
 			sub.next(Synced, "")
 		}
 		if revoke {
-			w.streams.Revoke(func(k Key) bool { return strings.HasSuffix(k.LabelSelector, "7") }, errors.New("gone"))
+			w.streams.RevokeInformers(func(k Key) bool { return strings.HasSuffix(k.LabelSelector, "7") }, errors.New("gone"))
 		}
 		for _, sub := range subs {
 			w.streams.Require(sub, nil)

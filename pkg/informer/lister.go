@@ -62,5 +62,5 @@ func (v Lister) Get(namespace, name string) *unstructured.Unstructured {
 
 // isFor reports whether the lister is the one for a need.
 func (v Lister) isFor(need Interest) bool {
-	return v.informer.key == need.Key && v.subset == need.subset()
+	return v.informer.key == need.Key && v.subset == need.objectSubset()
 }

@@ -46,7 +46,7 @@ type Options struct {
 	// end. No lock is held, and it may call every method of the Set but Start: Require
 	// may release the very key, and Revoke may close it. Retry ends the wait that was
 	// announced, so calling it for each error makes requests without a pause. A watch
-	// that ends at its timeout and a call of Set.Revoke are no errors; a request that is
+	// that ends at its timeout and a call of Set.RevokeInformers are no errors; a request that is
 	// not answered is none until it fails. Nil means that nobody is told.
 	OnWatchError func(WatchError)
 	// Logger is for people. The zero Logger writes nothing.

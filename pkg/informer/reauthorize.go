@@ -22,18 +22,18 @@ func (s *Set) Reauthorize(on bool) {
 	}
 }
 
-// Reopened returns how many watches were opened again where they were, without a
+// CountReopened returns how many watches were opened again where they were, without a
 // list, for whatever reason the one before had ended.
-func (s *Set) Reopened() uint64 { return s.env.requests.Reopened() }
+func (s *Set) CountReopened() uint64 { return s.env.requests.Reopened() }
 
-// Expire opens the watches that match again where they are, as Reauthorize does, once:
+// ExpireWatches opens the watches that match again where they are, as Reauthorize does, once:
 // call it when their right may be gone and nobody can say for which of them. It
 // takes 2 to 3 seconds, longer with more informers than Options.Reopens. For an informer
 // that is being opened, which may have been permitted before, that begins when its
 // watch is open and its list is in; one that will be opened again by itself soon is
 // left alone. match is called with no lock held and must not block. Expire never
 // blocks on I/O.
-func (s *Set) Expire(match func(Key) bool) {
+func (s *Set) ExpireWatches(match func(Key) bool) {
 	for _, st := range s.allInformers() {
 		if match(st.key) {
 			st.withListWatcher((*listwatch.ListWatcher).ExpireWatch)
@@ -41,7 +41,7 @@ func (s *Set) Expire(match func(Key) bool) {
 	}
 }
 
-// Revoke closes informers whose right was taken away: call it with proof, such as
+// RevokeInformers closes informers whose right was taken away: call it with proof, such as
 // the answer of an access review, where the open watch itself would go on. Every
 // informer for which match is true and that is not refused already is Forbidden when
 // Revoke returns, with err as the reason: its connection is being closed, its store
@@ -55,11 +55,11 @@ func (s *Set) Expire(match func(Key) bool) {
 //
 // match is called with no lock held and must not block; err must not be nil.
 // Revoke never blocks on I/O.
-func (s *Set) Revoke(match func(Key) bool, err error) {
+func (s *Set) RevokeInformers(match func(Key) bool, err error) {
 	v := listwatch.Classification{Class: listwatch.Forbidden, Reason: string(Forbidden), Err: err}
 	for _, st := range s.allInformers() {
 		if match(st.key) {
-			st.revoke(v)
+			st.revokeEpoch(v)
 		}
 	}
 }

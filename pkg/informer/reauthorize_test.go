@@ -40,7 +40,7 @@ func TestVerify(t *testing.T) {
 				t.Errorf("a watch was asked for with %v", limit)
 			}
 		}
-		expect(t, "counted", uint64(len(api.limits())-1), s.Reopened())
+		expect(t, "counted", uint64(len(api.limits())-1), s.CountReopened())
 		expect(t, "told", events(), sub.take())
 		expect(t, "state", Live, view.State())
 
@@ -148,14 +148,14 @@ func ceilingStory(t *testing.T, streams int, late bool, shortest, period time.Du
 	}
 	api.take()
 	for second := range 60 {
-		before := s.Reopened()
+		before := s.CountReopened()
 		time.Sleep(time.Second)
-		if n := s.Reopened() - before; n > 61 {
+		if n := s.CountReopened() - before; n > 61 {
 			t.Errorf("%d watches opened again in second %d", n, second)
 		}
 	}
 	watchesOnly(t, api)
-	expect(t, "all are opened", true, s.Reopened() >= uint64(streams)*uint64(time.Minute/period))
+	expect(t, "all are opened", true, s.CountReopened() >= uint64(streams)*uint64(time.Minute/period))
 	limits := api.limits()
 	for _, limit := range limits[len(limits)-streams:] {
 		if limit < shortest || limit > period {
@@ -179,8 +179,8 @@ func TestRecheck(t *testing.T) {
 		sub.take()
 		mine.take()
 		other.take()
-		s.Expire(func(key Key) bool { return key.Namespace == "ns" })
-		s.Expire(func(key Key) bool { return key.Namespace == "ns" })
+		s.ExpireWatches(func(key Key) bool { return key.Namespace == "ns" })
+		s.ExpireWatches(func(key Key) bool { return key.Namespace == "ns" })
 		time.Sleep(4 * time.Second)
 		expect(t, "opened again", 1, watchesOnly(t, mine))
 		expect(t, "told", events(), sub.take())
@@ -189,7 +189,7 @@ func TestRecheck(t *testing.T) {
 		expect(t, "the other one", 0, watchesOnly(t, other))
 
 		mine.fails(statusError(403, "Forbidden"))
-		s.Expire(func(Key) bool { return true })
+		s.ExpireWatches(func(Key) bool { return true })
 		time.Sleep(4 * time.Second)
 		expect(t, "state", Forbidden, view.State())
 		expect(t, "plans left", 0, s.env.requests.PlannedEnds())
@@ -211,7 +211,7 @@ func TestRecheckWhileOpening(t *testing.T) {
 				view := s.Require(&recorder{}, []Interest{needOf("ns")})[0]
 				time.Sleep(time.Second)
 				api.fails(statusError(403, "Forbidden")) // from here on; the request was let through
-				s.Expire(func(Key) bool { return true })
+				s.ExpireWatches(func(Key) bool { return true })
 				close(hold)
 				time.Sleep(time.Second)
 				expect(t, "the old answer", Live, view.State())

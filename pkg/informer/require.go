@@ -40,7 +40,7 @@ func (s *Set) requireLocked(sub EventHandler, need Interest, old, next []Lister)
 	if !ok {
 		st = s.addInformerLocked(need)
 	}
-	view := Lister{informer: st, subset: need.subset()}
+	view := Lister{informer: st, subset: need.objectSubset()}
 	if !slices.Contains(old, view) && !slices.Contains(next, view) {
 		st.addHandler(sub, view.subset)
 	}
@@ -51,7 +51,7 @@ func (s *Set) addInformerLocked(need Interest) *sharedInformer {
 	st := newSharedInformer(s.env, need)
 	s.informers[need.Key] = st
 	if s.ended {
-		st.stop()
+		st.stopInformer()
 		return st
 	}
 	s.unstarted = append(s.unstarted, st)
@@ -71,5 +71,5 @@ func (s *Set) releaseLocked(sub EventHandler, view Lister) {
 	}
 	delete(s.informers, st.key)
 	s.unstarted = slices.DeleteFunc(s.unstarted, func(u *sharedInformer) bool { return u == st })
-	st.stop()
+	st.stopInformer()
 }

@@ -30,7 +30,7 @@ func TestRevoke(t *testing.T) {
 		api.take()
 		epoch := view.Status().Epoch
 
-		s.Revoke(in("ns"), errTaken)
+		s.RevokeInformers(in("ns"), errTaken)
 		status := view.Status()
 		expect(t, "state at once", Forbidden, status.State)
 		expect(t, "reason", "Forbidden", status.Reason)
@@ -44,7 +44,7 @@ func TestRevoke(t *testing.T) {
 		expect(t, "the watch is closed", 0, len(api.copyWatches()))
 
 		api.put(thing("b", "1"))
-		s.Revoke(in("ns"), errors.New("again"))
+		s.RevokeInformers(in("ns"), errors.New("again"))
 		expect(t, "told once", events(), sub.take())
 		expect(t, "it stays as it was", errTaken.Error(), view.Status().Message)
 		expect(t, "asked again", 0, len(api.take()))
@@ -66,7 +66,7 @@ func TestRevokeThenRetry(t *testing.T) {
 		view := s.Require(sub, []Interest{needOf("ns")})[0]
 		expect(t, "start", events("Synced"), sub.take())
 		for range 50 {
-			s.Revoke(all, errTaken)
+			s.RevokeInformers(all, errTaken)
 			s.Retry(needOf("ns").Key)
 			expect(t, "told", events("StateChanged Forbidden", "Synced"), sub.take())
 			expect(t, "state", Live, view.State())
@@ -79,7 +79,7 @@ func TestRevokeThenRetry(t *testing.T) {
 			api.end(nil)
 			expect(t, "degraded", events("StateChanged Degraded"), sub.take())
 			api.fails(nil)
-			s.Revoke(all, errTaken)
+			s.RevokeInformers(all, errTaken)
 			s.Retry(needOf("ns").Key)
 			expect(t, "told", events("StateChanged Forbidden", "Synced"), sub.take())
 		}
@@ -93,7 +93,7 @@ func TestHintAtTheEndOfAnEpoch(t *testing.T) {
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 100 {
-		st.wake()
+		st.wakeUp()
 		st.waitOrWake(over, time.Hour)
 		expect(t, "hints", 1, len(st.woken))
 	}
@@ -122,7 +122,7 @@ func TestRevokeByState(t *testing.T) {
 				sub := &recorder{}
 				view := s.Require(sub, []Interest{needOf("ns")})[0]
 				synctest.Wait()
-				s.Revoke(all, errTaken)
+				s.RevokeInformers(all, errTaken)
 				expect(t, c.reason, c.want, view.State())
 				expect(t, "told", c.told, sub.take())
 				expect(t, "requests under way", 0, api.flying())
@@ -149,7 +149,7 @@ func TestRevokeBeatsAnAttempt(t *testing.T) {
 		s.Retry(needOf("ns").Key)
 		synctest.Wait()
 		expect(t, "attempts under way", 1, api.flying())
-		s.Revoke(all, errTaken)
+		s.RevokeInformers(all, errTaken)
 		close(late)
 		expect(t, "told", events(), sub.take())
 		expect(t, "the refusal stays", before.Message, view.Status().Message)
@@ -165,7 +165,7 @@ func TestRevokeBeforeStart(t *testing.T) {
 		s := testSet(map[string]*server{"ns": api}, Options{})
 		sub := &recorder{}
 		view := s.Require(sub, []Interest{needOf("ns")})[0]
-		s.Revoke(all, errTaken)
+		s.RevokeInformers(all, errTaken)
 		expect(t, "state", Forbidden, view.State())
 		defer begin(t, s)()
 		expect(t, "told", events("StateChanged Forbidden", "Synced"), sub.take())
@@ -184,7 +184,7 @@ func TestRevokeResetsTheBackoff(t *testing.T) {
 		s.Require(&recorder{}, []Interest{needOf("ns")})
 		for range 3 {
 			time.Sleep(time.Minute)
-			s.Revoke(all, errTaken)
+			s.RevokeInformers(all, errTaken)
 		}
 		synctest.Wait()
 		stop()

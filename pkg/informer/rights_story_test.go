@@ -55,7 +55,7 @@ func TestRealRevoke(t *testing.T) {
 	sub.next(Synced, "")
 	w.eventually("one stream is open", func() bool { return w.open() == 1 })
 	w.revoke(namespace)
-	w.streams.Revoke(in(namespace), errors.New("the access review says no"))
+	w.streams.RevokeInformers(in(namespace), errors.New("the access review says no"))
 	expect(t, "objects", 0, len(view.List()))
 	sub.becomes(Forbidden)
 	start := time.Now()
@@ -115,7 +115,7 @@ func TestRealVerifyNeedsNoList(t *testing.T) {
 		sub.next(Synced, "")
 	}
 	mark := w.cluster.Audit().Mark()
-	for i := 0; w.streams.Reopened() < reopens; i++ {
+	for i := 0; w.streams.CountReopened() < reopens; i++ {
 		name := fmt.Sprint("map-", i)
 		w.put(namespace, name, "1")
 		sub.next(Added, name)
@@ -149,7 +149,7 @@ func TestRealOneNamespaceIsEnough(t *testing.T) {
 	sub := w.listener()
 	w.streams.Require(sub, []Interest{configMapsIn(namespace)})
 	sub.next(Synced, "")
-	w.eventually("opened again twice", func() bool { return w.streams.Reopened() >= 2 })
+	w.eventually("opened again twice", func() bool { return w.streams.CountReopened() >= 2 })
 	all, err := w.cluster.Audit().Since(mark, "watcher")
 	w.must(err)
 	for _, r := range all {

@@ -52,7 +52,7 @@ func (s *Set) Start(ctx context.Context) error {
 	var running sync.WaitGroup
 	for ctx.Err() == nil {
 		for _, st := range s.takeUnstarted() {
-			running.Go(func() { st.run(ctx) })
+			running.Go(func() { st.runEpochs(ctx) })
 		}
 		select {
 		case <-ctx.Done():
@@ -89,7 +89,7 @@ func (s *Set) markEnded() {
 	s.ended = true
 	s.unstarted = nil
 	for _, st := range s.informers {
-		st.stop()
+		st.stopInformer()
 	}
 }
 
@@ -98,7 +98,7 @@ func (s *Set) markEnded() {
 // answer has changed. It does nothing to any other informer, and never blocks.
 func (s *Set) Retry(key Key) {
 	if st := s.informerOf(key); st != nil {
-		st.wake()
+		st.wakeUp()
 	}
 }
 

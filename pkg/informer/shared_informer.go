@@ -48,7 +48,7 @@ func newSharedInformer(env *environment, need Interest) *sharedInformer {
 	}
 }
 
-func (st *sharedInformer) now() time.Time { return st.env.options.Clock.Now() }
+func (st *sharedInformer) currentTime() time.Time { return st.env.options.Clock.Now() }
 
 func (st *sharedInformer) addHandler(sub EventHandler, p objectstore.Subset) {
 	st.mu.Lock()
@@ -70,9 +70,9 @@ func (st *sharedInformer) removeHandler(sub EventHandler, p objectstore.Subset) 
 	return st.handlers.Needs()
 }
 
-// stop ends the informer for good, and drops all that it holds. Its goroutine ends
+// stopInformer ends the informer for good, and drops all that it holds. Its goroutine ends
 // by itself.
-func (st *sharedInformer) stop() {
+func (st *sharedInformer) stopInformer() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.stopped {
@@ -80,7 +80,7 @@ func (st *sharedInformer) stop() {
 	}
 	st.stopped = true
 	st.store = objectstore.New(st.key.Form.Versions)
-	st.status = Status{State: Stopped, Since: st.now(), Epoch: st.status.Epoch}
+	st.status = Status{State: Stopped, Since: st.currentTime(), Epoch: st.status.Epoch}
 	if st.cancel != nil {
 		st.cancel()
 	}
@@ -95,9 +95,9 @@ func (st *sharedInformer) keyStatus() KeyStatus {
 	}
 }
 
-// wake ends the informer's wait, or the next one if an attempt is under way: its
+// wakeUp ends the informer's wait, or the next one if an attempt is under way: its
 // answer may be older than the hint.
-func (st *sharedInformer) wake() {
+func (st *sharedInformer) wakeUp() {
 	st.mu.RLock()
 	defer st.mu.RUnlock()
 	if st.status.State == Live || st.stopped {
@@ -114,7 +114,7 @@ func (st *sharedInformer) wakeIfDegraded() {
 	degraded := st.status.State == Degraded
 	st.mu.RUnlock()
 	if degraded {
-		st.wake()
+		st.wakeUp()
 	}
 }
 
@@ -126,7 +126,7 @@ func (st *sharedInformer) waitOrWake(ctx context.Context, d time.Duration) {
 	case <-timer.C():
 	case <-st.woken:
 		if ctx.Err() != nil {
-			st.wake() // for the next epoch
+			st.wakeUp() // for the next epoch
 		}
 	case <-ctx.Done():
 	}
@@ -160,5 +160,5 @@ func (st *sharedInformer) applyOwnWrite(do func(*objectstore.Store) objectstore.
 	c, epoch := do(st.store), st.status.Epoch
 	st.fitProjection()
 	st.mu.Unlock()
-	st.notify(epoch, c, by)
+	st.notifyHandlers(epoch, c, by)
 }

@@ -6,12 +6,12 @@ import (
 	"github.com/ambit-dev/ambit/pkg/informer/listwatch"
 )
 
-// run is the informer's goroutine: epoch after epoch until ctx ends or the informer
+// runEpochs is the informer's goroutine: epoch after epoch until ctx ends or the informer
 // is stopped.
-func (st *sharedInformer) run(ctx context.Context) {
+func (st *sharedInformer) runEpochs(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer st.stop()
+	defer st.stopInformer()
 	if !st.setCancel(cancel) {
 		return
 	}
@@ -25,7 +25,7 @@ func (st *sharedInformer) run(ctx context.Context) {
 			refusals = 0
 		}
 		refusals++
-		e.close(v)
+		e.closeEpoch(v)
 		wait := st.env.epochBackoff(v.Class, refusals)
 		st.reportClosed(v, wait)
 		st.waitOrWake(ctx, wait)
@@ -91,16 +91,16 @@ func (st *sharedInformer) withListWatcher(do func(*listwatch.ListWatcher)) {
 	}
 }
 
-// revoke ends the epoch that is under way. Another number makes all that still
+// revokeEpoch ends the epoch that is under way. Another number makes all that still
 // comes from it too late.
-func (st *sharedInformer) revoke(v listwatch.Classification) {
+func (st *sharedInformer) revokeEpoch(v listwatch.Classification) {
 	st.changeState(func() {
 		st.status.Epoch = st.env.epochs.Add(1)
 		st.watchOpen = false
 		if st.endEpoch != nil {
 			st.endEpoch()
 		}
-		if !st.status.State.Final() {
+		if !st.status.State.IsFinal() {
 			st.closeStore(v)
 		}
 	})

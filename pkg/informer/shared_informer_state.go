@@ -37,7 +37,7 @@ func (st *sharedInformer) enterState(state State) {
 	if st.status.State == state {
 		return
 	}
-	st.status.State, st.status.Since = state, st.now()
+	st.status.State, st.status.Since = state, st.currentTime()
 	st.hasBeenLive = st.hasBeenLive || state == Live
 	st.setReason("", nil)
 }
@@ -53,7 +53,7 @@ func (st *sharedInformer) setReason(reason string, err error) {
 // closeStore drops all objects and enters the state of v; mu is held.
 func (st *sharedInformer) closeStore(v listwatch.Classification) {
 	st.store.DropAll()
-	st.projection.Forget() // nothing stays that was read under a right that is gone
+	st.projection.ForgetShared() // nothing stays that was read under a right that is gone
 	st.status.Synced = false
 	st.enterState(State(v.Class))
 	st.setReason(v.Reason, v.Err)

@@ -22,7 +22,7 @@ const (
 	// Degraded: the API server cannot be reached or is busy. It is tried again
 	// until it answers; objects already there stay and may be stale.
 	Degraded State = State(listwatch.Degraded)
-	// Forbidden: the identity may not list or watch this (403, or Set.Revoke
+	// Forbidden: the identity may not list or watch this (403, or Set.RevokeInformers
 	// says so). Final.
 	Forbidden State = State(listwatch.Forbidden)
 	// Unauthenticated: the API server does not accept the identity (401). Final.
@@ -36,11 +36,11 @@ const (
 	Stopped State = "Stopped"
 )
 
-// Final reports whether the informer was refused, by the API server or by
-// Set.Revoke: it is closed, has no objects, and is tried again after a backoff
+// IsFinal reports whether the informer was refused, by the API server or by
+// Set.RevokeInformers: it is closed, has no objects, and is tried again after a backoff
 // or Set.Retry. An informer stays in a final state until it is accepted or
 // refused for another reason.
-func (s State) Final() bool { return listwatch.Class(s).IsFinal() }
+func (s State) IsFinal() bool { return listwatch.Class(s).IsFinal() }
 
 // Status says how an informer is. It is a copy.
 type Status struct {
@@ -51,13 +51,13 @@ type Status struct {
 	// Reason is a CamelCase word for why, Message a sentence for people. Both empty
 	// while all is well.
 	Reason, Message string
-	// Err is the answer behind Degraded and final states, or what Set.Revoke was
+	// Err is the answer behind Degraded and final states, or what Set.RevokeInformers was
 	// given; nil otherwise.
 	Err error
 	// Since is when State was entered.
 	Since time.Time
 	// Epoch is the number of the informer's present start: later starts, of this or
-	// any other informer, have greater numbers, and Set.Revoke counts as one. 0: not
+	// any other informer, have greater numbers, and Set.RevokeInformers counts as one. 0: not
 	// started yet.
 	Epoch uint64
 }

@@ -59,7 +59,7 @@ func (st *sharedInformer) reportFailure(f listwatch.Failure) {
 	st.reportError(f.Classification, action, f.Wait)
 }
 
-// reportClosed reports the error that ended an epoch. Set.Revoke ends one without.
+// reportClosed reports the error that ended an epoch. Set.RevokeInformers ends one without.
 func (st *sharedInformer) reportClosed(v listwatch.Classification, wait time.Duration) {
 	if v.Err != nil {
 		st.reportError(v, ActionClose, wait)

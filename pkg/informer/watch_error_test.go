@@ -161,7 +161,7 @@ func TestWatchErrorIsNoRevoke(t *testing.T) {
 		sub := &recorder{}
 		s.Require(sub, []Interest{needOf("ns")})
 		time.Sleep(time.Minute)
-		s.Revoke(func(Key) bool { return true }, errors.New("gone"))
+		s.RevokeInformers(func(Key) bool { return true }, errors.New("gone"))
 		time.Sleep(time.Minute)
 		s.Require(sub, nil)
 		time.Sleep(time.Minute)
@@ -182,11 +182,11 @@ func TestWatchErrorCallsSet(t *testing.T) {
 	}{
 		"ReleaseDegraded": {"nobody needs it any more", statusError(500, "InternalError"), func(s *Set, sub EventHandler, _ WatchError) { s.Require(sub, nil) }, 0},
 		"ReleaseRefused":  {"nobody needs it any more", statusError(403, "Forbidden"), func(s *Set, sub EventHandler, _ WatchError) { s.Require(sub, nil) }, 0},
-		"Revoke":          {"the hook has the proof", statusError(500, "InternalError"), func(s *Set, _ EventHandler, e WatchError) { s.Revoke(everything, e.Err) }, 1},
+		"Revoke":          {"the hook has the proof", statusError(500, "InternalError"), func(s *Set, _ EventHandler, e WatchError) { s.RevokeInformers(everything, e.Err) }, 1},
 		"Others": {"what looks on or wakes", statusError(404, "NotFound"), func(s *Set, _ EventHandler, e WatchError) {
 			s.States()
 			s.Reauthorize(true)
-			s.Expire(everything)
+			s.ExpireWatches(everything)
 			s.Observe(e.Key, thing("a", "1"))
 		}, 1},
 	}

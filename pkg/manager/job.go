@@ -41,9 +41,9 @@ func (j *leaderJob) Start(ctx context.Context) error {
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (j *leaderJob) NeedLeaderElection() bool { return !j.early }
 
-// wait returns what came of the job, when it has ended. It must not start any more: the
+// waitForEnd returns what came of the job, when it has ended. It must not start any more: the
 // context that it is given has ended.
-func (j *leaderJob) wait() error {
+func (j *leaderJob) waitForEnd() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.err

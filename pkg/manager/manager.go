@@ -62,7 +62,7 @@ func (p *process) runProcess(ctx context.Context) error {
 	err = m.Start(ctx)
 	p.readiness.setStopped()
 	cut(nil) // if leadership was lost, the jobs may not have been told yet
-	err = errors.Join(greeting.wait(), work.wait(), err)
+	err = errors.Join(greeting.waitForEnd(), work.waitForEnd(), err)
 	if lost := context.Cause(base); errors.Is(lost, errLeaseLost) {
 		err = errors.Join(lost, err)
 	}

@@ -93,8 +93,8 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 		c.meters.retainPolicies(made.policiesInUse())
 		c.collectStreams(out, made.streams)
 		c.collectPolicies(out, made)
-		out <- prometheus.MustNewConstMetric(c.desc.probes, prometheus.CounterValue, float64(made.reviewer.Probes()))
-		out <- prometheus.MustNewConstMetric(c.desc.reopens, prometheus.CounterValue, float64(made.streams.Reopened()))
+		out <- prometheus.MustNewConstMetric(c.desc.probes, prometheus.CounterValue, float64(made.reviewer.CountRequests()))
+		out <- prometheus.MustNewConstMetric(c.desc.reopens, prometheus.CounterValue, float64(made.streams.CountReopened()))
 	}
 	c.meters.Collect(out)
 }

@@ -82,7 +82,7 @@ func (w *Watch) Status() informer.Status {
 		return informer.Status{State: informer.Stopped}
 	}
 	for _, one := range w.listers {
-		if status := one.Status(); status.State.Final() || !status.Synced {
+		if status := one.Status(); status.State.IsFinal() || !status.Synced {
 			return status
 		}
 	}

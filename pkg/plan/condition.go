@@ -29,7 +29,7 @@ func (p *reporter) ownerConditions(ctx context.Context, pending, partial bool) [
 	generation := p.snapshot.Owner.GetGeneration()
 	for i := range list {
 		list[i].ObservedGeneration = generation
-		list[i].Message = problems.Shorten(list[i].Message, maxMessage)
+		list[i].Message = problems.ShortenText(list[i].Message, maxMessage)
 	}
 	slices.SortFunc(list, func(a, b metav1.Condition) int { return cmp.Compare(a.Type, b.Type) })
 	return list
@@ -48,7 +48,7 @@ func (p *reporter) ambitConditions() []metav1.Condition {
 			Reason: v1alpha1.ReasonReady, Message: "all children exist and are ready",
 		}}
 	}
-	reason, message := p.blockers.Summary()
+	reason, message := p.blockers.SummarizeBlockers()
 	if suspended := p.suspended.conditionText(); suspended != "" {
 		message += "; " + suspended
 	}
@@ -64,7 +64,7 @@ func (p *reporter) ambitConditions() []metav1.Condition {
 }
 
 func (p *reporter) permittedCondition() metav1.Condition {
-	if reason, message := p.blockers.Denied(); reason != "" {
+	if reason, message := p.blockers.SummarizeDenied(); reason != "" {
 		return metav1.Condition{Type: v1alpha1.ConditionPermitted, Status: metav1.ConditionFalse, Reason: reason, Message: message}
 	}
 	return metav1.Condition{Type: v1alpha1.ConditionPermitted, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonPermitted}

@@ -33,7 +33,7 @@ func FuzzMake(f *testing.F) {
 		if again := o.make(t); again.String() != p.String() {
 			t.Fatalf("two plans:\n%s\n%s", p, again)
 		}
-		ledger := &subject{program: program, owner: "owner-uid", inventory: inventory.Update{Stored: inventory.Read(program, o.owner)}}
+		ledger := &subject{program: program, owner: "owner-uid", inventory: inventory.Update{Stored: inventory.ReadStored(program, o.owner)}}
 		for _, a := range p.Actions {
 			obj := o.world.findUID(a.GVK.Kind, a.UID)
 			switch a.Verb {

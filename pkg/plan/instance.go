@@ -112,12 +112,12 @@ func (p *planner) evaluateInstance(ctx context.Context, c *child, it *instance) 
 
 // resolveRead resolves the other children that an expression reads or asks for.
 func (p *planner) resolveRead(ctx context.Context, x bindings.Expression) {
-	for _, id := range x.Vars() {
+	for _, id := range x.FreeVariables() {
 		if other := p.findChild(id); other != nil {
 			p.resolveChild(ctx, other)
 		}
 	}
-	for _, id := range x.Asked() {
+	for _, id := range x.AskedReady() {
 		if other := p.findChild(id); other != nil && other.stage != evaluating {
 			p.resolveChild(ctx, other)
 			p.isReady(ctx, other)

@@ -65,7 +65,7 @@ func TestKeepRecorded(t *testing.T) {
 			if _, err := inventory.Parse(kept.Children); err != nil {
 				t.Errorf("%s: it would not be believed: %v", tc.reason, err)
 			}
-			if dropped := kept.Drops(a.program, a.owner).Entries; len(dropped) != len(tc.stored)-len(tc.stay) {
+			if dropped := kept.DroppedEntries(a.program, a.owner).Entries; len(dropped) != len(tc.stored)-len(tc.stay) {
 				t.Errorf("%s: it drops %d entries, want the %d that were looked at", tc.reason, len(dropped), len(tc.stored)-len(tc.stay))
 			}
 			if fmt.Sprint(before) != fmt.Sprint(a.owner) {

@@ -168,7 +168,7 @@ func (p *planner) planAction(c *child, it *instance, a Action) {
 	case ownedByInventory:
 		a.Claim = p.tokenOf(c, it)
 		if e, ok := p.inventory.FindEntry(keyOfInstance(c, it)); ok && a.Verb == Create {
-			a.OlderClaims = p.inventory.Tokens(e)
+			a.OlderClaims = p.inventory.OwnershipTokens(e)
 		}
 	case mergedInto:
 		a.Manager = p.mergeManager()

@@ -120,7 +120,7 @@ func (s *subject) proofOf(e inventory.Entry, obj *unstructured.Unstructured) (or
 	if s.snapshot.Unmanaged && !ssadiff.HasManagedFields(obj) {
 		return s.inventory.MatchToken(e, obj)
 	}
-	return s.inventory.Prove(e, obj)
+	return s.inventory.ProveOwnership(e, obj)
 }
 
 // hasToken reports whether there is a claim on an object that the policy wrote, whether or

@@ -105,7 +105,7 @@ type ChildState struct {
 // it is stalled, beside what this plan says of its permissions. The controller writes
 // it when the API server refuses the status that this plan has.
 func (p *Plan) Stalled(reason, message string) *Plan {
-	message = problems.Shorten(message, maxMessage)
+	message = problems.ShortenText(message, maxMessage)
 	conditions := slices.DeleteFunc(slices.Clone(p.Conditions), func(c metav1.Condition) bool {
 		return c.Type != v1alpha1.ConditionPermitted
 	})

@@ -43,9 +43,9 @@ func newPlanner(ctx context.Context, program *policy.Program, s Snapshot) *plann
 	return &planner{
 		subject: subject{
 			program: program, specs: program.Children, part: "children", snapshot: s, owner: s.Owner.GetUID(),
-			namespace: s.Owner.GetNamespace(), inventory: inventory.Update{Stored: inventory.Read(program, s.Owner)},
+			namespace: s.Owner.GetNamespace(), inventory: inventory.Update{Stored: inventory.ReadStored(program, s.Owner)},
 		},
-		scope: bindings.Bind(ctx, program, s.Owner), former: s.Former, graph: prune.NewGraph(program.Children),
+		scope: bindings.BindOwner(ctx, program, s.Owner), former: s.Former, graph: prune.NewGraph(program.Children),
 	}
 }
 

@@ -68,7 +68,7 @@ func Queries(ctx context.Context, program *policy.Program, s Snapshot) QuerySet 
 		return set
 	}
 	ctx = sandbox.WithBudget(ctx, sandbox.NewBudget(0, 0))
-	vars := bindings.Bind(ctx, program, s.Owner).Vars
+	vars := bindings.BindOwner(ctx, program, s.Owner).Vars
 	for _, w := range program.Watches {
 		set.Watches = append(set.Watches, queryWatch(ctx, w, vars, s))
 	}

@@ -46,7 +46,7 @@ func (p *reporter) unseenBy(expressions ...bindings.Expression) *Problem {
 	}
 	var ids []string
 	for _, x := range expressions {
-		for _, id := range slices.Concat(x.Vars(), x.Asked()) {
+		for _, id := range slices.Concat(x.FreeVariables(), x.AskedReady()) {
 			if p.unseen[id] != nil {
 				ids = append(ids, id)
 			}

@@ -78,7 +78,7 @@ func isElsewhere(template *yaml.Node) bool {
 	if template == nil {
 		return false
 	}
-	n := syntax.Lookup(template, "metadata", "namespace")
+	n := syntax.LookupNode(template, "metadata", "namespace")
 	return n != nil && n.Value != "${owner.metadata.namespace}"
 }
 

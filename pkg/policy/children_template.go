@@ -20,47 +20,47 @@ func checkTemplate(found *syntax.Diagnostics, n *yaml.Node, what string) {
 	if n == nil || n.Kind != yaml.MappingNode {
 		return
 	}
-	if syntax.Lookup(n, "status") != nil {
+	if syntax.LookupNode(n, "status") != nil {
 		found.At(syntax.KeyNode(n, "status"), "%s.status cannot be set: the status of a child is written by who serves its kind", what)
 	}
-	metadata := syntax.Lookup(n, "metadata")
+	metadata := syntax.LookupNode(n, "metadata")
 	if metadata == nil {
 		found.At(n, "%s.metadata.name is required", what)
 		return
 	}
 	if metadata.Kind != yaml.MappingNode {
-		found.At(metadata, "%s.metadata must be a mapping, is %s", what, syntax.Describe(metadata))
+		found.At(metadata, "%s.metadata must be a mapping, is %s", what, syntax.DescribeNode(metadata))
 		return
 	}
 	checkTemplateMetadata(found, metadata, what+".metadata")
 }
 
 func checkTemplateMetadata(found *syntax.Diagnostics, n *yaml.Node, what string) {
-	switch name := syntax.Lookup(n, "name"); {
+	switch name := syntax.LookupNode(n, "name"); {
 	case name == nil:
 		found.At(n, "%s.name is required", what)
 	case !syntax.IsText(name) || name.Value == "":
-		found.At(name, "%s.name must be a string, is %s%s", what, syntax.Describe(name), syntax.QuoteHint(name))
+		found.At(name, "%s.name must be a string, is %s%s", what, syntax.DescribeNode(name), syntax.QuoteHint(name))
 	}
 	syntax.EachPair(n, func(key, _ *yaml.Node) {
 		if slices.Contains(unsettableMetadata, key.Value) {
 			found.At(key, "%s.%s cannot be set in a template", what, key.Value)
 		}
 	})
-	checkNamespace(found, syntax.Lookup(n, "namespace"), what+".namespace")
-	checkKeys(found, syntax.Lookup(n, "labels"), "label")
-	checkKeys(found, syntax.Lookup(n, "annotations"), "annotation")
-	checkFinalizers(found, syntax.Lookup(n, "finalizers"))
+	checkNamespace(found, syntax.LookupNode(n, "namespace"), what+".namespace")
+	checkKeys(found, syntax.LookupNode(n, "labels"), "label")
+	checkKeys(found, syntax.LookupNode(n, "annotations"), "annotation")
+	checkFinalizers(found, syntax.LookupNode(n, "finalizers"))
 }
 
 func checkNamespace(found *syntax.Diagnostics, n *yaml.Node, what string) {
 	switch {
 	case n == nil || n.Kind == yaml.AliasNode:
 	case !syntax.IsText(n):
-		found.At(n, "%s must be a string, is %s%s", what, syntax.Describe(n), syntax.QuoteHint(n))
+		found.At(n, "%s must be a string, is %s%s", what, syntax.DescribeNode(n), syntax.QuoteHint(n))
 	case !strings.Contains(n.Value, "${"):
 		for _, problem := range validation.IsDNS1123Label(n.Value) {
-			found.At(n, "%s %q is not valid: %s", what, syntax.Shorten(n.Value), withoutRegex(problem))
+			found.At(n, "%s %q is not valid: %s", what, syntax.ShortenText(n.Value), withoutRegex(problem))
 		}
 	}
 }

@@ -57,11 +57,11 @@ func (child *Child) namesBefore() (read, asked []string) {
 	}
 	for _, x := range expressions {
 		if x != nil {
-			read, asked = append(read, x.Vars()...), append(asked, x.Asked()...)
+			read, asked = append(read, x.FreeVariables()...), append(asked, x.AskedReady()...)
 		}
 	}
 	if child.Template != nil {
-		read, asked = append(read, child.Template.Vars()...), append(asked, child.Template.Asked()...)
+		read, asked = append(read, child.Template.FreeVariables()...), append(asked, child.Template.AskedReady()...)
 	}
 	return read, asked
 }
@@ -76,7 +76,7 @@ func (c *policyCompiler) checkDependsOn(i int, self string) []string {
 		case id == self:
 			c.At(n, "child %q cannot depend on itself", id)
 		case !slices.Contains(c.symbols.children, id):
-			c.At(n, "there is no child %q%s", syntax.Shorten(id), spelling.Suggest(id, c.symbols.children))
+			c.At(n, "there is no child %q%s", syntax.ShortenText(id), spelling.Suggest(id, c.symbols.children))
 		case slices.Contains(out, id):
 			c.At(n, "child %q stands here for the second time", id)
 		default:

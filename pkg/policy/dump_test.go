@@ -26,7 +26,7 @@ func dump(p *policy.Program) string {
 		line("  reads of its own writes: status %s versionless=%t", p.Owner.StatusRead, p.Owner.Versionless)
 	}
 	for _, v := range p.Variables {
-		line("variable %s reads %v", v.Name, v.Expr.Vars())
+		line("variable %s reads %v", v.Name, v.Expr.FreeVariables())
 		if len(v.Watches) > 0 {
 			line("  watches %v", v.Watches)
 		}
@@ -45,7 +45,7 @@ func dump(p *policy.Program) string {
 		}
 	}
 	if p.Status != nil {
-		line("status sets %s from %v", p.Status.Paths(), p.Status.Vars())
+		line("status sets %s from %v", p.Status.FieldsSet(), p.Status.FreeVariables())
 	}
 	for _, c := range p.Conditions {
 		line("condition %s reason=%t message=%t", c.Type, c.Reason != nil, c.Message != nil)
@@ -54,7 +54,7 @@ func dump(p *policy.Program) string {
 		line("requeueAfter %s", p.RequeueAfter.Source())
 	}
 	if p.Protect != nil {
-		line("protect reads %v message=%t", p.Protect.While.Vars(), p.Protect.Message != nil)
+		line("protect reads %v message=%t", p.Protect.While.FreeVariables(), p.Protect.Message != nil)
 	}
 	for _, c := range p.Ensured {
 		line("ensure %s %s onDelete=%s", c.ID, c.GVK, c.OnDelete)
@@ -71,7 +71,7 @@ func dumpChild(line func(string, ...any), c *policy.Child) {
 	if c.ForEach != nil || len(c.Asked) > 0 {
 		as, in := "", []string(nil)
 		if c.ForEach != nil {
-			as, in = c.ForEach.As, c.ForEach.In.Vars()
+			as, in = c.ForEach.As, c.ForEach.In.FreeVariables()
 		}
 		line("  forEach %s in %v keep=%d asked=%v", as, in, c.Keep, c.Asked)
 	}
@@ -87,5 +87,5 @@ func vars(t *cel.Template) any {
 	if t == nil {
 		return nil
 	}
-	return t.Vars()
+	return t.FreeVariables()
 }

@@ -49,7 +49,7 @@ func newExpressionCompiler(text *policyText, s Schemas) *expressionCompiler {
 func (c *expressionCompiler) compileExpr(f field, s scope, w want) *cel.Expr {
 	x := c.compileUnread(f, s, w)
 	if x != nil {
-		c.noteReads(x.Reads(), s)
+		c.noteReads(x.FieldsRead(), s)
 	}
 	return x
 }
@@ -76,8 +76,8 @@ func (c *expressionCompiler) compileUnread(f field, s scope, w want) *cel.Expr {
 		c.In(f.node, firstWord(f.node.Value), "%s must be %s, is %s%s", f.what, w.words, got, optionalHint(got))
 		return nil
 	}
-	c.checkReadyRefs(f.node, x.Asked(), s)
-	c.refuseVersions(f.node, x.Reads(), s)
+	c.checkReadyRefs(f.node, x.AskedReady(), s)
+	c.refuseVersions(f.node, x.FieldsRead(), s)
 	return x
 }
 
@@ -118,9 +118,9 @@ func (c *expressionCompiler) compileTemplate(f field, s scope) *cel.Template {
 	if c.Count() > before {
 		return nil
 	}
-	c.checkReadyRefs(f.node, t.Asked(), s)
-	c.refuseVersions(f.node, t.Reads(), s)
-	c.noteReads(t.Reads(), s)
+	c.checkReadyRefs(f.node, t.AskedReady(), s)
+	c.refuseVersions(f.node, t.FieldsRead(), s)
+	c.noteReads(t.FieldsRead(), s)
 	return t
 }
 
@@ -217,5 +217,5 @@ func (c *expressionCompiler) readsOf(source string, s scope) map[string]*fields.
 	if len(issues) > 0 {
 		return nil
 	}
-	return x.Reads()
+	return x.FieldsRead()
 }

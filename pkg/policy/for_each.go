@@ -26,7 +26,7 @@ func (c *expressionCompiler) objectsIn(each *ForEach, s scope) map[string]*field
 	}
 	var walked map[string]*fields.Set // what is read without a look at the elements
 	out := map[string]*fields.Set{}
-	for name, set := range each.In.Reads() {
+	for name, set := range each.In.FieldsRead() {
 		if !slices.Contains(c.symbols.lists, name) || !set.Sub(fields.Any).IsAll() {
 			continue
 		}
@@ -60,7 +60,7 @@ func (c *expressionCompiler) readElements(each *ForEach, objects map[string]*fie
 	}
 	read := c.reads[each.As]
 	delete(c.reads, each.As) // another child may use the name for something else
-	rest := maps.Clone(each.In.Reads())
+	rest := maps.Clone(each.In.FieldsRead())
 	for name, own := range objects {
 		delete(rest, name)
 		c.reads[name] = c.reads[name].Union(own).Union(read)

@@ -21,15 +21,15 @@ func readKind(found *syntax.Diagnostics, n *yaml.Node, what string, missing bool
 		return schema.GroupVersionKind{}
 	}
 	for _, name := range []string{"apiVersion", "kind"} {
-		if missing && syntax.Lookup(n, name) == nil {
+		if missing && syntax.LookupNode(n, name) == nil {
 			found.At(n, "%s.%s is required", what, name)
 		}
 	}
-	version, kind := syntax.Lookup(n, "apiVersion"), syntax.Lookup(n, "kind")
+	version, kind := syntax.LookupNode(n, "apiVersion"), syntax.LookupNode(n, "kind")
 	out := readGroupVersion(found, version, what+".apiVersion").WithKind("")
 	if isLiteral(found, kind, what+".kind") {
 		if !kindName.MatchString(kind.Value) {
-			found.At(kind, "%s.kind %q is not the name of a kind, as in Deployment", what, syntax.Shorten(kind.Value))
+			found.At(kind, "%s.kind %q is not the name of a kind, as in Deployment", what, syntax.ShortenText(kind.Value))
 		}
 		out.Kind = kind.Value
 	}
@@ -52,7 +52,7 @@ func readGroupVersion(found *syntax.Diagnostics, n *yaml.Node, what string) sche
 	gv, err := schema.ParseGroupVersion(n.Value)
 	if err != nil || len(validation.IsDNS1035Label(gv.Version)) > 0 ||
 		gv.Group != "" && len(validation.IsDNS1123Subdomain(gv.Group)) > 0 {
-		found.At(n, "%s %q is not a group and a version, as in apps/v1", what, syntax.Shorten(n.Value))
+		found.At(n, "%s %q is not a group and a version, as in apps/v1", what, syntax.ShortenText(n.Value))
 	}
 	return gv
 }
@@ -64,7 +64,7 @@ func isLiteral(found *syntax.Diagnostics, n *yaml.Node, what string) bool {
 	}
 	if n.Kind != yaml.ScalarNode || n.Tag != "!!str" {
 		if strings.Contains(what, "template") {
-			found.At(n, "%s must be a string, is %s%s", what, syntax.Describe(n), syntax.QuoteHint(n))
+			found.At(n, "%s must be a string, is %s%s", what, syntax.DescribeNode(n), syntax.QuoteHint(n))
 		}
 		return false
 	}

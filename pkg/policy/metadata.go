@@ -14,13 +14,13 @@ import (
 // field manager.
 func (c *policyCompiler) checkMetadata() {
 	c.program.Name, c.program.Namespace = c.policy.Name, c.policy.Namespace
-	switch name := syntax.Lookup(c.root, "metadata", "name"); {
+	switch name := syntax.LookupNode(c.root, "metadata", "name"); {
 	case name == nil:
 		c.At(syntax.LookupNearest(c.root, "metadata"), "metadata.name is required")
 	case c.policy.Name != "" || name.Value == "":
 		checkName(c.Diagnostics, name, "metadata.name", validation.IsDNS1123Subdomain)
 	}
-	if n := syntax.Lookup(c.root, "metadata", "namespace"); n != nil && c.policy.Namespace != "" {
+	if n := syntax.LookupNode(c.root, "metadata", "namespace"); n != nil && c.policy.Namespace != "" {
 		checkName(c.Diagnostics, n, "metadata.namespace", validation.IsDNS1123Label)
 	}
 }

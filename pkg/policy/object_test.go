@@ -134,11 +134,11 @@ func TestIn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		program, err := policy.Compile(documents[0].In("here"))
+		program, err := policy.Compile(documents[0].InNamespace("here"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if program.Namespace != want || documents[0].In("here").Namespace() != want {
+		if program.Namespace != want || documents[0].InNamespace("here").Namespace() != want {
 			t.Errorf("%s: the namespace is %q, want %q", text, program.Namespace, want)
 		}
 		if before := documents[0].Namespace(); before != "" && before != want {

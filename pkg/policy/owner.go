@@ -57,13 +57,13 @@ func (c *policyCompiler) checkOffspring() {
 			continue
 		}
 		f := c.specField("children."+child.ID, "children", i)
-		metadata := syntax.Lookup(f.node, "template", "metadata")
-		if metadata == nil || c.program.isOutOfScope(syntax.Lookup(metadata, "namespace")) {
+		metadata := syntax.LookupNode(f.node, "template", "metadata")
+		if metadata == nil || c.program.isOutOfScope(syntax.LookupNode(metadata, "namespace")) {
 			continue
 		}
-		matches, certain := c.program.selectsLabels(owner.Selector, syntax.Lookup(metadata, "labels"))
+		matches, certain := c.program.selectsLabels(owner.Selector, syntax.LookupNode(metadata, "labels"))
 		child.MayOwn = matches
-		name := syntax.Lookup(metadata, "name") // one that is literal ends the chain at itself
+		name := syntax.LookupNode(metadata, "name") // one that is literal ends the chain at itself
 		always := child.When == nil && child.ForEach == nil && name != nil && strings.Contains(name.Value, "${")
 		if matches && certain && always && owner.Filter == nil {
 			c.At(f.node, "child %q is of the kind of its owner, and the owner's selector selects it: it would have a child again, without an end; "+

@@ -45,7 +45,7 @@ func (c *policyCompiler) collectFields() {
 func (c *policyCompiler) fieldsOf(child *Child) *fields.Set {
 	set := fieldsOfAmbit().Union(c.reads[child.ID])
 	if child.Template != nil {
-		set = set.Union(child.Template.Paths())
+		set = set.Union(child.Template.FieldsSet())
 	}
 	return set
 }

@@ -23,7 +23,7 @@ func Salvage(d *syntax.Document) (*Program, error) {
 
 // SalvageFrom is Salvage where it is known already why d is refused. broken may be nil.
 func SalvageFrom(d *syntax.Document, broken error) (*Program, error) {
-	p, err := Compile(d.Only(legibleParts()))
+	p, err := Compile(d.KeepOnly(legibleParts()))
 	if err != nil {
 		return nil, err
 	}
@@ -32,11 +32,11 @@ func SalvageFrom(d *syntax.Document, broken error) (*Program, error) {
 		p.CleanupOnly = fmt.Errorf("policy %q is only there to clean up", p.Name)
 	}
 	p.Owner.LabelSelector, p.Owner.FieldSelector = "", ""
-	if syntax.Lookup(d.Root(), "spec", "status") != nil || syntax.Lookup(d.Root(), "spec", "conditions") != nil {
+	if syntax.LookupNode(d.Root(), "spec", "status") != nil || syntax.LookupNode(d.Root(), "spec", "conditions") != nil {
 		p.Owner.SkipStatus = false
 		p.Owner.Fields.Add("status")
 	}
-	if syntax.Lookup(d.Root(), "spec", "protect") != nil {
+	if syntax.LookupNode(d.Root(), "spec", "protect") != nil {
 		p.Protect, err = alwaysProtect()
 	}
 	return p, err

@@ -22,12 +22,12 @@ func (c *expressionCompiler) compileSelector(f field, s *scope) Selector {
 	}
 	c.notePlace(f.what, f.node)
 	var out Selector
-	if n := syntax.Lookup(f.node, "matchLabels"); n != nil && n.Kind == yaml.MappingNode {
+	if n := syntax.LookupNode(f.node, "matchLabels"); n != nil && n.Kind == yaml.MappingNode {
 		syntax.EachPair(n, func(key, value *yaml.Node) {
 			out.terms = append(out.terms, c.compileTerm(key, selection.Equals, []field{{value, f.what}}, s)...)
 		})
 	}
-	if n := syntax.Lookup(f.node, "matchExpressions"); n != nil && n.Kind == yaml.SequenceNode {
+	if n := syntax.LookupNode(f.node, "matchExpressions"); n != nil && n.Kind == yaml.SequenceNode {
 		for _, e := range n.Content {
 			out.terms = append(out.terms, c.compileMatchExpression(field{e, f.what}, s)...)
 		}
@@ -70,7 +70,7 @@ func (c *expressionCompiler) compileMatchExpression(f field, s *scope) []term {
 func (c *expressionCompiler) compileTerm(key *yaml.Node, op selection.Operator, values []field, s *scope) []term {
 	before := c.Count()
 	for _, problem := range validation.IsQualifiedName(key.Value) {
-		c.At(key, "%q is not the key of a label: %s", syntax.Shorten(key.Value), withoutRegex(problem))
+		c.At(key, "%q is not the key of a label: %s", syntax.ShortenText(key.Value), withoutRegex(problem))
 	}
 	out := term{key: key.Value, operator: op}
 	var literal []string
@@ -108,7 +108,7 @@ func (c *expressionCompiler) compileLabelValue(f field, s *scope) *cel.Template 
 	}
 	if !strings.Contains(n.Value, "${") || strings.Contains(n.Value, "$${") {
 		for _, problem := range validation.IsValidLabelValue(n.Value) {
-			c.At(n, "%q is not the value of a label: %s", syntax.Shorten(n.Value), withoutRegex(problem))
+			c.At(n, "%q is not the value of a label: %s", syntax.ShortenText(n.Value), withoutRegex(problem))
 		}
 	}
 	if s == nil {

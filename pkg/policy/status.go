@@ -16,7 +16,7 @@ func (c *policyCompiler) compileStatus() {
 	if f.node == nil || f.node.Kind != yaml.MappingNode {
 		return
 	}
-	if syntax.Lookup(f.node, "conditions") != nil {
+	if syntax.LookupNode(f.node, "conditions") != nil {
 		c.At(syntax.KeyNode(f.node, "conditions"), "spec.status.conditions cannot be set in the template: write them under spec.conditions")
 	}
 	c.program.Status = c.compileTemplate(f, c.scopeOfAll())
@@ -55,7 +55,7 @@ func (c *policyCompiler) checkConditionType(f field, seen map[string]bool) {
 	case seen[t]:
 		c.At(f.node, "condition %s stands here for the second time", t)
 	case len(t) > mostConditionType || !conditionType.MatchString(t):
-		c.At(f.node, "%q is not the type of a condition, as in Available or example.com/Available", syntax.Shorten(t))
+		c.At(f.node, "%q is not the type of a condition, as in Available or example.com/Available", syntax.ShortenText(t))
 	default:
 		seen[t] = true
 	}

@@ -78,7 +78,7 @@ func appendName(text *policyText, list []string, first map[string]*yaml.Node, f 
 	}
 	name := f.node.Value
 	if problem := nameProblem(name); problem != "" {
-		text.At(f.node, "%q cannot be a name: %s", syntax.Shorten(name), problem)
+		text.At(f.node, "%q cannot be a name: %s", syntax.ShortenText(name), problem)
 		return list
 	}
 	if before := first[name]; before != nil {

@@ -25,11 +25,11 @@ type field struct {
 
 // specField returns what stands at a path below spec.
 func (t *policyText) specField(what string, path ...any) field {
-	spec := syntax.Lookup(t.root, "spec")
+	spec := syntax.LookupNode(t.root, "spec")
 	if spec == nil {
 		return field{what: what}
 	}
-	return field{node: syntax.Lookup(spec, path...), what: what}
+	return field{node: syntax.LookupNode(spec, path...), what: what}
 }
 
 // below returns a part of f.
@@ -37,7 +37,7 @@ func (f field) below(what string, path ...any) field {
 	if f.node == nil {
 		return field{what: what}
 	}
-	return field{node: syntax.Lookup(f.node, path...), what: what}
+	return field{node: syntax.LookupNode(f.node, path...), what: what}
 }
 
 // isText says whether f is there and a string; whatever else it may be has been

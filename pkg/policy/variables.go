@@ -13,7 +13,7 @@ func (c *policyCompiler) compileVariables() {
 		before := scope{vars: slices.Concat([]string{"owner", "policy"}, c.variablesBefore(i), c.symbols.watches)}
 		out := Variable{Name: v.Name, Expr: c.compileUnread(c.specField(what, "variables", i, "expression"), before, wantAny)}
 		if out.Expr != nil {
-			out.Watches = c.symbols.watchesBehind(out.Expr.Vars()...)
+			out.Watches = c.symbols.watchesBehind(out.Expr.FreeVariables()...)
 			c.symbols.noteWatches(v.Name, out.Watches)
 			c.readVariable(out, before)
 		}
@@ -37,7 +37,7 @@ func (c *policyCompiler) variablesBefore(i int) []string {
 // see readAliases.
 func (c *expressionCompiler) readVariable(v Variable, s scope) {
 	found := c.readsToFind(v.Expr, s)
-	for name, set := range v.Expr.Reads() {
+	for name, set := range v.Expr.FieldsRead() {
 		if found == nil || !c.symbols.isOfObjects(name) {
 			continue
 		}
@@ -48,7 +48,7 @@ func (c *expressionCompiler) readVariable(v Variable, s scope) {
 			return
 		}
 	}
-	c.noteReads(v.Expr.Reads(), s)
+	c.noteReads(v.Expr.FieldsRead(), s)
 }
 
 // isWhole says whether all is read, but only because it is the value.
@@ -57,7 +57,7 @@ func isWhole(set, found *fields.Set) bool { return set.IsAll() && !found.IsAll()
 // readsToFind returns what is read to find the value of an expression without a look at
 // it; nil if that cannot be said, or is of no use.
 func (c *expressionCompiler) readsToFind(x *cel.Expr, s scope) map[string]*fields.Set {
-	if len(c.symbols.watchesBehind(x.Vars()...)) == 0 {
+	if len(c.symbols.watchesBehind(x.FreeVariables()...)) == 0 {
 		return nil
 	}
 	return c.readsOf("optional.of("+x.Source()+"\n).hasValue()", s)

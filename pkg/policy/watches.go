@@ -53,7 +53,7 @@ func (c *expressionCompiler) compileText(f field, s scope, check func(string) st
 		return nil
 	}
 	if problem := check(withoutExpressions(f.node.Value)); problem != "" {
-		c.At(f.node, "%s %q is not valid: %s", f.what, syntax.Shorten(f.node.Value), problem)
+		c.At(f.node, "%s %q is not valid: %s", f.what, syntax.ShortenText(f.node.Value), problem)
 		return nil
 	}
 	return t

@@ -35,8 +35,8 @@ func newCompilers(c clock.Clock, compile func(context.Context, manifest.Manifest
 	return &compilers{queue: compilequeue.New(), clock: c, compile: compile, ready: ready, work: make(chan struct{}, 1)}
 }
 
-// start compiles until ctx ends, and returns when nothing is compiled any more.
-func (c *compilers) start(ctx context.Context) {
+// startAll compiles until ctx ends, and returns when nothing is compiled any more.
+func (c *compilers) startAll(ctx context.Context) {
 	var running sync.WaitGroup
 	for range compilerCount {
 		running.Go(func() {

@@ -31,7 +31,7 @@ func TestWaits(t *testing.T) {
 			return &manifest.Contents{}
 		}, func() {})
 		ctx, cancel := context.WithCancel(t.Context())
-		go func() { w.start(ctx); close(ended) }()
+		go func() { w.startAll(ctx); close(ended) }()
 		for version := range 5 {
 			w.setManifests([]manifest.Manifest{{Origin: manifest.Origin{Kind: manifest.File, File: "a.yaml"}, Digest: fmt.Sprint(version)}})
 			synctest.Wait()
@@ -61,7 +61,7 @@ func TestStorm(t *testing.T) {
 			return p.source.compileManifest(ctx, text)
 		}, p.source.wakeUp)
 		ctx, cancel := context.WithCancel(t.Context())
-		go func() { p.source.compilers.start(ctx); close(ended) }()
+		go func() { p.source.compilers.startAll(ctx); close(ended) }()
 		shown := append(textsOf("evil v2 owner=Evil", "cache v1"), manifest.Manifest{Origin: manifest.Origin{Kind: manifest.ConfigMap, Namespace: "team", Name: "maps", Key: "a.yaml"}, Data: []byte(policytext.Document("other v1 owner=Other ns=team")), Digest: "1", Steady: true})
 		p.shows(shown)
 		p.during(time.Second)
@@ -89,7 +89,7 @@ func (p *passing) stuck(word string) (release func()) {
 		return p.source.compileManifest(ctx, text)
 	}, p.source.wakeUp)
 	ctx, cancel := context.WithCancel(p.Context())
-	go func() { p.source.compilers.start(ctx); close(ended) }()
+	go func() { p.source.compilers.startAll(ctx); close(ended) }()
 	p.Cleanup(func() { cancel(); <-ended })
 	return func() { close(held) }
 }

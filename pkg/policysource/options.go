@@ -63,7 +63,7 @@ type Controller interface {
 	statuswriter.Reporter
 }
 
-func (o Options) check() error {
+func (o Options) checkSources() error {
 	objects := o.CustomResources || o.ConfigMaps
 	switch {
 	case o.Controller == nil:

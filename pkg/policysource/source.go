@@ -65,7 +65,7 @@ type Source struct {
 
 // New checks the options and makes the sources. It starts nothing, and reads nothing but Options.In.
 func New(o Options) (*Source, error) {
-	if err := o.check(); err != nil {
+	if err := o.checkSources(); err != nil {
 		return nil, err
 	}
 	if o.Clock == nil {
@@ -115,7 +115,7 @@ func (s *Source) Start(ctx context.Context) error {
 	s.compilers = newCompilers(s.o.Clock, s.compileManifest, s.wakeUp)
 	s.startedAt = s.o.Clock.Now()
 	var running sync.WaitGroup
-	for _, start := range append(s.start, s.compilers.start) {
+	for _, start := range append(s.start, s.compilers.startAll) {
 		running.Go(func() { start(ctx) })
 	}
 	for ctx.Err() == nil {

@@ -144,7 +144,7 @@ func (r Result) Owner() *unstructured.Unstructured {
 
 // OwnerStatus returns the owner's new status, without the times in the conditions.
 func (r Result) OwnerStatus() map[string]any {
-	next := status.Next(r.owner, r.program, r.Plan, time.Time{})
+	next := status.NextStatus(r.owner, r.program, r.Plan, time.Time{})
 	conditions, _ := next["conditions"].([]any)
 	for _, c := range conditions {
 		if condition, ok := c.(map[string]any); ok {

@@ -72,7 +72,7 @@ var _ retirement = (*controller.Controller)(nil)
 // returns what is left and what is in the way, the latter first; nothing if all is cleaned
 // up. The error is that of running the controller.
 func (c *Cleanup) Run(ctx context.Context) ([]Finding, error) {
-	done, blockers, err := c.retire(ctx)
+	done, blockers, err := c.retirePolicies(ctx)
 	switch {
 	case err != nil:
 		return nil, err
@@ -82,8 +82,8 @@ func (c *Cleanup) Run(ctx context.Context) ([]Finding, error) {
 	return c.releasePolicies(ctx), nil
 }
 
-// retire runs the controller. blockers is what it reports at the end.
-func (c *Cleanup) retire(ctx context.Context) (done bool, blockers []Finding, err error) {
+// retirePolicies runs the controller. blockers is what it reports at the end.
+func (c *Cleanup) retirePolicies(ctx context.Context) (done bool, blockers []Finding, err error) {
 	if c.Timeout > 0 {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeoutCause(ctx, c.Timeout, errors.New("the time is over"))
@@ -94,7 +94,7 @@ func (c *Cleanup) retire(ctx context.Context) (done bool, blockers []Finding, er
 	err = manager.Run(ctx, manager.Options{
 		Config: config, Retire: c.Programs, Namespaces: c.Scan.Namespaces,
 		While: func(ctx context.Context, r *controller.Controller) {
-			done = c.await(ctx, r)
+			done = c.awaitEnd(ctx, r)
 			blockers = c.blockersOf(r)
 		},
 	})
@@ -102,9 +102,9 @@ func (c *Cleanup) retire(ctx context.Context) (done bool, blockers []Finding, er
 	return done, blockers, err
 }
 
-// await returns true when nothing is left. It returns false when ctx ends before, or when
+// awaitEnd returns true when nothing is left. It returns false when ctx ends before, or when
 // nobody may act for what is left and there is a Timeout.
-func (c *Cleanup) await(ctx context.Context, r retirement) bool {
+func (c *Cleanup) awaitEnd(ctx context.Context, r retirement) bool {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	var since time.Time

@@ -93,7 +93,7 @@ func TestAwait(t *testing.T) {
 				ctx, stop := context.WithTimeout(t.Context(), limit)
 				defer stop()
 				c := Cleanup{Programs: []*policy.Program{team(), other}, Timeout: tc.timeout, Progress: func(Progress) {}}
-				done := c.await(ctx, &f)
+				done := c.awaitEnd(ctx, &f)
 				if took := time.Since(start).Round(pollInterval); done != tc.done || took != tc.took {
 					t.Errorf("%s It returns %t after %s, want %t after %s", tc.reason, done, took, tc.done, tc.took)
 				}
@@ -118,7 +118,7 @@ func TestAwaitProgress(t *testing.T) {
 			stop()
 			var got []Progress
 			c := Cleanup{Programs: []*policy.Program{team()}, Timeout: time.Minute, Progress: func(p Progress) { got = append(got, p) }}
-			c.await(ctx, &fakeRetirement{left: map[string]int{"team/web": 2}, errors: tc.errors})
+			c.awaitEnd(ctx, &fakeRetirement{left: map[string]int{"team/web": 2}, errors: tc.errors})
 			if diff := cmp.Diff([]Progress{tc.want}, got); diff != "" {
 				t.Errorf("%s -want +got\n%s", tc.reason, diff)
 			}

@@ -51,12 +51,12 @@ func (s *Scan) Leftovers(ctx context.Context, programs []*policy.Program) (Lefto
 			return Leftovers{}, err
 		}
 	}
-	l.records.explain(l.found.Findings)
-	l.found.sort()
+	l.records.explainChildren(l.found.Findings)
+	l.found.sortFindings()
 	return l.found, nil
 }
 
-func (l *Leftovers) sort() {
+func (l *Leftovers) sortFindings() {
 	slices.SortFunc(l.Findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.APIVersion, b.APIVersion),
 			cmp.Compare(a.Name, b.Name), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Policy, b.Policy))
@@ -164,7 +164,7 @@ func (l *leftoverSearch) listAll(ctx context.Context, kinds []listedKind) error 
 		if len(l.Namespaces) > 0 && !kind.namespaced {
 			continue
 		}
-		failed := l.list(ctx, kind, "", func(object *metav1.PartialObjectMetadata) { l.take(kind.gvk, object) })
+		failed := l.listObjects(ctx, kind, "", func(object *metav1.PartialObjectMetadata) { l.takeObject(kind.gvk, object) })
 		if ctx.Err() != nil {
 			return fmt.Errorf("listing %s: %w", kind.groupResource(), ctx.Err())
 		}
@@ -175,15 +175,15 @@ func (l *leftoverSearch) listAll(ctx context.Context, kinds []listedKind) error 
 	return nil
 }
 
-// take notes what is found of an object, once: some kinds are served by two groups.
-func (l *leftoverSearch) take(gvk schema.GroupVersionKind, object *metav1.PartialObjectMetadata) {
+// takeObject notes what is found of an object, once: some kinds are served by two groups.
+func (l *leftoverSearch) takeObject(gvk schema.GroupVersionKind, object *metav1.PartialObjectMetadata) {
 	found := slices.DeleteFunc(findingsOf(gvk, object), func(f Finding) bool { return f.Type == typeOwned || !l.isAbout(gvk.GroupKind(), f) })
 	if len(found) == 0 || object.UID != "" && l.uids[object.UID] {
 		return
 	}
 	l.uids[object.UID] = true
 	l.found.Findings = append(l.found.Findings, found...)
-	if why := l.records.add(gvk, object, l.isListed); why != "" {
+	if why := l.records.addRecord(gvk, object, l.isListed); why != "" {
 		l.leaveOut(why)
 	}
 }

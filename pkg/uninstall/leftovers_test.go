@@ -142,8 +142,8 @@ func TestLeftoverSearch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := &leftoverSearch{programs: tc.programs, uids: map[types.UID]bool{}, records: ownerRecords{}}
 			tc.object.UID = "1"
-			s.take(tc.kind, tc.object)
-			s.take(schema.GroupVersionKind{Group: "again", Version: "v1", Kind: tc.kind.Kind}, tc.object)
+			s.takeObject(tc.kind, tc.object)
+			s.takeObject(schema.GroupVersionKind{Group: "again", Version: "v1", Kind: tc.kind.Kind}, tc.object)
 			if len(s.found.Findings) != tc.want {
 				t.Errorf("%s found %v, want %d", tc.reason, s.found.Findings, tc.want)
 			}

@@ -117,7 +117,7 @@ func (c *Cleanup) releasePolicies(ctx context.Context) []Finding {
 				continue
 			}
 			err := errors.New("only some namespaces were cleaned up; without --namespaces it is taken off")
-			if c.covers(program) {
+			if c.coversPolicy(program) {
 				err = c.removeFinalizer(ctx, object)
 			}
 			if err == nil {
@@ -132,8 +132,8 @@ func (c *Cleanup) releasePolicies(ctx context.Context) []Finding {
 	return held
 }
 
-// covers reports whether all namespaces that a policy looks at are cleaned up in.
-func (c *Cleanup) covers(program *policy.Program) bool {
+// coversPolicy reports whether all namespaces that a policy looks at are cleaned up in.
+func (c *Cleanup) coversPolicy(program *policy.Program) bool {
 	if len(c.Scan.Namespaces) == 0 {
 		return true
 	}

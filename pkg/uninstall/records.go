@@ -26,10 +26,10 @@ type recordingOwner struct {
 	orphan bool
 }
 
-// add adds what is on record in an object. It returns why the record is not believed,
+// addRecord adds what is on record in an object. It returns why the record is not believed,
 // empty if it is. isListed reports whether a kind is listed anyway. A record that cannot be
 // read is a finding already.
-func (r ownerRecords) add(gvk schema.GroupVersionKind, object *metav1.PartialObjectMetadata, isListed func(schema.GroupKind) bool) (unbelieved string) {
+func (r ownerRecords) addRecord(gvk schema.GroupVersionKind, object *metav1.PartialObjectMetadata, isListed func(schema.GroupKind) bool) (unbelieved string) {
 	stored, err := inventory.Parse(object.Annotations[v1alpha1.AnnotationChildren])
 	if err != nil {
 		return ""
@@ -64,8 +64,8 @@ func (r ownerRecords) unlistedKinds(isListed func(schema.GroupKind) bool) (found
 	return found[:len(found)-more], more
 }
 
-// explain adds to findings about children which owner has them on record.
-func (r ownerRecords) explain(found []Finding) {
+// explainChildren adds to findings about children which owner has them on record.
+func (r ownerRecords) explainChildren(found []Finding) {
 	for i := range found {
 		f := &found[i]
 		if f.Type != TypeChild {

@@ -17,8 +17,8 @@ func TestOwnerRecords(t *testing.T) {
 	records := ownerRecords{}
 	app := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "App"}
 	nothing := func(schema.GroupKind) bool { return false }
-	records.add(app, object(annotated(v1alpha1.AnnotationChildren, recordText)), nothing)
-	records.add(app, object(annotated(v1alpha1.AnnotationChildren, "{")), nothing)
+	records.addRecord(app, object(annotated(v1alpha1.AnnotationChildren, recordText)), nothing)
+	records.addRecord(app, object(annotated(v1alpha1.AnnotationChildren, "{")), nothing)
 	var kinds []string
 	named, more := records.unlistedKinds(nothing)
 	for _, kind := range named {
@@ -37,7 +37,7 @@ func TestOwnerRecords(t *testing.T) {
 		{Type: TypeChild, APIVersion: "v1", Kind: "ConfigMap", Namespace: "team-b", Name: "other", Why: "untied"},
 		{Type: TypeFields, APIVersion: "v1", Kind: "ConfigMap", Namespace: "team-b", Name: "away", Why: "merged"},
 	}
-	records.explain(found)
+	records.explainChildren(found)
 	want := []string{
 		"untied; App team-a/shop has it on record",
 		"App team-a/shop has it on record, to be left behind: onDelete is Orphan",
@@ -67,7 +67,7 @@ func TestRecordedKinds(t *testing.T) {
 		for i, record := range records {
 			owner := object(finalized, record)
 			owner.UID = types.UID(fmt.Sprint(i))
-			s.take(app, owner)
+			s.takeObject(app, owner)
 		}
 		if _, err := s.recordedKinds(); err != nil {
 			t.Fatal(err)

@@ -79,7 +79,7 @@ func (s *Scan) remainingOf(ctx context.Context, program *policy.Program, gvk sch
 	if !served {
 		return nil, nil
 	}
-	failed = s.list(ctx, kind, selector, func(object *metav1.PartialObjectMetadata) {
+	failed = s.listObjects(ctx, kind, selector, func(object *metav1.PartialObjectMetadata) {
 		for _, f := range findingsOf(gvk, object) {
 			switch {
 			case selector == "" && f.isMark() && (f.Policy == program.Name || f.Policy == ""):
@@ -121,11 +121,11 @@ func (s *Scan) lookUp(gvk schema.GroupVersionKind) (kind listedKind, served bool
 	return listedKind{mapping.GroupVersionKind, mapping.Resource.Resource, mapping.Scope.Name() == meta.RESTScopeNameNamespace}, true, nil
 }
 
-// list calls do for each object of a kind that the selector matches, in the namespaces to
+// listObjects calls do for each object of a kind that the selector matches, in the namespaces to
 // look in; kinds that are in no namespace are listed whatever these are. failed has an
 // error for each namespace that could not be listed. A kind that is not served, or that
 // cannot be listed at all, has no objects.
-func (s *Scan) list(ctx context.Context, kind listedKind, selector string, do func(*metav1.PartialObjectMetadata)) (failed []error) {
+func (s *Scan) listObjects(ctx context.Context, kind listedKind, selector string, do func(*metav1.PartialObjectMetadata)) (failed []error) {
 	namespaces := s.Namespaces
 	if len(namespaces) == 0 || !kind.namespaced {
 		namespaces = []string{metav1.NamespaceAll}

@@ -65,24 +65,24 @@ func New(o Options) *Cache {
 // or neither (ok is false, err is nil) before the first answer. A kind that is not known is
 // wanted from then on.
 func (c *Cache) Lookup(gvk schema.GroupVersionKind) (found Resource, ok bool, err error) {
-	return c.lookup(gvk, false)
+	return c.lookupKind(gvk, false)
 }
 
 // LookupLazily is Lookup for a kind that may never be served, and that hardly anybody waits for.
 // It shares its first round with others that come within a second, and is asked about more and
 // more rarely, and in turns where there are many. Once Lookup has asked for the same kind, that holds.
 func (c *Cache) LookupLazily(gvk schema.GroupVersionKind) (found Resource, ok bool, err error) {
-	return c.lookup(gvk, true)
+	return c.lookupKind(gvk, true)
 }
 
-func (c *Cache) lookup(gvk schema.GroupVersionKind, lazy bool) (found Resource, ok bool, err error) {
+func (c *Cache) lookupKind(gvk schema.GroupVersionKind, lazy bool) (found Resource, ok bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if found, ok = c.known[gvk]; ok {
 		return found, true, nil
 	}
 	of := c.wanted[gvk]
-	switch now := c.now(); {
+	switch now := c.currentTime(); {
 	case of == nil:
 		of = &search{lazy: lazy, retry: newRetry(c.pace.firstDue(now, lazy))}
 		c.wanted[gvk] = of
@@ -107,8 +107,8 @@ func (c *Cache) LookupAnyVersion(gvk schema.GroupVersionKind) (found Resource, o
 	return found, ok
 }
 
-// Peek returns what Lookup would, and has nothing asked.
-func (c *Cache) Peek(gvk schema.GroupVersionKind) (found Resource, ok bool, err error) {
+// LookupKnown returns what Lookup would, and has nothing asked.
+func (c *Cache) LookupKnown(gvk schema.GroupVersionKind) (found Resource, ok bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if of := c.wanted[gvk]; of != nil {
@@ -130,10 +130,10 @@ func (c *Cache) AnyUnserved() bool {
 	return false
 }
 
-// Release ends the search for kinds, except for those that needed returns, and reports whether
+// ReleaseUnneeded ends the search for kinds, except for those that needed returns, and reports whether
 // it has ended any. needed is called without a lock, and only if there is something to end. A
 // kind that is looked up meanwhile stays wanted.
-func (c *Cache) Release(kinds []schema.GroupVersionKind, needed func() []schema.GroupVersionKind) bool {
+func (c *Cache) ReleaseUnneeded(kinds []schema.GroupVersionKind, needed func() []schema.GroupVersionKind) bool {
 	kinds, began := c.onlyWanted(kinds)
 	if len(kinds) == 0 {
 		return false
@@ -168,12 +168,12 @@ func (c *Cache) onlyWanted(kinds []schema.GroupVersionKind) (wanted []schema.Gro
 	return wanted, c.calls
 }
 
-// Refresh makes all that is wanted or stale due: something has changed that may be about any
+// RefreshAll makes all that is wanted or stale due: something has changed that may be about any
 // kind.
-func (c *Cache) Refresh() {
+func (c *Cache) RefreshAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := c.now()
+	now := c.currentTime()
 	c.turn = now
 	for _, of := range c.wanted {
 		of.retry = newRetry(now)
@@ -192,4 +192,4 @@ func (c *Cache) wakeUp() {
 	}
 }
 
-func (c *Cache) now() time.Time { return c.options.Clock.Now() }
+func (c *Cache) currentTime() time.Time { return c.options.Clock.Now() }

@@ -86,13 +86,13 @@ func TestLookupAnswers(t *testing.T) {
 			server.answer(thing.GroupKind(), tc.answer)
 			c := New(server.options())
 			c.Lookup(thing)
-			if news := c.Poll(t.Context()); !news[thing.GroupKind()] {
+			if news := c.PollRound(t.Context()); !news[thing.GroupKind()] {
 				t.Errorf("%s: the first answer is no news", tc.reason)
 			}
-			if again := c.Poll(t.Context()); len(again) > 0 {
+			if again := c.PollRound(t.Context()); len(again) > 0 {
 				t.Errorf("%s: the same answer is news: %v", tc.reason, again)
 			}
-			found, ok, err := c.Peek(thing)
+			found, ok, err := c.LookupKnown(thing)
 			if found != tc.found || ok != tc.ok || (err == nil) != tc.noErr || IsUnserved(err) != tc.unserved || c.AnyUnserved() != tc.unserved {
 				t.Errorf("%s: %+v, %t, %v", tc.reason, found, ok, err)
 			}
@@ -132,10 +132,10 @@ func TestErrors(t *testing.T) {
 func TestPeek(t *testing.T) {
 	server := &fakeServer{}
 	c := New(server.options())
-	if _, ok, err := c.Peek(thing); ok || err != nil {
+	if _, ok, err := c.LookupKnown(thing); ok || err != nil {
 		t.Errorf("of a kind that nobody has looked up: %t, %v", ok, err)
 	}
-	if news := c.Poll(t.Context()); news != nil || server.count() != 0 {
+	if news := c.PollRound(t.Context()); news != nil || server.count() != 0 {
 		t.Errorf("%d rounds, news %v", server.count(), news)
 	}
 }
@@ -165,9 +165,9 @@ func TestNews(t *testing.T) {
 			c := New(server.options())
 			c.Lookup(thing)
 			server.answer(gk, tc.before)
-			c.Poll(t.Context())
+			c.PollRound(t.Context())
 			server.answer(gk, tc.after)
-			if news := c.Poll(t.Context()); news[gk] != tc.want {
+			if news := c.PollRound(t.Context()); news[gk] != tc.want {
 				t.Errorf("%s: news %v", tc.reason, news)
 			}
 		})
@@ -193,15 +193,15 @@ func TestRelease(t *testing.T) {
 		"LookedUp":   {reason: "somebody has come to need it, and was not among the others yet", kinds: list(thing), during: func(c *Cache) { c.Lookup(thing) }, stays: true},
 		"Lazily":     {reason: "the same", kinds: list(thing), during: func(c *Cache) { c.LookupLazily(thing) }, stays: true},
 		"AnyVersion": {reason: "the same", kinds: list(thing), during: func(c *Cache) { c.LookupAnyVersion(thing) }, stays: true},
-		"Peeked":     {reason: "who peeks needs nothing", kinds: list(thing), during: func(c *Cache) { c.Peek(thing) }, ended: true},
-		"Released":   {reason: "somebody else has ended it", kinds: list(thing), during: func(c *Cache) { c.Release(list(thing), func() []schema.GroupVersionKind { return nil }) }},
+		"Peeked":     {reason: "who peeks needs nothing", kinds: list(thing), during: func(c *Cache) { c.LookupKnown(thing) }, ended: true},
+		"Released":   {reason: "somebody else has ended it", kinds: list(thing), during: func(c *Cache) { c.ReleaseUnneeded(list(thing), func() []schema.GroupVersionKind { return nil }) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := &fakeServer{}
 			c := New(server.options())
 			c.Lookup(thing)
 			asked := false
-			ended := c.Release(tc.kinds, func() []schema.GroupVersionKind {
+			ended := c.ReleaseUnneeded(tc.kinds, func() []schema.GroupVersionKind {
 				asked = true
 				if tc.during != nil {
 					tc.during(c)
@@ -211,7 +211,7 @@ func TestRelease(t *testing.T) {
 			if ended != tc.ended || asked == tc.notAsked {
 				t.Errorf("%s: ended %t, and asked %t", tc.reason, ended, asked)
 			}
-			if c.Poll(t.Context()); (server.count() > 0) != tc.stays {
+			if c.PollRound(t.Context()); (server.count() > 0) != tc.stays {
 				t.Errorf("%s: %d rounds", tc.reason, server.count())
 			}
 		})
@@ -227,15 +227,15 @@ func TestReleasedMeanwhile(t *testing.T) {
 		c := New(server.options())
 		c.Lookup(thing)
 		server.setDuring(func() {
-			c.Release([]schema.GroupVersionKind{thing}, func() []schema.GroupVersionKind { return nil })
+			c.ReleaseUnneeded([]schema.GroupVersionKind{thing}, func() []schema.GroupVersionKind { return nil })
 		})
-		if news := c.Poll(t.Context()); news[thing.GroupKind()] != (served != nil) {
+		if news := c.PollRound(t.Context()); news[thing.GroupKind()] != (served != nil) {
 			t.Errorf("%s: news %v", name, news)
 		}
-		if _, known, _ := c.Peek(thing); known != (served != nil) || c.AnyUnserved() {
+		if _, known, _ := c.LookupKnown(thing); known != (served != nil) || c.AnyUnserved() {
 			t.Errorf("%s: known %t", name, known)
 		}
-		if c.Poll(t.Context()); server.count() != 1 {
+		if c.PollRound(t.Context()); server.count() != 1 {
 			t.Errorf("%s: it is asked about for ever", name)
 		}
 	}
@@ -258,10 +258,10 @@ func TestConcurrentUse(t *testing.T) {
 					if i%5 == 0 {
 						server.serve(gvk.GroupKind(), mapping(gvk, things(gvk)))
 						server.setMissing(things(gvk).GVR)
-						c.Refresh()
+						c.RefreshAll()
 					}
 					time.Sleep(100 * time.Millisecond)
-					c.Release([]schema.GroupVersionKind{gvk}, func() []schema.GroupVersionKind { return nil })
+					c.ReleaseUnneeded([]schema.GroupVersionKind{gvk}, func() []schema.GroupVersionKind { return nil })
 				}
 			})
 		}

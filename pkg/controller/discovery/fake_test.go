@@ -162,8 +162,8 @@ func run(t *testing.T, c *Cache) *newsLog {
 	t.Cleanup(func() { stop(); synctest.Wait() })
 	log := &newsLog{}
 	go func() {
-		for c.Wait(ctx) {
-			if news := c.Poll(ctx); len(news) > 0 {
+		for c.WaitForRound(ctx) {
+			if news := c.PollRound(ctx); len(news) > 0 {
 				log.add(news)
 			}
 		}

@@ -40,16 +40,16 @@ type roundPace struct {
 	last time.Time // when the last round began
 }
 
-// take notes that a round begins.
-func (p *roundPace) take(now time.Time) {
+// beginRound notes that a round begins.
+func (p *roundPace) beginRound(now time.Time) {
 	if p.full.Before(now) {
 		p.full = now
 	}
 	p.full, p.last = p.full.Add(roundEvery), now
 }
 
-// free returns when there may be another round.
-func (p *roundPace) free() time.Time { return p.full.Add(-(roundBurst - 1) * roundEvery) }
+// nextRound returns when there may be another round.
+func (p *roundPace) nextRound() time.Time { return p.full.Add(-(roundBurst - 1) * roundEvery) }
 
 // firstDue returns when a kind is asked about first: at once, unless it is looked up lazily
 // shortly after a round.

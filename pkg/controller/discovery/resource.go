@@ -25,9 +25,9 @@ type ServedKind struct {
 	Err error
 }
 
-// find returns the resource of a kind in its version. The error is an OtherVersionError, or a
+// findVersion returns the resource of a kind in its version. The error is an OtherVersionError, or a
 // NoKindMatchError if no version is served, or Err.
-func (s ServedKind) find(gvk schema.GroupVersionKind) (Resource, error) {
+func (s ServedKind) findVersion(gvk schema.GroupVersionKind) (Resource, error) {
 	for _, m := range s.Mappings {
 		if m.GroupVersionKind.Version == gvk.Version {
 			return resourceOf(m), nil

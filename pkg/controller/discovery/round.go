@@ -10,22 +10,22 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Wait blocks until a round is due. It returns false when ctx has ended.
-func (c *Cache) Wait(ctx context.Context) bool {
+// WaitForRound blocks until a round is due. It returns false when ctx has ended.
+func (c *Cache) WaitForRound(ctx context.Context) bool {
 	for {
 		wait, ok := c.untilRound()
 		if ok && wait <= 0 {
 			return ctx.Err() == nil
 		}
-		if !c.sleep(ctx, wait, ok) {
+		if !c.sleepUntilWoken(ctx, wait, ok) {
 			return false
 		}
 	}
 }
 
-// sleep blocks until it is woken or, if limited, for the given time. It returns false when ctx
+// sleepUntilWoken blocks until it is woken or, if limited, for the given time. It returns false when ctx
 // has ended.
-func (c *Cache) sleep(ctx context.Context, wait time.Duration, limited bool) bool {
+func (c *Cache) sleepUntilWoken(ctx context.Context, wait time.Duration, limited bool) bool {
 	var over <-chan time.Time
 	if limited {
 		timer := c.options.Clock.NewTimer(wait)
@@ -61,22 +61,22 @@ func (c *Cache) untilRound() (wait time.Duration, ok bool) {
 	for _, s := range c.stale {
 		soonest(s.retry)
 	}
-	if free := c.pace.free(); free.After(due) {
+	if free := c.pace.nextRound(); free.After(due) {
 		due = free
 	}
-	return due.Sub(c.now()), ok
+	return due.Sub(c.currentTime()), ok
 }
 
-// Poll makes one round, whether or not one is due, and returns the kinds of which there is
+// PollRound makes one round, whether or not one is due, and returns the kinds of which there is
 // news. It makes no request if nothing is wanted or stale.
-func (c *Cache) Poll(ctx context.Context) (news map[schema.GroupKind]bool) {
+func (c *Cache) PollRound(ctx context.Context) (news map[schema.GroupKind]bool) {
 	recovered := c.dropRecovered()
 	questions := c.beginRound(recovered)
 	if len(questions) == 0 {
 		return nil
 	}
-	asked := c.now()
-	find := c.ask(ctx, questions)
+	asked := c.currentTime()
+	find := c.askQuestions(ctx, questions)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	news = map[schema.GroupKind]bool{}
@@ -123,7 +123,7 @@ func (c *Cache) beginRound(recovered map[schema.GroupVersionResource]bool) (ques
 		questions = append(questions, question{gvk: c.kinds[resource], stale: s, resource: resource, recovered: recovered[resource]})
 	}
 	if len(questions) > 0 {
-		c.pace.take(c.now())
+		c.pace.beginRound(c.currentTime())
 	}
 	slices.SortFunc(questions, compareQuestions)
 	return questions
@@ -142,7 +142,7 @@ func (c *Cache) inTurnLocked(lazy []lazySearch) []lazySearch {
 	if len(lazy) <= lazyKinds {
 		return lazy
 	}
-	now := c.now()
+	now := c.currentTime()
 	lazy = slices.DeleteFunc(lazy, func(l lazySearch) bool { return l.err != nil && l.due.After(now) })
 	if len(lazy) <= lazyKinds {
 		return lazy
@@ -171,8 +171,8 @@ func compareKinds(a, b schema.GroupKind) int {
 	return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Kind, b.Kind))
 }
 
-// ask asks about each kind once, and returns what the answer says of one.
-func (c *Cache) ask(ctx context.Context, questions []question) func(schema.GroupVersionKind) (Resource, error) {
+// askQuestions asks about each kind once, and returns what the answer says of one.
+func (c *Cache) askQuestions(ctx context.Context, questions []question) func(schema.GroupVersionKind) (Resource, error) {
 	var kinds []schema.GroupKind // questions are sorted by kind
 	for _, q := range questions {
 		kinds = append(kinds, q.gvk.GroupKind())
@@ -182,7 +182,7 @@ func (c *Cache) ask(ctx context.Context, questions []question) func(schema.Group
 		if err != nil {
 			return Resource{}, err
 		}
-		return served[gvk.GroupKind()].find(gvk)
+		return served[gvk.GroupKind()].findVersion(gvk)
 	}
 }
 
@@ -230,7 +230,7 @@ func (c *Cache) failLocked(of *search, err error) {
 	if of.lazy && IsUnserved(err) {
 		most = lazyBackoffMax
 	}
-	of.putOff(c.now(), most)
+	of.putOff(c.currentTime(), most)
 	if other := otherVersion(err); other != nil {
 		c.learnLocked(other.Served, other.Resource)
 	}

@@ -47,10 +47,10 @@ func TestRounds(t *testing.T) {
 		if n := rounds(server, 20*time.Second); n < 5 || n > 7 {
 			t.Errorf("a kind that is looked up in earnest as well: %d rounds in 20 s", n)
 		}
-		c.Release([]schema.GroupVersionKind{thing}, func() []schema.GroupVersionKind { return nil })
+		c.ReleaseUnneeded([]schema.GroupVersionKind{thing}, func() []schema.GroupVersionKind { return nil })
 		rounds(server, 10*time.Second)
 		before := server.count()
-		c.Refresh()
+		c.RefreshAll()
 		if synctest.Wait(); server.count() != before+1 {
 			t.Errorf("Refresh: %d rounds at once", server.count()-before)
 		}
@@ -77,7 +77,7 @@ func TestManyLazyKinds(t *testing.T) {
 			c.LookupLazily(invented(i))
 		}
 		for range kinds / lazyKinds {
-			c.Poll(t.Context())
+			c.PollRound(t.Context())
 		}
 		run(t, c)
 		server.forget()
@@ -95,12 +95,12 @@ func TestManyLazyKinds(t *testing.T) {
 		c.LookupLazily(invented(kinds))
 		time.Sleep(lazyApart)
 		synctest.Wait()
-		if _, _, err := c.Peek(invented(kinds)); err == nil {
+		if _, _, err := c.LookupKnown(invented(kinds)); err == nil {
 			t.Error("a new kind waits for those that were answered")
 		}
 		server.serve(invented(0).GroupKind(), mapping(invented(0), things(invented(0))))
 		time.Sleep(minutes * time.Minute)
-		if _, known, _ := c.Peek(invented(0)); !known {
+		if _, known, _ := c.LookupKnown(invented(0)); !known {
 			t.Error("one that is served at last is not found")
 		}
 	})
@@ -194,7 +194,7 @@ func TestQuestionsAreSorted(t *testing.T) {
 	}
 	c.Lookup(thing)
 	c.Lookup(thingBeta)
-	c.Poll(t.Context())
+	c.PollRound(t.Context())
 	want := []schema.GroupKind{thing.GroupKind(), invented(1).GroupKind(), invented(2).GroupKind(), invented(3).GroupKind()} // by group
 	if diff := cmp.Diff(want, server.last()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -206,18 +206,18 @@ func TestWait(t *testing.T) {
 	for name, prepare := range map[string]func(*Cache){
 		"Nothing": func(*Cache) {},
 		"Due":     func(c *Cache) { c.Lookup(thing) },
-		"Later":   func(c *Cache) { c.Lookup(thing); c.Poll(context.Background()) },
+		"Later":   func(c *Cache) { c.Lookup(thing); c.PollRound(context.Background()) },
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c := New((&fakeServer{}).options())
 			prepare(c)
 			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 			defer stop()
-			for c.Wait(ctx) {
+			for c.WaitForRound(ctx) {
 				if ctx.Err() != nil {
 					t.Errorf("%s: it says that a round is due after the end", name)
 				}
-				c.Poll(ctx)
+				c.PollRound(ctx)
 				time.Sleep(time.Second)
 			}
 		})
@@ -230,24 +230,24 @@ func TestRoundPace(t *testing.T) {
 	now := time.Unix(1000, 0)
 	var p roundPace
 	for range roundBurst {
-		if p.free().After(now) {
+		if p.nextRound().After(now) {
 			t.Fatal("the burst is too small")
 		}
-		p.take(now)
+		p.beginRound(now)
 	}
 	for i := range 5 {
-		if wait := p.free().Sub(now); wait != roundEvery {
+		if wait := p.nextRound().Sub(now); wait != roundEvery {
 			t.Errorf("round %d after the burst: it waits %s", i, wait)
 		}
 		now = now.Add(roundEvery)
-		p.take(now)
+		p.beginRound(now)
 	}
 	now = now.Add(roundBurst * roundEvery)
 	for range roundBurst {
-		if p.free().After(now) {
+		if p.nextRound().After(now) {
 			t.Error("the burst is not there again")
 		}
-		p.take(now)
+		p.beginRound(now)
 	}
 }
 

@@ -34,7 +34,7 @@ func (c *Cache) ConfirmGone(resource schema.GroupVersionResource, since time.Tim
 		return true
 	}
 	if s.asked.IsZero() || s.asked.Before(since) {
-		s.retry = newRetry(c.now())
+		s.retry = newRetry(c.currentTime())
 		c.wakeUp()
 	}
 	if s.since.Before(since) {
@@ -77,7 +77,7 @@ func (c *Cache) dropRecovered() (recovered map[schema.GroupVersionResource]bool)
 // whether that is news. The caller holds mu.
 func (c *Cache) recheckLocked(q question, asked time.Time, found Resource, err error) (news bool) {
 	s := q.stale
-	s.putOff(c.now(), backoffMax)
+	s.putOff(c.currentTime(), backoffMax)
 	switch before := c.known[q.gvk]; {
 	case err == nil && (q.recovered || found != before):
 		delete(c.stale, q.resource)
@@ -86,7 +86,7 @@ func (c *Cache) recheckLocked(q question, asked time.Time, found Resource, err e
 	case otherVersion(err) != nil: // from now on the kind is not known in this version
 		delete(c.stale, q.resource)
 		delete(c.known, q.gvk)
-		of := &search{retry: newRetry(c.now())}
+		of := &search{retry: newRetry(c.currentTime())}
 		c.wanted[q.gvk] = of
 		c.failLocked(of, err)
 		return true

@@ -15,7 +15,7 @@ func knowing(t *testing.T, server *fakeServer, r Resource) *Cache {
 	server.serve(thing.GroupKind(), mapping(thing, r))
 	c := New(server.options())
 	c.Lookup(thing)
-	c.Poll(t.Context())
+	c.PollRound(t.Context())
 	if found, ok, _ := c.Lookup(thing); !ok || found != r {
 		t.Fatalf("it is not known: %+v", found)
 	}
@@ -46,7 +46,7 @@ func TestConfirmGone(t *testing.T) {
 				if c.ConfirmGone(resource, since) {
 					t.Fatalf("%s: gone before anybody has asked", tc.reason)
 				}
-				if news := c.Poll(t.Context()); news[thing.GroupKind()] != (tc.gone || tc.other) {
+				if news := c.PollRound(t.Context()); news[thing.GroupKind()] != (tc.gone || tc.other) {
 					t.Errorf("%s: news %v", tc.reason, news)
 				}
 				if _, ok, err := c.Lookup(thing); ok == tc.other || (otherVersion(err) != nil) != tc.other {
@@ -113,7 +113,7 @@ func TestConfirmGoneOfUnknown(t *testing.T) {
 	if c.ConfirmGone(things(thing).GVR, time.Now()) {
 		t.Error("it is gone")
 	}
-	if c.Poll(t.Context()); server.count() != 0 {
+	if c.PollRound(t.Context()); server.count() != 0 {
 		t.Error("it is asked about")
 	}
 }
@@ -135,25 +135,25 @@ func TestMadeAgain(t *testing.T) {
 				c.ConfirmGone(before.GVR, time.Now())
 				if seen {
 					server.serve(thing.GroupKind())
-					c.Poll(t.Context())
+					c.PollRound(t.Context())
 					if !c.ConfirmGone(before.GVR, time.Time{}) {
 						t.Fatal("it is not gone")
 					}
 					server.setMissing() // the informer runs again before anybody knows more
 					server.setSilent(true)
-					c.Poll(t.Context())
+					c.PollRound(t.Context())
 					server.setSilent(false)
 				}
 				server.serve(thing.GroupKind(), mapping(thing, after))
-				if news := c.Poll(t.Context())[thing.GroupKind()]; news != (before != after) {
+				if news := c.PollRound(t.Context())[thing.GroupKind()]; news != (before != after) {
 					t.Errorf("news: %t", news)
 				}
 				if found, ok, _ := c.Lookup(thing); !ok || found != after {
 					t.Errorf("it is %+v, want %+v", found, after)
 				}
 				server.setMissing()
-				c.Poll(t.Context())
-				if rounds := server.count(); len(c.Poll(t.Context())) > 0 || server.count() != rounds {
+				c.PollRound(t.Context())
+				if rounds := server.count(); len(c.PollRound(t.Context())) > 0 || server.count() != rounds {
 					t.Error("it is asked about for ever")
 				}
 			})
@@ -188,7 +188,7 @@ func TestRefreshStale(t *testing.T) {
 		c.ConfirmGone(things(thing).GVR, time.Now())
 		rounds(server, time.Minute)
 		before := server.count()
-		c.Refresh()
+		c.RefreshAll()
 		if synctest.Wait(); server.count() != before+1 {
 			t.Errorf("%d rounds", server.count()-before)
 		}

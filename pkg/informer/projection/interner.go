@@ -34,15 +34,15 @@ type internedText struct {
 	hash  uint64
 }
 
-func (t *internedText) key() string { return t.value.(string) }
+func (t *internedText) textKey() string { return t.value.(string) }
 
 // internedParts is how many parts, and how many strings, one generation holds.
 const internedParts = 256
 
 func newInterner() *interner { return &interner{seed: maphash.MakeSeed()} }
 
-// forget lets go of all that is remembered.
-func (in *interner) forget() {
+// forgetAll lets go of all that is remembered.
+func (in *interner) forgetAll() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.nextGeneration()
@@ -60,7 +60,7 @@ func (in *interner) nextGeneration() {
 // them, and in the first list. A single object shares with nobody.
 func (in *interner) fitTo(objects int) {
 	if objects <= 1 {
-		in.forget()
+		in.forgetAll()
 		return
 	}
 	in.mu.Lock()
@@ -79,7 +79,7 @@ func (in *interner) internObject(obj *unstructured.Unstructured) {
 			in.internMetadata(metadata)
 			continue
 		}
-		obj.Object[in.internText(key).key()], _ = in.shareValue(value)
+		obj.Object[in.internText(key).textKey()], _ = in.shareValue(value)
 	}
 }
 
@@ -91,7 +91,7 @@ func (in *interner) internMetadata(metadata map[string]any) {
 		default:
 			value, _ = in.shareValue(value)
 		}
-		metadata[in.internText(key).key()] = value
+		metadata[in.internText(key).textKey()] = value
 	}
 }
 
@@ -150,7 +150,7 @@ func (in *interner) sharedPart(v any, hash uint64) any {
 	if !ok {
 		found, ok = in.old[hash]
 	}
-	if !ok || !identical(found, v) {
+	if !ok || !isIdentical(found, v) {
 		in.internKeys(v)
 		found = v
 	}
@@ -169,7 +169,7 @@ func (in *interner) sharedPart(v any, hash uint64) any {
 func (in *interner) internKeys(v any) {
 	if v, ok := v.(map[string]any); ok {
 		for key, value := range v {
-			v[in.internText(key).key()] = value
+			v[in.internText(key).textKey()] = value
 		}
 	}
 }
@@ -189,13 +189,13 @@ func (in *interner) internText(s string) *internedText {
 	if in.youngTexts == nil {
 		in.youngTexts = map[string]*internedText{}
 	}
-	in.youngTexts[found.key()] = found
+	in.youngTexts[found.textKey()] = found
 	return found
 }
 
-// identical reports whether two parts are equal, given that equal parts below them
+// isIdentical reports whether two parts are equal, given that equal parts below them
 // are one.
-func identical(a, b any) bool {
+func isIdentical(a, b any) bool {
 	switch x := a.(type) {
 	case map[string]any:
 		y, ok := b.(map[string]any)

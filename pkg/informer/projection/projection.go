@@ -53,17 +53,17 @@ func (p *Projection) ProjectDelivered(obj any) (*unstructured.Unstructured, erro
 	if err != nil {
 		return nil, err
 	}
-	return p.intern(object), nil
+	return p.internObject(object), nil
 }
 
 // ProjectWritten makes the object to keep of one that stays the caller's.
 func (p *Projection) ProjectWritten(obj *unstructured.Unstructured) *unstructured.Unstructured {
-	return p.intern(p.projector.projectObject(obj))
+	return p.internObject(p.projector.projectObject(obj))
 }
 
-// intern copies an object, and shares its parts. Decoded maps and lists have room to grow;
+// internObject copies an object, and shares its parts. Decoded maps and lists have room to grow;
 // those of the copy do not.
-func (p *Projection) intern(object *unstructured.Unstructured) *unstructured.Unstructured {
+func (p *Projection) internObject(object *unstructured.Unstructured) *unstructured.Unstructured {
 	object = object.DeepCopy()
 	p.interner.internObject(object)
 	return object
@@ -73,5 +73,5 @@ func (p *Projection) intern(object *unstructured.Unstructured) *unstructured.Uns
 // that is known. It drops shared parts that no object has any more.
 func (p *Projection) FitTo(objects int) { p.interner.fitTo(objects) }
 
-// Forget drops all shared parts.
-func (p *Projection) Forget() { p.interner.forget() }
+// ForgetShared drops all shared parts.
+func (p *Projection) ForgetShared() { p.interner.forgetAll() }

@@ -68,10 +68,10 @@ type actionWrite struct {
 	objects dynamic.ResourceInterface
 }
 
-// Do carries out one action. What the API server refuses is in the outcome; the
+// CarryOut carries out one action. What the API server refuses is in the outcome; the
 // error is for an action that cannot be understood. An action without a namespace
 // is on an object of a kind that has none.
-func (a *Applier) Do(ctx context.Context, action plan.Action, t Target) (Outcome, error) {
+func (a *Applier) CarryOut(ctx context.Context, action plan.Action, t Target) (Outcome, error) {
 	if action.UID == "" && action.Verb != plan.Create {
 		return Outcome{}, fmt.Errorf("carrying out %s on %s: the uid is missing", action.Verb, describeAction(action))
 	}

@@ -61,7 +61,7 @@ func newBench(t *testing.T, as *rest.Config, user string) *bench {
 func (b *bench) do(action plan.Action) apply.Outcome {
 	b.t.Helper()
 	action.GVK, action.Namespace, action.Child = configMap, b.namespace, "config"
-	outcome, err := b.applier.Do(b.t.Context(), action, apply.Target{Resource: configMaps, OwnerUID: ownerUID})
+	outcome, err := b.applier.CarryOut(b.t.Context(), action, apply.Target{Resource: configMaps, OwnerUID: ownerUID})
 	if err != nil {
 		b.t.Fatalf("%s %s: %v", action.Verb, action.Name, err)
 	}

@@ -114,7 +114,7 @@ func (a *arena) doAs(t *testing.T, k kind, action plan.Action, client dynamic.In
 	if action.Ensured {
 		target.OwnerUID = ""
 	}
-	outcome, err := applier.Do(t.Context(), action, target)
+	outcome, err := applier.CarryOut(t.Context(), action, target)
 	if err != nil {
 		t.Fatalf("%s %s %s: %v", action.Verb, k.Kind, action.Name, err)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
-// Mark makes the owner's metadata say what mark does: whether our finalizer stands
+// WriteMetadata makes the owner's metadata say what mark does: whether our finalizer stands
 // on it, and the record of its children. Everything else of it stays as it is. It
 // is one request, which holds only for the owner as it was read; none if the owner
 // says so already.
@@ -28,7 +28,7 @@ import (
 // The outcome has the owner as it is now in Object; Deleted if it is gone, for
 // ours was the last finalizer of a deleted owner; nothing if there was nothing to
 // do or the owner is gone already.
-func (a *Applier) Mark(ctx context.Context, objects dynamic.ResourceInterface, owner *unstructured.Unstructured, mark plan.OwnerMetadata) Outcome {
+func (a *Applier) WriteMetadata(ctx context.Context, objects dynamic.ResourceInterface, owner *unstructured.Unstructured, mark plan.OwnerMetadata) Outcome {
 	changes := changesOf(owner, mark)
 	if len(changes) == 0 {
 		return Outcome{}

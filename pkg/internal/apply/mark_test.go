@@ -26,7 +26,7 @@ func (a *arena) markAs(t *testing.T, as dynamic.Interface, k kind, owner *unstru
 	t.Helper()
 	before := owner.DeepCopy()
 	applier := apply.Applier{Manager: manager, Identity: ambit}
-	out := applier.Mark(t.Context(), a.owners(k, as), owner, mark)
+	out := applier.WriteMetadata(t.Context(), a.owners(k, as), owner, mark)
 	if diff := cmp.Diff(before, owner); diff != "" {
 		t.Errorf("the owner that was given was changed (-before +after):\n%s", diff)
 	}

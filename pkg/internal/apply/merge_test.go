@@ -309,7 +309,7 @@ func TestUnderstood(t *testing.T) {
 	for _, verb := range []plan.Verb{plan.Apply, plan.Merge, plan.Release, plan.Delete, "Nonsense"} {
 		applier := apply.Applier{Client: a.client, Manager: manager, Identity: ambit}
 		action := plan.Action{Verb: verb, GVK: k.GroupVersionKind, Namespace: a.namespace, Name: "absent", Object: k.object(t, a.namespace, "absent", k.content)}
-		if out, err := applier.Do(t.Context(), action, apply.Target{Resource: k.gvr()}); err == nil || out != (apply.Outcome{}) {
+		if out, err := applier.CarryOut(t.Context(), action, apply.Target{Resource: k.gvr()}); err == nil || out != (apply.Outcome{}) {
 			t.Errorf("%s without a uid gave %+v, %v; want an error", verb, out, err)
 		}
 	}
@@ -330,7 +330,7 @@ func TestNotServed(t *testing.T) {
 			Object: k.object(t, a.namespace, made.GetName(), k.content),
 		}
 		target := apply.Target{Resource: k.gvr().GroupResource().WithVersion("v9"), OwnerUID: ownerUID}
-		out, err := applier.Do(t.Context(), action, target)
+		out, err := applier.CarryOut(t.Context(), action, target)
 		if err != nil || out.Problem == nil || out.Problem.Reason != v1alpha1.ReasonKindMissing {
 			t.Errorf("%s gave %+v (%+v), %v; want %s", verb, out, out.Problem, err, v1alpha1.ReasonKindMissing)
 		}

@@ -13,11 +13,11 @@ import (
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
 
-// Find reads the object of an entry in an owner's record, whatever its labels are. It is
+// FindRecorded reads the object of an entry in an owner's record, whatever its labels are. It is
 // one request. The outcome has the object in Object, with Met, if the record proves that
 // it is the owner's and nothing else ties it to an owner; nothing if it is gone or not
 // such a one; else Problem.
-func (a *Applier) Find(ctx context.Context, record inventory.Inventory, e inventory.Entry, t Target) Outcome {
+func (a *Applier) FindRecorded(ctx context.Context, record inventory.Inventory, e inventory.Entry, t Target) Outcome {
 	w := actionWrite{
 		Action: plan.Action{GVK: e.GVK, Namespace: e.Namespace, Name: e.Name},
 		Target: t, objects: a.Client.Resource(t.Resource).Namespace(e.Namespace),
@@ -29,7 +29,7 @@ func (a *Applier) Find(ctx context.Context, record inventory.Inventory, e invent
 	case err != nil:
 		return a.refusedOutcome(err, "get", w)
 	}
-	_, ours := record.Prove(e, live)
+	_, ours := record.ProveOwnership(e, live)
 	if !ours || w.isOfAnother(live) || otherPolicy(live, record.Policy) != "" || claims.IsControlled(live, t.OwnerUID) {
 		return Outcome{}
 	}

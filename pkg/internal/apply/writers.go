@@ -13,11 +13,11 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// Writers asks the API server which field managers have fields in a subresource of an object,
+// LatestWriters asks the API server which field managers have fields in a subresource of an object,
 // `status` or empty for the object itself: the last writer first; of those within one second ours
 // is the last. A writer that only removes fields is not among them. It needs the right to list the
 // object, as its stream does. An object that is gone has no writers.
-func Writers(ctx context.Context, objects dynamic.ResourceInterface, object *unstructured.Unstructured, subresource, ours string) ([]string, error) {
+func LatestWriters(ctx context.Context, objects dynamic.ResourceInterface, object *unstructured.Unstructured, subresource, ours string) ([]string, error) {
 	found, err := readByName(ctx, objects, object)
 	if err != nil || found == nil {
 		return nil, err

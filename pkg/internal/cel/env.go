@@ -102,7 +102,7 @@ func (e *Env) CompileExpr(source string) (compiled *Expr, found []Issue) {
 			compiled, found = nil, []Issue{{Message: "cannot be compiled: keys must be strings, numbers or bools, and entries marked with ? optional"}}
 		}
 	}()
-	checked, issues := e.check(source)
+	checked, issues := e.checkTypes(source)
 	if len(issues) > 0 {
 		return nil, issues
 	}
@@ -110,7 +110,7 @@ func (e *Env) CompileExpr(source string) (compiled *Expr, found []Issue) {
 		return nil, issues
 	}
 	root := checked.NativeRep().Expr()
-	program, err := e.plan(checked)
+	program, err := e.planProgram(checked)
 	if err != nil {
 		return nil, []Issue{{Message: err.Error()}}
 	}
@@ -121,8 +121,8 @@ func (e *Env) CompileExpr(source string) (compiled *Expr, found []Issue) {
 	}, nil
 }
 
-// check parses an expression and finds its types.
-func (e *Env) check(source string) (*celgo.Ast, []Issue) {
+// checkTypes parses an expression and finds its types.
+func (e *Env) checkTypes(source string) (*celgo.Ast, []Issue) {
 	if found := reservedNames(source); found != nil {
 		return nil, toIssues(source, found)
 	}
@@ -141,8 +141,8 @@ func (e *Env) check(source string) (*celgo.Ast, []Issue) {
 	return checked, nil
 }
 
-// plan makes the program of a checked expression.
-func (e *Env) plan(checked *celgo.Ast) (*sandbox.Program, error) {
+// planProgram makes the program of a checked expression.
+func (e *Env) planProgram(checked *celgo.Ast) (*sandbox.Program, error) {
 	p, err := planner()
 	if err != nil {
 		return nil, err

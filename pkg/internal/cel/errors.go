@@ -42,7 +42,7 @@ func IsNoSuchKey(err error) bool {
 func (x *Expr) evalError(err error) *EvalError {
 	text := err.Error()
 	var limit sandbox.LimitError
-	return &EvalError{Source: x.source, Message: truncateMessage(x.redact(text)), NoSuchKey: isNoSuchKey(text), Budget: errors.As(err, &limit)}
+	return &EvalError{Source: x.source, Message: truncateMessage(x.redactQuotes(text)), NoSuchKey: isNoSuchKey(text), Budget: errors.As(err, &limit)}
 }
 
 // maxMessage bounds the text of an error, which may quote a value.
@@ -74,9 +74,9 @@ const redacted = "(a value)"
 // missingKey begins the text of an error about a key, which is the rest of it.
 const missingKey = "no such key: "
 
-// redact replaces what an error's text quotes: it may come from a Secret, or be a
+// redactQuotes replaces what an error's text quotes: it may come from a Secret, or be a
 // secret that is written in the policy. A key that the source names stays.
-func (x *Expr) redact(text string) string {
+func (x *Expr) redactQuotes(text string) string {
 	if key, ok := strings.CutPrefix(text, missingKey); ok {
 		if !strings.Contains(x.source, key) {
 			return missingKey + redacted

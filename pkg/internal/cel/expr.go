@@ -50,16 +50,16 @@ type Expr struct {
 // Source returns the text of the expression.
 func (x *Expr) Source() string { return x.source }
 
-// Vars returns the free variables, sorted. Not to be changed.
-func (x *Expr) Vars() []string { return x.variables }
+// FreeVariables returns the free variables, sorted. Not to be changed.
+func (x *Expr) FreeVariables() []string { return x.variables }
 
-// Asked returns the names in ready(x), sorted. By that alone a name is not among
+// AskedReady returns the names in ready(x), sorted. By that alone a name is not among
 // Vars. Not to be changed.
-func (x *Expr) Asked() []string { return x.asked }
+func (x *Expr) AskedReady() []string { return x.asked }
 
-// Reads returns for each free variable which of its fields the expression can read.
+// FieldsRead returns for each free variable which of its fields the expression can read.
 // Where that is unknown, it is everything below. Not to be changed.
-func (x *Expr) Reads() map[string]*fields.Set { return x.reads }
+func (x *Expr) FieldsRead() map[string]*fields.Set { return x.reads }
 
 // OutputType returns the type that the checker found.
 func (x *Expr) OutputType() *celgo.Type { return x.output }

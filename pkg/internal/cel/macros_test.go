@@ -34,7 +34,7 @@ func TestReady(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff([]any{tc.want, tc.asked, tc.vars}, []any{got, x.Asked(), x.Vars()}); diff != "" {
+			if diff := cmp.Diff([]any{tc.want, tc.asked, tc.vars}, []any{got, x.AskedReady(), x.FreeVariables()}); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
@@ -75,7 +75,7 @@ func TestTemplateAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]any{"a": false, "b": []any{"x true", false}}
-	if diff := cmp.Diff([]any{want, []string{"db", "web"}, []string(nil)}, []any{got, template.Asked(), template.Vars()}); diff != "" {
+	if diff := cmp.Diff([]any{want, []string{"db", "web"}, []string(nil)}, []any{got, template.AskedReady(), template.FreeVariables()}); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

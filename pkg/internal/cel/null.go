@@ -60,7 +60,7 @@ func (q *nullFreeField) Qualify(vars interpreter.Activation, obj any) (any, erro
 	}
 	value, err := q.Qualifier.Qualify(vars, obj)
 	if err == nil && isNullEntry(obj, value) {
-		return nil, fmt.Errorf("%s%v", missingKey, q.key(vars))
+		return nil, fmt.Errorf("%s%v", missingKey, q.fieldName(vars))
 	}
 	return value, err
 }
@@ -74,8 +74,8 @@ func (q *nullFreeField) QualifyIfPresent(vars interpreter.Activation, obj any, p
 	return value, present, err
 }
 
-// key is the name of the field.
-func (q *nullFreeField) key(vars interpreter.Activation) any {
+// fieldName is the name of the field.
+func (q *nullFreeField) fieldName(vars interpreter.Activation) any {
 	switch k := q.Qualifier.(type) {
 	case interpreter.ConstantQualifier:
 		return k.Value()

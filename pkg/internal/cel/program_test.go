@@ -33,7 +33,7 @@ func TestCheapIsTheSame(t *testing.T) {
 // meteredProgram is what an expression runs if it is not taken for cheap.
 func meteredProgram(t *testing.T, env *Env, source string) program {
 	t.Helper()
-	checked, issues := env.check(source)
+	checked, issues := env.checkTypes(source)
 	if len(issues) > 0 {
 		t.Fatal(issues)
 	}

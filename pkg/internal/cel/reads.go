@@ -30,7 +30,7 @@ func readsOf(root ast.Expr, variables map[string]bool) map[string]*fields.Set {
 // variablePath is a path below a free variable, the variable first. nil: computed.
 type variablePath []string
 
-func (p variablePath) field(name string) variablePath {
+func (p variablePath) withField(name string) variablePath {
 	if p == nil {
 		return nil
 	}
@@ -45,7 +45,7 @@ type macroScope struct {
 	outer *macroScope
 }
 
-func (s *macroScope) lookup(name string) *macroScope {
+func (s *macroScope) lookupName(name string) *macroScope {
 	for ; s != nil; s = s.outer {
 		if s.name == name {
 			return s
@@ -83,11 +83,11 @@ func (r *readsFinder) fieldsOf(p variablePath) *fields.Set {
 }
 
 // walkUsed walks a part whose whole value is used.
-func (r *readsFinder) walkUsed(e ast.Expr, s *macroScope) { r.recordAll(r.walk(e, s)) }
+func (r *readsFinder) walkUsed(e ast.Expr, s *macroScope) { r.recordAll(r.walkReads(e, s)) }
 
-// walk returns the path that a part denotes, if it does, and records what is
+// walkReads returns the path that a part denotes, if it does, and records what is
 // read on the way there.
-func (r *readsFinder) walk(e ast.Expr, s *macroScope) variablePath {
+func (r *readsFinder) walkReads(e ast.Expr, s *macroScope) variablePath {
 	switch e.Kind() {
 	case ast.IdentKind:
 		return r.walkIdent(e.AsIdent(), s)
@@ -117,7 +117,7 @@ func (r *readsFinder) walk(e ast.Expr, s *macroScope) variablePath {
 // walkIdent finds what a name stands for. With a dot before it, it is never a
 // macro's variable. Names of types are no variables.
 func (r *readsFinder) walkIdent(name string, s *macroScope) variablePath {
-	if local := s.lookup(name); local != nil {
+	if local := s.lookupName(name); local != nil {
 		local.used = true
 		return local.bound
 	}
@@ -129,7 +129,7 @@ func (r *readsFinder) walkIdent(name string, s *macroScope) variablePath {
 }
 
 func (r *readsFinder) walkSelect(sel ast.SelectExpr, s *macroScope) variablePath {
-	at := r.walk(sel.Operand(), s).field(sel.FieldName())
+	at := r.walkReads(sel.Operand(), s).withField(sel.FieldName())
 	if sel.IsTestOnly() {
 		r.recordPresence(at)
 		return nil
@@ -146,13 +146,13 @@ func (r *readsFinder) walkCall(call ast.CallExpr, s *macroScope) variablePath {
 	case name == operators.OptSelect || name == operators.Index || name == operators.OptIndex:
 		return r.walkIndex(args[0], args[1], s)
 	case name == "size" && len(args) == 1:
-		r.recordPresence(r.walk(args[0], s).field(fields.Any))
+		r.recordPresence(r.walkReads(args[0], s).withField(fields.Any))
 	case name == "hasValue" && len(args) == 1:
-		r.recordPresence(r.walk(args[0], s))
+		r.recordPresence(r.walkReads(args[0], s))
 	case passesOn(name) && len(args) > 0:
 		return r.walkFirst(args, s)
 	case (name == "first" || name == "last") && len(args) == 1:
-		return r.walk(args[0], s).field(fields.Any)
+		return r.walkReads(args[0], s).withField(fields.Any)
 	default:
 		for _, arg := range args {
 			r.walkUsed(arg, s)
@@ -176,19 +176,19 @@ func (r *readsFinder) walkFirst(args []ast.Expr, s *macroScope) variablePath {
 	for _, arg := range args[1:] {
 		r.walkUsed(arg, s)
 	}
-	return r.walk(args[0], s)
+	return r.walkReads(args[0], s)
 }
 
 func (r *readsFinder) walkIndex(operand, index ast.Expr, s *macroScope) variablePath {
-	at := r.walk(operand, s)
+	at := r.walkReads(operand, s)
 	if index.Kind() == ast.LiteralKind {
 		if name, ok := index.AsLiteral().(types.String); ok {
-			return at.field(string(name))
+			return at.withField(string(name))
 		}
-		return at.field(fields.Any)
+		return at.withField(fields.Any)
 	}
 	r.walkUsed(index, s)
-	return at.field(fields.Any)
+	return at.withField(fields.Any)
 }
 
 // walkComprehension binds the variables of a macro. It returns the path that
@@ -197,25 +197,25 @@ func (r *readsFinder) walkComprehension(c ast.ComprehensionExpr, s *macroScope) 
 	if sandbox.IsBinding(c) {
 		return r.walkBinding(c, s)
 	}
-	over := r.walk(c.IterRange(), s)
+	over := r.walkReads(c.IterRange(), s)
 	r.walkUsed(c.AccuInit(), s)
-	element := &macroScope{name: c.IterVar(), bound: over.field(fields.Any), outer: s}
+	element := &macroScope{name: c.IterVar(), bound: over.withField(fields.Any), outer: s}
 	inner := element
 	if c.HasIterVar2() { // the first is the key or the position, the second the element
-		element = &macroScope{name: c.IterVar2(), bound: over.field(fields.Any), outer: &macroScope{name: c.IterVar(), outer: s}}
+		element = &macroScope{name: c.IterVar2(), bound: over.withField(fields.Any), outer: &macroScope{name: c.IterVar(), outer: s}}
 		inner = element
 	}
 	inner = &macroScope{name: c.AccuVar(), outer: inner}
 	if condition, ok := isFilter(c); ok {
 		r.walkUsed(condition, inner)
-		r.recordPresence(over.field(fields.Any))
+		r.recordPresence(over.withField(fields.Any))
 		return over
 	}
 	r.walkUsed(c.LoopCondition(), inner)
 	r.walkUsed(c.LoopStep(), inner)
 	r.walkUsed(c.Result(), &macroScope{name: c.AccuVar(), outer: s})
 	if !element.used { // it still sees how many there are
-		r.recordPresence(over.field(fields.Any))
+		r.recordPresence(over.withField(fields.Any))
 	}
 	return nil
 }
@@ -247,7 +247,7 @@ func isIdent(e ast.Expr, name string) bool {
 }
 
 func (r *readsFinder) walkBinding(c ast.ComprehensionExpr, s *macroScope) variablePath {
-	bound := r.walk(c.AccuInit(), s)
+	bound := r.walkReads(c.AccuInit(), s)
 	r.recordPresence(bound)
-	return r.walk(c.Result(), &macroScope{name: c.AccuVar(), bound: bound, outer: s})
+	return r.walkReads(c.Result(), &macroScope{name: c.AccuVar(), bound: bound, outer: s})
 }

@@ -62,14 +62,14 @@ type failer interface {
 // fine if any of several evaluations of the whole gives what the part gave.
 func checkProjection(t failer, x *Expr, owner map[string]any) {
 	t.Helper()
-	part := outcome(x, x.Reads()["owner"].Project(owner))
+	part := outcome(x, x.FieldsRead()["owner"].Project(owner))
 	var diff string
 	for range 50 {
 		if diff = cmp.Diff(outcome(x, owner), part); diff == "" {
 			return
 		}
 	}
-	t.Fatalf("%s\nreads %v of %v (-whole +part):\n%s", x.Source(), x.Reads()["owner"], owner, diff)
+	t.Fatalf("%s\nreads %v of %v (-whole +part):\n%s", x.Source(), x.FieldsRead()["owner"], owner, diff)
 }
 
 func outcome(x *Expr, owner map[string]any) any {

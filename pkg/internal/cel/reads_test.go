@@ -113,7 +113,7 @@ func TestReads(t *testing.T) {
 	env := mustEnv(t, "owner")
 	for source, want := range corpus {
 		t.Run(source, func(t *testing.T) {
-			if got := mustCompile(t, env, source).Reads()["owner"].String(); got != want {
+			if got := mustCompile(t, env, source).FieldsRead()["owner"].String(); got != want {
 				t.Errorf("reads %s, want %s", got, want)
 			}
 		})
@@ -136,7 +136,7 @@ func TestVars(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := mustCompile(t, mustEnv(t, "owner", "pods", "policy"), tc.source).Vars()
+			got := mustCompile(t, mustEnv(t, "owner", "pods", "policy"), tc.source).FreeVariables()
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}

@@ -33,17 +33,17 @@ func LazyListOf(element func() *Schema) *Schema {
 // LazyMapOf makes the schema of a map with any keys and such values.
 func LazyMapOf(value func() *Schema) *Schema { return &Schema{below: sync.OnceValue(value)} }
 
-// element is the schema of what is in a list or a map.
-func (s *Schema) element() *Schema {
+// elementSchema is the schema of what is in a list or a map.
+func (s *Schema) elementSchema() *Schema {
 	if s == nil || s.below == nil {
 		return nil
 	}
 	return s.below()
 }
 
-// field returns the schema of a field or of a map's value; known is false if the
+// fieldSchema returns the schema of a field or of a map's value; known is false if the
 // value is sure not to have it.
-func (s *Schema) field(name string) (field *Schema, known bool) {
+func (s *Schema) fieldSchema(name string) (field *Schema, known bool) {
 	switch {
 	case s == nil || s.list:
 		return nil, true

@@ -23,7 +23,7 @@ func unknownFields(source string, checked *ast.AST, schemas map[string]*Schema) 
 		return nil
 	}
 	c := schemaChecker{source: source, info: checked.SourceInfo(), schemas: schemas}
-	c.walk(checked.Expr(), nil)
+	c.checkPart(checked.Expr(), nil)
 	slices.SortFunc(c.issues, func(x, y Issue) int { return x.Offset - y.Offset })
 	return slices.Compact(c.issues)
 }
@@ -48,25 +48,25 @@ type schemaChecker struct {
 	issues  []Issue
 }
 
-func (c *schemaChecker) walk(e ast.Expr, s *knownScope) knownValue {
+func (c *schemaChecker) checkPart(e ast.Expr, s *knownScope) knownValue {
 	switch e.Kind() {
 	case ast.IdentKind:
 		return c.identValue(e.AsIdent(), s)
 	case ast.SelectKind:
 		sel := e.AsSelect()
-		return c.fieldValue(e, c.walk(sel.Operand(), s), sel.FieldName(), sel.IsTestOnly())
+		return c.fieldValue(e, c.checkPart(sel.Operand(), s), sel.FieldName(), sel.IsTestOnly())
 	case ast.CallKind:
 		return c.callValue(e, s)
 	case ast.ComprehensionKind:
 		return c.loopValue(e.AsComprehension(), s)
 	case ast.ListKind:
 		for _, element := range e.AsList().Elements() {
-			c.walk(element, s)
+			c.checkPart(element, s)
 		}
 	case ast.MapKind:
 		for _, entry := range e.AsMap().Entries() {
-			c.walk(entry.AsMapEntry().Key(), s)
-			c.walk(entry.AsMapEntry().Value(), s)
+			c.checkPart(entry.AsMapEntry().Key(), s)
+			c.checkPart(entry.AsMapEntry().Value(), s)
 		}
 	}
 	return knownValue{}
@@ -84,7 +84,7 @@ func (c *schemaChecker) identValue(name string, s *knownScope) knownValue {
 
 // fieldValue is a field of a value; maybe: the expression does not count on it.
 func (c *schemaChecker) fieldValue(at ast.Expr, of knownValue, name string, maybe bool) knownValue {
-	field, ok := of.schema.field(name)
+	field, ok := of.schema.fieldSchema(name)
 	if ok {
 		return knownValue{field, of.path + "." + name}
 	}
@@ -133,7 +133,7 @@ func (c *schemaChecker) callValue(e ast.Expr, s *knownScope) knownValue {
 	}
 	args := make([]knownValue, len(parts))
 	for i, part := range parts {
-		args[i] = c.walk(part, s)
+		args[i] = c.checkPart(part, s)
 	}
 	switch name := call.FunctionName(); {
 	case name == operators.OptSelect || name == operators.Index || name == operators.OptIndex:
@@ -150,16 +150,16 @@ func (c *schemaChecker) callValue(e ast.Expr, s *knownScope) knownValue {
 	case name != "dyn" && passesOn(name) && len(args) > 0:
 		return args[0]
 	case (name == "first" || name == "last") && len(args) == 1:
-		return args[0].element()
+		return args[0].elementValue()
 	}
 	return knownValue{}
 }
 
-func (k knownValue) element() knownValue {
+func (k knownValue) elementValue() knownValue {
 	if k.schema == nil || !k.schema.list {
 		return knownValue{}
 	}
-	return knownValue{k.schema.element(), k.path + "[]"}
+	return knownValue{k.schema.elementSchema(), k.path + "[]"}
 }
 
 // commonValue is what two values have in common.
@@ -189,25 +189,25 @@ func (c *schemaChecker) indexValue(at ast.Expr, of knownValue, key ast.Expr, may
 			return c.fieldValue(at, of, string(name), maybe)
 		}
 	}
-	return knownValue{of.schema.element(), of.path + "[]"}
+	return knownValue{of.schema.elementSchema(), of.path + "[]"}
 }
 
 func (c *schemaChecker) loopValue(l ast.ComprehensionExpr, s *knownScope) knownValue {
 	if sandbox.IsBinding(l) {
-		bound := c.walk(l.AccuInit(), s)
-		return c.walk(l.Result(), &knownScope{l.AccuVar(), bound, s})
+		bound := c.checkPart(l.AccuInit(), s)
+		return c.checkPart(l.Result(), &knownScope{l.AccuVar(), bound, s})
 	}
-	over := c.walk(l.IterRange(), s)
-	c.walk(l.AccuInit(), s)
-	inner := &knownScope{l.IterVar(), over.element(), s}
+	over := c.checkPart(l.IterRange(), s)
+	c.checkPart(l.AccuInit(), s)
+	inner := &knownScope{l.IterVar(), over.elementValue(), s}
 	if l.HasIterVar2() {
-		value := knownValue{over.schema.element(), over.path + "[]"}
+		value := knownValue{over.schema.elementSchema(), over.path + "[]"}
 		inner = &knownScope{l.IterVar2(), value, &knownScope{l.IterVar(), knownValue{}, s}}
 	}
 	inner = &knownScope{l.AccuVar(), knownValue{}, inner}
-	c.walk(l.LoopCondition(), inner)
-	c.walk(l.LoopStep(), inner)
-	c.walk(l.Result(), &knownScope{l.AccuVar(), knownValue{}, s})
+	c.checkPart(l.LoopCondition(), inner)
+	c.checkPart(l.LoopStep(), inner)
+	c.checkPart(l.Result(), &knownScope{l.AccuVar(), knownValue{}, s})
 	if _, ok := isFilter(l); ok && over.schema != nil && over.schema.list {
 		return over
 	}

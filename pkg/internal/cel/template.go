@@ -46,18 +46,18 @@ func (e *Env) CompileTemplate(tree any) (*Template, []TemplateIssue) {
 	return c.template, nil
 }
 
-// Vars are the free variables of all expressions, sorted. Not to be changed.
-func (t *Template) Vars() []string { return t.variables }
+// FreeVariables are the free variables of all expressions, sorted. Not to be changed.
+func (t *Template) FreeVariables() []string { return t.variables }
 
-// Asked is as Expr.Asked, over all expressions. Not to be changed.
-func (t *Template) Asked() []string { return t.asked }
+// AskedReady is as Expr.AskedReady, over all expressions. Not to be changed.
+func (t *Template) AskedReady() []string { return t.asked }
 
-// Reads is as Expr.Reads, over all expressions. Not to be changed.
-func (t *Template) Reads() map[string]*fields.Set { return t.reads }
+// FieldsRead is as Expr.FieldsRead, over all expressions. Not to be changed.
+func (t *Template) FieldsRead() map[string]*fields.Set { return t.reads }
 
-// Paths are the fields that the template sets; an expression covers everything
+// FieldsSet are the fields that the template sets; an expression covers everything
 // below its place. Not to be changed.
-func (t *Template) Paths() *fields.Set { return t.paths }
+func (t *Template) FieldsSet() *fields.Set { return t.paths }
 
 // Render evaluates the template. The caller owns the result: a JSON-like value,
 // or Absent. An absent optional leaves its field or list element out. Errors

@@ -135,10 +135,10 @@ func (c *templateCompiler) compileString(s string) node {
 		if expr == nil {
 			continue
 		}
-		for _, name := range expr.Asked() {
+		for _, name := range expr.AskedReady() {
 			c.asked[name] = true
 		}
-		for name, set := range expr.Reads() {
+		for name, set := range expr.FieldsRead() {
 			c.template.reads[name] = c.template.reads[name].Union(set)
 		}
 		parts = append(parts, textPart{expr: expr})

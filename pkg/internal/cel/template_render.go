@@ -63,14 +63,14 @@ type textPart struct {
 }
 
 func (n textNode) render(ctx context.Context, r rendering) (any, []LeafError) {
-	value, err := n.join(ctx, r)
+	value, err := n.joinParts(ctx, r)
 	if err != nil {
 		return Absent, []LeafError{{Err: err}}
 	}
 	return value, nil
 }
 
-func (n textNode) join(ctx context.Context, r rendering) (string, error) {
+func (n textNode) joinParts(ctx context.Context, r rendering) (string, error) {
 	var b strings.Builder
 	for _, p := range n {
 		if p.expr == nil {

@@ -135,13 +135,13 @@ func TestTemplate(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("rendered (-want +got):\n%s%v", diff, err)
 	}
-	if diff := cmp.Diff([]string{"owner"}, template.Vars()); diff != "" {
+	if diff := cmp.Diff([]string{"owner"}, template.FreeVariables()); diff != "" {
 		t.Errorf("variables (-want +got):\n%s", diff)
 	}
-	if got, want := template.Reads()["owner"].String(), "{metadata{labels!,name!},spec{flag!,name!,paused!,sidecar!,size!}}"; got != want {
+	if got, want := template.FieldsRead()["owner"].String(), "{metadata{labels!,name!},spec{flag!,name!,paused!,sidecar!,size!}}"; got != want {
 		t.Errorf("reads %s, want %s", got, want)
 	}
-	if got, want := template.Paths().String(), "{apiVersion!,kind!,metadata{annotations!,labels!,name!},spec{paused!,replicas!,template{spec{containers{*!},hostNetwork!}}}}"; got != want {
+	if got, want := template.FieldsSet().String(), "{apiVersion!,kind!,metadata{annotations!,labels!,name!},spec{paused!,replicas!,template{spec{containers{*!},hostNetwork!}}}}"; got != want {
 		t.Errorf("sets %s, want %s", got, want)
 	}
 }

@@ -16,7 +16,7 @@ import (
 // twin runs an expression as cel-go does by itself.
 func twin(t testing.TB, env *Env, source string) *Expr {
 	t.Helper()
-	checked, issues := env.check(source)
+	checked, issues := env.checkTypes(source)
 	if len(issues) > 0 {
 		t.Fatal(issues)
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
-// Next returns the status that the owner should have: the old one, with the
+// NextStatus returns the status that the owner should have: the old one, with the
 // fields and conditions that are the policy's replaced by the plan's. now
 // becomes the lastTransitionTime of conditions whose status changed. The owner
 // and the plan are not changed; the result shares nothing with the owner.
@@ -31,15 +31,15 @@ import (
 // result then equals the old status. A partial plan speaks of Ambit's own
 // conditions only, and so does the plan of an owner that is being deleted: for it
 // no expression of the policy is evaluated.
-func Next(owner *unstructured.Unstructured, program *policy.Program, p *plan.Plan, now time.Time) map[string]any {
-	old := Of(owner)
+func NextStatus(owner *unstructured.Unstructured, program *policy.Program, p *plan.Plan, now time.Time) map[string]any {
+	old := StatusOf(owner)
 	next := runtime.DeepCopyJSON(old)
 	if p.Conditions == nil {
 		return next
 	}
 	partial := p.Partial || owner.GetDeletionTimestamp() != nil
 	if program.Status != nil && !partial {
-		removePaths(next, program.Status.Paths())
+		removePaths(next, program.Status.FieldsSet())
 	}
 	mergeMaps(next, asRead(p.Status))
 	var ours map[string]bool
@@ -53,8 +53,8 @@ func Next(owner *unstructured.Unstructured, program *policy.Program, p *plan.Pla
 	return next
 }
 
-// Of returns the status of an object, never nil; it is the object's own.
-func Of(owner *unstructured.Unstructured) map[string]any {
+// StatusOf returns the status of an object, never nil; it is the object's own.
+func StatusOf(owner *unstructured.Unstructured) map[string]any {
 	if status, ok := owner.Object["status"].(map[string]any); ok {
 		return status
 	}
@@ -63,7 +63,7 @@ func Of(owner *unstructured.Unstructured) map[string]any {
 
 // HasCondition says whether an owner has a condition of that type.
 func HasCondition(owner *unstructured.Unstructured, kind string) bool {
-	return Condition(Of(owner), kind) != nil
+	return Condition(StatusOf(owner), kind) != nil
 }
 
 // Condition returns the condition of that type, as it is in the status; nil if there is
@@ -209,14 +209,14 @@ func listOf(v any) []any {
 	return l
 }
 
-// Same is Equal but for the times of conditions: it says whether two statuses
+// SaysSame is Equal but for the times of conditions: it says whether two statuses
 // say the same.
-func Same(a, b map[string]any) bool {
-	return Equal(Timeless(a), Timeless(b))
+func SaysSame(a, b map[string]any) bool {
+	return Equal(WithoutTimes(a), WithoutTimes(b))
 }
 
-// Timeless returns a copy of a status without the times of its conditions.
-func Timeless(status map[string]any) map[string]any {
+// WithoutTimes returns a copy of a status without the times of its conditions.
+func WithoutTimes(status map[string]any) map[string]any {
 	result := make(map[string]any, len(status))
 	for key, value := range status {
 		result[key] = value

@@ -172,7 +172,7 @@ func TestNext(t *testing.T) {
 				owner.SetDeletionTimestamp(&metav1.Time{Time: now})
 			}
 			before := runtime.DeepCopyJSON(owner.Object)
-			got := Next(owner, program(t), &tc.planned, now)
+			got := NextStatus(owner, program(t), &tc.planned, now)
 			if diff := cmp.Diff(before, owner.Object); diff != "" {
 				t.Fatalf("the owner was changed:\n%s", diff)
 			}
@@ -182,7 +182,7 @@ func TestNext(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
-			if Equal(Of(owner), got) != tc.wantSame {
+			if Equal(StatusOf(owner), got) != tc.wantSame {
 				t.Errorf("%s: equal is %t", tc.reason, !tc.wantSame)
 			}
 		})
@@ -213,13 +213,13 @@ func TestSame(t *testing.T) {
 	at := func(since, status string) map[string]any {
 		return map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": status, "lastTransitionTime": since}}}
 	}
-	if !Same(at("1", "True"), at("2", "True")) {
+	if !SaysSame(at("1", "True"), at("2", "True")) {
 		t.Error("statuses that differ in a time alone do not count as the same")
 	}
-	if Same(at("1", "True"), at("1", "False")) {
+	if SaysSame(at("1", "True"), at("1", "False")) {
 		t.Error("statuses that differ in a condition count as the same")
 	}
-	if !Same(map[string]any{}, map[string]any{"conditions": []any{}}) {
+	if !SaysSame(map[string]any{}, map[string]any{"conditions": []any{}}) {
 		t.Error("no conditions are not the same as none")
 	}
 }

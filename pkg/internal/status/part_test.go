@@ -24,13 +24,13 @@ func TestPart(t *testing.T) {
 		},
 	}
 	before := runtime.DeepCopyJSON(full)
-	if diff := cmp.Diff(want, Part(program(t), full)); diff != "" {
+	if diff := cmp.Diff(want, ManagedPart(program(t), full)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(before, full); diff != "" {
 		t.Errorf("the status was changed:\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]any{"conditions": map[string]any{}}, Part(program(t), map[string]any{})); diff != "" {
+	if diff := cmp.Diff(map[string]any{"conditions": map[string]any{}}, ManagedPart(program(t), map[string]any{})); diff != "" {
 		t.Errorf("of an empty one (-want +got):\n%s", diff)
 	}
 }

@@ -21,13 +21,13 @@ func Equal(old, next map[string]any) bool {
 	return equality.Semantic.DeepEqual(old, next)
 }
 
-// Write patches the status of the owner to next. It is one request, refused
+// WriteStatus patches the status of the owner to next. It is one request, refused
 // with a conflict (apierrors.IsConflict) if the owner changed since it was
 // read. The result is the owner as the API server has it afterwards.
-func Write(ctx context.Context, objects dynamic.ResourceInterface, owner *unstructured.Unstructured, next map[string]any, manager string) (*unstructured.Unstructured, error) {
+func WriteStatus(ctx context.Context, objects dynamic.ResourceInterface, owner *unstructured.Unstructured, next map[string]any, manager string) (*unstructured.Unstructured, error) {
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"resourceVersion": owner.GetResourceVersion(), "uid": string(owner.GetUID())},
-		"status":   mergePatch(Of(owner), next),
+		"status":   mergePatch(StatusOf(owner), next),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encoding the status of %s %s/%s: %w", owner.GetKind(), owner.GetNamespace(), owner.GetName(), err)
@@ -63,20 +63,20 @@ func mergePatch(old, next map[string]any) map[string]any {
 	return patch
 }
 
-// Part returns what of a status is Ambit's and the policy's to say: the fields of the
+// ManagedPart returns what of a status is Ambit's and the policy's to say: the fields of the
 // template, observedGeneration and their conditions, by type and without times. Two statuses
 // with equal parts say the same of the owner as far as the policy goes. The result shares
 // values with the status.
-func Part(program *policy.Program, status map[string]any) map[string]any {
+func ManagedPart(program *policy.Program, status map[string]any) map[string]any {
 	part := map[string]any{}
 	if program.Status != nil {
-		part = maps.Clone(program.Status.Paths().Project(status))
+		part = maps.Clone(program.Status.FieldsSet().Project(status))
 	}
 	if generation, ok := status["observedGeneration"]; ok {
 		part["observedGeneration"] = generation
 	}
 	ours, said := ownedTypes(program), map[string]any{}
-	for _, c := range listOf(Timeless(status)["conditions"]) {
+	for _, c := range listOf(WithoutTimes(status)["conditions"]) {
 		condition, _ := c.(map[string]any)
 		if kind, _ := condition["type"].(string); ours[kind] || v1alpha1.IsReservedCondition(kind) {
 			said[kind] = condition

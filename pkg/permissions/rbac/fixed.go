@@ -23,7 +23,7 @@ type fixed struct {
 func constantVariables(ctx context.Context, program *policy.Program) cel.Activation {
 	known := cel.Activation{"policy": map[string]any{"name": program.Name, "namespace": program.Namespace}}
 	for _, v := range program.Variables {
-		if !isKnown(v.Expr.Vars(), known) {
+		if !isKnown(v.Expr.FreeVariables(), known) {
 			continue
 		}
 		if value, err := v.Expr.Eval(ctx, known); err == nil && value != cel.Absent {

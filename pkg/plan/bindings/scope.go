@@ -48,9 +48,9 @@ func (f *Failure) Problem() *problems.Problem {
 	return &problems.Problem{Reason: v1alpha1.ReasonExpressionFailed, Message: f.Text, Terminal: true}
 }
 
-// Bind returns what expressions see of an owner itself: owner, policy, and the variables that
+// BindOwner returns what expressions see of an owner itself: owner, policy, and the variables that
 // read no watch. A variable that fails is left out.
-func Bind(ctx context.Context, program *policy.Program, owner *unstructured.Unstructured) Scope {
+func BindOwner(ctx context.Context, program *policy.Program, owner *unstructured.Unstructured) Scope {
 	vars := make(cel.Activation, 3+len(program.Variables)+len(program.Children)+len(program.Watches))
 	vars["owner"] = program.Owner.See(owner.Object)
 	vars["policy"] = map[string]any{"name": program.Name, "namespace": program.Namespace}
@@ -125,8 +125,8 @@ func (s *Scope) BindAccess(denied []v1alpha1.DeniedAccess) {
 // Expression is what of a compiled expression or template says which variables
 // it reads, and which it only asks ready(...) of.
 type Expression interface {
-	Vars() []string
-	Asked() []string
+	FreeVariables() []string
+	AskedReady() []string
 }
 
 // Evaluate runs an evaluation, unless it reads a variable that failed. what is the
@@ -148,7 +148,7 @@ func (s *Scope) FailedVariable(x Expression) *Failure {
 	if s.failed == nil {
 		return nil
 	}
-	for _, name := range x.Vars() {
+	for _, name := range x.FreeVariables() {
 		if f, ok := s.failed[name]; ok {
 			return f
 		}

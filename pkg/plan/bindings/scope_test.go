@@ -45,7 +45,7 @@ watches: [{id: pods, apiVersion: v1, kind: Pod, filter: object.spec.ready}]
 func bindCache(t *testing.T) Scope {
 	t.Helper()
 	owner := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"size": int64(3)}}}
-	return Bind(t.Context(), compile(t, variablesSpec), owner)
+	return BindOwner(t.Context(), compile(t, variablesSpec), owner)
 }
 
 // TestBind: a variable without a value is blamed by all that reads it.
@@ -76,8 +76,8 @@ func TestBind(t *testing.T) {
 // reads are the variables of an expression.
 type reads []string
 
-func (r reads) Vars() []string { return r }
-func (reads) Asked() []string  { return nil }
+func (r reads) FreeVariables() []string { return r }
+func (reads) AskedReady() []string      { return nil }
 
 // TestEvaluate: a value, or what failed.
 func TestEvaluate(t *testing.T) {

@@ -38,7 +38,7 @@ func dropKeys(meta map[string]any, part, what string, reserved func(key string) 
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		if reserved(key) {
 			delete(values, key)
-			dropped = append(dropped, what+" "+problems.Shorten(key, maxDroppedKey))
+			dropped = append(dropped, what+" "+problems.ShortenText(key, maxDroppedKey))
 		}
 	}
 	if len(values) == 0 && len(dropped) > 0 {
@@ -53,7 +53,7 @@ func dropFinalizers(meta map[string]any) []string {
 	kept := slices.DeleteFunc(slices.Clone(list), func(f any) bool {
 		name := objectmeta.TextOf(f)
 		if v1alpha1.IsReservedKey(name) {
-			dropped = append(dropped, "finalizer "+problems.Shorten(name, maxDroppedKey))
+			dropped = append(dropped, "finalizer "+problems.ShortenText(name, maxDroppedKey))
 		}
 		return v1alpha1.IsReservedKey(name)
 	})

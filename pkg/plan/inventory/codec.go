@@ -43,10 +43,10 @@ func Parse(text string) (Inventory, error) {
 	var inv Inventory
 	err := checkLength(text)
 	if err == nil {
-		inv, err = decode(text)
+		inv, err = decodeText(text)
 	}
 	if err == nil {
-		err = inv.validate()
+		err = inv.validateEntries()
 	}
 	if err != nil {
 		return Inventory{}, fmt.Errorf("reading the record of children: %w", err)
@@ -62,7 +62,7 @@ func checkLength(text string) error {
 	return nil
 }
 
-func decode(text string) (Inventory, error) {
+func decodeText(text string) (Inventory, error) {
 	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
 	decoder.DisallowUnknownFields()
 	var d document

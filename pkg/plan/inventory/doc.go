@@ -18,7 +18,7 @@
 // # What it proves
 //
 // Whoever writes the owner can write the annotation, too. So an entry alone proves nothing: it
-// says where to look. An object is the owner's if Inventory.Prove says so, which takes all of
+// says where to look. An object is the owner's if Inventory.ProveOwnership says so, which takes all of
 //
 //   - an entry with the kind, namespace and name of the object, and its uid or none yet;
 //   - the annotation ambit.dev/claim on the object, with the ownership token of the entry: a hash

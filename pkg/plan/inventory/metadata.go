@@ -17,7 +17,7 @@ type OwnerMetadata struct {
 	Children string
 }
 
-// Drops returns the owner's inventory as it is before the metadata is written, with only
+// DroppedEntries returns the owner's inventory as it is before the metadata is written, with only
 // those entries that are then dropped because their objects are taken for gone: neither
 // places, nor what was merged, nor what is left behind. An entry is all that leads to its
 // object, and what a snapshot does not show may have lost its labels, or be younger than the
@@ -27,8 +27,8 @@ type OwnerMetadata struct {
 // The kinds of the entries are in the version in which their objects are observed. There
 // are no entries if the inventory cannot be read or is another policy's. It is pure; the
 // result is the caller's.
-func (m OwnerMetadata) Drops(program *policy.Program, owner *unstructured.Unstructured) Inventory {
-	stored := Read(program, owner)
+func (m OwnerMetadata) DroppedEntries(program *policy.Program, owner *unstructured.Unstructured) Inventory {
+	stored := ReadStored(program, owner)
 	dropped := stored.Inventory
 	dropped.Entries = nil
 	next, err := Parse(m.Children)
@@ -52,7 +52,7 @@ func (m OwnerMetadata) Drops(program *policy.Program, owner *unstructured.Unstru
 // and whether the owner has to be written for that. What m adds is left out where an inventory has
 // no room for both. It is pure.
 func (m OwnerMetadata) KeepRecorded(program *policy.Program, owner *unstructured.Unstructured, stay []Entry) (OwnerMetadata, bool) {
-	stored := Read(program, owner)
+	stored := ReadStored(program, owner)
 	next, err := Parse(m.Children)
 	if stored.Err != nil || err != nil {
 		return m, false

@@ -30,10 +30,10 @@ type Stored struct {
 	OtherPolicy string
 }
 
-// Read reads the metadata of an owner as a program has to. The kinds of the entries are brought
+// ReadStored reads the metadata of an owner as a program has to. The kinds of the entries are brought
 // to one version each: the program's, if it has the kind. owner is not changed.
-func Read(program *policy.Program, owner *unstructured.Unstructured) Stored {
-	stored := read(program.Name, owner)
+func ReadStored(program *policy.Program, owner *unstructured.Unstructured) Stored {
+	stored := readAsPolicy(program.Name, owner)
 	if stored.Err == nil {
 		stored.Err = stored.unifyKinds(program)
 	}
@@ -44,8 +44,8 @@ func Read(program *policy.Program, owner *unstructured.Unstructured) Stored {
 	return stored
 }
 
-// read reads the metadata of an owner as the policy of that name has to.
-func read(policy string, owner *unstructured.Unstructured) Stored {
+// readAsPolicy reads the metadata of an owner as the policy of that name has to.
+func readAsPolicy(policy string, owner *unstructured.Unstructured) Stored {
 	stored := Stored{}
 	stored.Text, _, _ = unstructured.NestedString(owner.Object, "metadata", "annotations", v1alpha1.AnnotationChildren)
 	finalizers, _, _ := unstructured.NestedFieldNoCopy(owner.Object, "metadata", "finalizers")
@@ -62,7 +62,7 @@ func read(policy string, owner *unstructured.Unstructured) Stored {
 // be, of the policy of that name: of a finalizer without an inventory, or with one that cannot
 // be read, nobody knows whose it is.
 func IsMarked(policy string, owner *unstructured.Unstructured) bool {
-	return read(policy, owner).IsMarked()
+	return readAsPolicy(policy, owner).IsMarked()
 }
 
 // IsMarked reports whether there is an inventory or the finalizer, if not another policy's.

@@ -70,7 +70,7 @@ func TestRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			owner := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"uid": "owner-uid", "annotations": map[string]any{v1alpha1.AnnotationChildren: tc.text}}}}
-			got := Read(program, owner)
+			got := ReadStored(program, owner)
 			if got.Owner != "owner-uid" || got.OtherPolicy != tc.other || len(got.Entries) != len(tc.entries) {
 				t.Fatalf("%s got %+v", tc.reason, got)
 			}

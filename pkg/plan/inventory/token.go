@@ -26,21 +26,21 @@ func (inv Inventory) TokenOf(e Entry) string {
 	return hex.EncodeToString(sum[:])[:32]
 }
 
-// Tokens returns the ownership tokens that prove the object of an entry to be the owner's:
+// OwnershipTokens returns the ownership tokens that prove the object of an entry to be the owner's:
 // whether it is left behind may have been edited.
-func (inv Inventory) Tokens(e Entry) []string {
+func (inv Inventory) OwnershipTokens(e Entry) []string {
 	other := e
 	other.Orphan = !e.Orphan
 	return []string{inv.TokenOf(e), inv.TokenOf(other)}
 }
 
-// Prove reports whether the inventory, by one of its entries, proves that an object of the
+// ProveOwnership reports whether the inventory, by one of its entries, proves that an object of the
 // entry's kind and name is the owner's, and whether the object's token says that it is left
 // behind. The object has to have the uid of the entry, if that has one, and no controller but
 // the owner. The token counts only if the policy's own field manager wrote it, as the object's
 // managedFields say, and no manager of merged fields did: what Ambit merges for an owner is
 // the choice of whoever writes the owner. A merged entry proves nothing.
-func (inv Inventory) Prove(e Entry, obj *unstructured.Unstructured) (orphan, ours bool) {
+func (inv Inventory) ProveOwnership(e Entry, obj *unstructured.Unstructured) (orphan, ours bool) {
 	if !ssadiff.WroteAnnotation(obj, v1alpha1.FieldManager(inv.Policy), v1alpha1.AnnotationClaim) {
 		return false, false
 	}

@@ -87,7 +87,7 @@ func TestProve(t *testing.T) {
 		"NoSecret":    {"Without a secret anybody can make the token.", Inventory{Policy: "test", Owner: "owner-uid"}, entry, tokenObject(Inventory{Owner: "owner-uid"}.TokenOf(entry), us, nil), false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if orphan, ours := tc.inv.Prove(tc.entry, tc.object); orphan != tc.orphan || ours != tc.ours {
+			if orphan, ours := tc.inv.ProveOwnership(tc.entry, tc.object); orphan != tc.orphan || ours != tc.ours {
 				t.Errorf("%s got orphan %t, ours %t", tc.reason, orphan, ours)
 			}
 		})
@@ -99,10 +99,10 @@ func TestTokens(t *testing.T) {
 	entry := entryOf("web", "apps/v1", "Deployment", "a/web/uid-1")
 	edited := entry
 	edited.Orphan = true
-	if got := inv.Tokens(entry); len(got) != 2 || got[0] != inv.TokenOf(entry) || got[1] != inv.TokenOf(edited) {
+	if got := inv.OwnershipTokens(entry); len(got) != 2 || got[0] != inv.TokenOf(entry) || got[1] != inv.TokenOf(edited) {
 		t.Errorf("both fates have a token, that of the entry first: %q", got)
 	}
-	if got := inv.Tokens(edited); got[0] != inv.TokenOf(edited) || got[1] != inv.TokenOf(entry) {
+	if got := inv.OwnershipTokens(edited); got[0] != inv.TokenOf(edited) || got[1] != inv.TokenOf(entry) {
 		t.Errorf("and the other way round: %q", got)
 	}
 }

@@ -21,8 +21,8 @@ var (
 // maxPolicyName is how long the name of a policy may be.
 const maxPolicyName = 63
 
-// validate returns what is wrong with the inventory. It sorts the entries.
-func (inv *Inventory) validate() error {
+// validateEntries returns what is wrong with the inventory. It sorts the entries.
+func (inv *Inventory) validateEntries() error {
 	switch {
 	case inv.Policy == "":
 		return errors.New("the policy is missing")
@@ -37,7 +37,7 @@ func (inv *Inventory) validate() error {
 	}
 	var last Entry
 	for _, e := range inv.Entries {
-		if err := e.validate(last); err != nil {
+		if err := e.validateEntry(last); err != nil {
 			return fmt.Errorf("entry %q of child %q: %w", e.objectText(), e.Child, err)
 		}
 		last = e
@@ -51,9 +51,9 @@ func (inv *Inventory) validate() error {
 	return nil
 }
 
-// validate returns what is wrong with an entry. What it has in common with the one before,
+// validateEntry returns what is wrong with an entry. What it has in common with the one before,
 // which is valid or empty, is not checked again.
-func (e Entry) validate(before Entry) error {
+func (e Entry) validateEntry(before Entry) error {
 	switch {
 	case e.Child == "":
 		return errors.New("the child is missing")

@@ -38,8 +38,8 @@ func (p Problem) IsEvaluation() bool {
 	return p.Reason == v1alpha1.ReasonExpressionFailed || p.Reason == v1alpha1.ReasonLimitExceeded
 }
 
-// importance orders problems: the lower, the more important.
-func (p Problem) importance() int {
+// orderOfImportance orders problems: the lower, the more important.
+func (p Problem) orderOfImportance() int {
 	switch {
 	case p.IsDenied():
 		return 1

@@ -60,7 +60,7 @@ func (s *Set) IsEmpty() bool { return len(s.list) == 0 }
 func (s *Set) Sorted() []Problem {
 	list := slices.Clone(s.list)
 	slices.SortFunc(list, func(p, q Problem) int {
-		return cmp.Or(cmp.Compare(p.importance(), q.importance()), cmp.Compare(p.Message, q.Message), cmp.Compare(p.Reason, q.Reason))
+		return cmp.Or(cmp.Compare(p.orderOfImportance(), q.orderOfImportance()), cmp.Compare(p.Message, q.Message), cmp.Compare(p.Reason, q.Reason))
 	})
 	return list
 }
@@ -77,10 +77,10 @@ const (
 	maxDenied   = 100
 )
 
-// Summary returns the reason of the most important blocker, and the messages of
+// SummarizeBlockers returns the reason of the most important blocker, and the messages of
 // all, or of all terminal ones if there is one: nobody has to act on the others
 // before. The set is not empty.
-func (s *Set) Summary() (reason, message string) {
+func (s *Set) SummarizeBlockers() (reason, message string) {
 	list := s.Sorted()
 	reason = list[0].Reason
 	if s.IsTerminal() {
@@ -90,8 +90,8 @@ func (s *Set) Summary() (reason, message string) {
 	return reason, joinMessages(list, maxMessages)
 }
 
-// Denied returns the reason and the messages of what is denied; "" if nothing is.
-func (s *Set) Denied() (reason, message string) {
+// SummarizeDenied returns the reason and the messages of what is denied; "" if nothing is.
+func (s *Set) SummarizeDenied() (reason, message string) {
 	denied := slices.DeleteFunc(slices.Clone(s.list), func(p Problem) bool { return !p.IsDenied() })
 	if len(denied) == 0 {
 		return "", ""
@@ -120,9 +120,9 @@ func joinMessages(list []Problem, most int) string {
 	return strings.Join(texts, "; ")
 }
 
-// Shorten cuts a text to at most limit runes, the mark for what is left out
+// ShortenText cuts a text to at most limit runes, the mark for what is left out
 // included.
-func Shorten(s string, limit int) string {
+func ShortenText(s string, limit int) string {
 	if utf8.RuneCountInString(s) <= limit {
 		return s
 	}

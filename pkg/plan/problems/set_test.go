@@ -39,7 +39,7 @@ func TestSummary(t *testing.T) {
 			for _, p := range tc.list {
 				s.Add(p)
 			}
-			reason, message := s.Summary()
+			reason, message := s.SummarizeBlockers()
 			if reason != tc.reason || message != tc.message || s.IsTerminal() != tc.terminal || s.IsEmpty() {
 				t.Errorf("%s: got %q, %q, terminal %t", tc.why, reason, message, s.IsTerminal())
 			}
@@ -64,13 +64,13 @@ func TestIndex(t *testing.T) {
 // TestDenied: all that is denied is listed, and Forbidden is the reason if it is one.
 func TestDenied(t *testing.T) {
 	var s Set
-	if reason, _ := s.Denied(); reason != "" {
+	if reason, _ := s.SummarizeDenied(); reason != "" {
 		t.Errorf("an empty set is denied: %s", reason)
 	}
 	s.Add(Problem{Reason: v1alpha1.ReasonExpressionFailed, Message: "it fails", Terminal: true})
 	s.Add(Problem{Reason: v1alpha1.ReasonServiceAccountMissing, Message: "a"})
 	s.Add(Problem{Reason: v1alpha1.ReasonForbidden, Message: "b"})
-	if reason, message := s.Denied(); reason != v1alpha1.ReasonForbidden || message != "a; b" {
+	if reason, message := s.SummarizeDenied(); reason != v1alpha1.ReasonForbidden || message != "a; b" {
 		t.Errorf("got %q, %q", reason, message)
 	}
 }
@@ -89,7 +89,7 @@ func TestDeniedAccesses(t *testing.T) {
 // TestShorten: a text is cut by runes, and says so.
 func TestShorten(t *testing.T) {
 	for text, want := range map[string]string{"": "", "abcd": "abcd", "abcde": "abcde", "abcdef": "ab...", strings.Repeat("ü", 6): "üü..."} {
-		if got := Shorten(text, 5); got != want {
+		if got := ShortenText(text, 5); got != want {
 			t.Errorf("%q became %q, want %q", text, got, want)
 		}
 	}

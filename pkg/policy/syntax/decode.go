@@ -78,7 +78,7 @@ func (d policyDecoder) isMapping(n *yaml.Node, path string) bool {
 	if n.Kind == yaml.MappingNode {
 		return true
 	}
-	d.At(n, "%s must be a mapping, is %s", orPolicy(path), Describe(n))
+	d.At(n, "%s must be a mapping, is %s", orPolicy(path), DescribeNode(n))
 	return false
 }
 
@@ -95,15 +95,15 @@ func (d policyDecoder) decodeStruct(n *yaml.Node, out reflect.Value, path string
 	}
 	known := jsonFields(out.Type())
 	EachPair(n, func(key, value *yaml.Node) {
-		f, ok := known.named(key.Value)
+		f, ok := known.findField(key.Value)
 		if !ok {
-			d.At(key, "unknown field %q in %s%s", key.Value, orPolicy(path), spelling.Suggest(key.Value, known.names()))
+			d.At(key, "unknown field %q in %s%s", key.Value, orPolicy(path), spelling.Suggest(key.Value, known.fieldNames()))
 			return
 		}
 		d.decodeValue(value, out.FieldByIndex(f.index), JoinPath(path, key.Value))
 	})
 	for _, f := range known { // nobody has to write a status
-		if f.required && !strings.HasPrefix(path, "status") && Lookup(n, f.name) == nil {
+		if f.required && !strings.HasPrefix(path, "status") && LookupNode(n, f.name) == nil {
 			d.At(n, "%s is required", JoinPath(path, f.name))
 		}
 	}
@@ -111,7 +111,7 @@ func (d policyDecoder) decodeStruct(n *yaml.Node, out reflect.Value, path string
 
 func (d policyDecoder) decodeList(n *yaml.Node, out reflect.Value, path string) {
 	if n.Kind != yaml.SequenceNode {
-		d.At(n, "%s must be a list, is %s", path, Describe(n))
+		d.At(n, "%s must be a list, is %s", path, DescribeNode(n))
 		return
 	}
 	if most := mostItems(out.Type(), path); len(n.Content) > most {
@@ -131,7 +131,7 @@ func (d policyDecoder) decodeStringMap(n *yaml.Node, out reflect.Value, path str
 	out.Set(reflect.MakeMap(out.Type()))
 	EachPair(n, func(key, value *yaml.Node) {
 		if value.Kind != yaml.ScalarNode || value.Tag != "!!str" {
-			d.At(value, "%s must be a string, is %s%s", JoinPath(path, key.Value), Describe(value), QuoteHint(value))
+			d.At(value, "%s must be a string, is %s%s", JoinPath(path, key.Value), DescribeNode(value), QuoteHint(value))
 			return
 		}
 		out.SetMapIndex(reflect.ValueOf(key.Value), reflect.ValueOf(value.Value))
@@ -141,7 +141,7 @@ func (d policyDecoder) decodeStringMap(n *yaml.Node, out reflect.Value, path str
 func (d policyDecoder) decodeText(n *yaml.Node, out reflect.Value, path string) {
 	switch {
 	case n.Kind != yaml.ScalarNode || n.Tag != "!!str":
-		d.At(n, "%s must be a string, is %s%s", path, Describe(n), QuoteHint(n))
+		d.At(n, "%s must be a string, is %s%s", path, DescribeNode(n), QuoteHint(n))
 		return
 	case n.Value == "" && strings.HasPrefix(path, "spec"):
 		d.At(n, "%s is empty: write something, or leave the field out", path)
@@ -151,7 +151,7 @@ func (d policyDecoder) decodeText(n *yaml.Node, out reflect.Value, path string) 
 		return
 	}
 	if allowed := allowedValues(out.Type()); allowed != nil && !slices.Contains(allowed, n.Value) {
-		d.At(n, "%s must be one of %s; is %q%s", path, strings.Join(allowed, ", "), Shorten(n.Value), spelling.Suggest(n.Value, allowed))
+		d.At(n, "%s must be one of %s; is %q%s", path, strings.Join(allowed, ", "), ShortenText(n.Value), spelling.Suggest(n.Value, allowed))
 		return
 	}
 	out.SetString(n.Value)
@@ -160,7 +160,7 @@ func (d policyDecoder) decodeText(n *yaml.Node, out reflect.Value, path string) 
 func (d policyDecoder) decodeBool(n *yaml.Node, out reflect.Value, path string) {
 	var b bool
 	if n.Kind != yaml.ScalarNode || n.Tag != "!!bool" || n.Decode(&b) != nil {
-		d.At(n, "%s must be true or false, is %s", path, Describe(n))
+		d.At(n, "%s must be true or false, is %s", path, DescribeNode(n))
 		return
 	}
 	out.SetBool(b)
@@ -170,11 +170,11 @@ func (d policyDecoder) decodeBool(n *yaml.Node, out reflect.Value, path string) 
 func (d policyDecoder) decodeNumber(n *yaml.Node, out reflect.Value, path string) {
 	var i int64
 	if n.Kind != yaml.ScalarNode || n.Tag != "!!int" {
-		d.At(n, "%s must be a whole number, is %s", path, Describe(n))
+		d.At(n, "%s must be a whole number, is %s", path, DescribeNode(n))
 		return
 	}
 	if most, limited := mostNumber(path); limited && (n.Decode(&i) != nil || i < 0 || i > most) {
-		d.At(n, "%s must be between 0 and %d, is %s", path, most, Describe(n))
+		d.At(n, "%s must be between 0 and %d, is %s", path, most, DescribeNode(n))
 		return
 	}
 	if out.CanInt() {
@@ -211,7 +211,7 @@ func jsonFields(t reflect.Type) jsonFieldList {
 	return out
 }
 
-func (l jsonFieldList) named(name string) (jsonField, bool) {
+func (l jsonFieldList) findField(name string) (jsonField, bool) {
 	for _, f := range l {
 		if f.name == name {
 			return f, true
@@ -220,7 +220,7 @@ func (l jsonFieldList) named(name string) (jsonField, bool) {
 	return jsonField{}, false
 }
 
-func (l jsonFieldList) names() []string {
+func (l jsonFieldList) fieldNames() []string {
 	out := make([]string, len(l))
 	for i, f := range l {
 		out[i] = f.name

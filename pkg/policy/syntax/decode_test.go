@@ -83,7 +83,7 @@ func TestValue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := parseOne(t, header+"a: "+c.text+"\n")
 			found := syntax.NewDiagnostics(d)
-			got := found.Value(syntax.Lookup(d.Root(), "a"))
+			got := found.Value(syntax.LookupNode(d.Root(), "a"))
 			if diff := cmp.Diff(c.want, got); c.wrong == "" && diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 			}
@@ -99,7 +99,7 @@ func TestValue(t *testing.T) {
 func TestDiagnostics(t *testing.T) {
 	d := parseOne(t, header+"a: >-\n  first\n  second\nb: 1\n")
 	found := syntax.NewDiagnostics(d)
-	a, b := syntax.Lookup(d.Root(), "a"), syntax.Lookup(d.Root(), "b")
+	a, b := syntax.LookupNode(d.Root(), "a"), syntax.LookupNode(d.Root(), "b")
 	found.At(b, "last")
 	found.In(a, len("first s"), "inside")
 	found.At(b, "last")
@@ -113,7 +113,7 @@ func TestDiagnostics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := syntax.Lookup(object.Root(), "spec", "x", 1)
+	at := syntax.LookupNode(object.Root(), "spec", "x", 1)
 	if got := syntax.NewDiagnostics(object).PlaceOf(at); got != "o spec.x[1]" {
 		t.Errorf("the element of an object is at %s", got)
 	}

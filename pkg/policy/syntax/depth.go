@@ -69,18 +69,18 @@ func tooDeepByAlias(document *yaml.Node) *yaml.Node {
 // heights are how deep nodes are nested, aliases followed, each found once.
 type heights struct{ known map[*yaml.Node]int }
 
-// of returns the height of a node. An alias to what it stands in has no end.
-func (h heights) of(n *yaml.Node) int {
+// heightOf returns the height of a node. An alias to what it stands in has no end.
+func (h heights) heightOf(n *yaml.Node) int {
 	if height, ok := h.known[n]; ok {
 		return height
 	}
 	h.known[n] = MaxDepth + 1 // as long as it is not known: only a circle asks
 	height := 0
 	if n.Kind == yaml.AliasNode {
-		height = h.of(n.Alias)
+		height = h.heightOf(n.Alias)
 	}
 	for _, c := range n.Content {
-		height = max(height, h.of(c))
+		height = max(height, h.heightOf(c))
 	}
 	if n.Kind == yaml.MappingNode || n.Kind == yaml.SequenceNode {
 		height++
@@ -91,7 +91,7 @@ func (h heights) of(n *yaml.Node) int {
 
 // deepAlias returns the first alias below n that leads beyond MaxDepth from this depth.
 func (h heights) deepAlias(n *yaml.Node, depth int) *yaml.Node {
-	if n.Kind == yaml.AliasNode && depth+h.of(n) > MaxDepth {
+	if n.Kind == yaml.AliasNode && depth+h.heightOf(n) > MaxDepth {
 		return n
 	}
 	if n.Kind == yaml.MappingNode || n.Kind == yaml.SequenceNode {
@@ -113,7 +113,7 @@ func errTooDeep(file string, object map[string]any) error {
 	}
 	slices.Reverse(path)
 	text := strings.TrimPrefix(strings.Join(path, ""), ".")
-	return Errors{{File: file, Path: Shorten(text), Message: tooDeepText}}
+	return Errors{{File: file, Path: ShortenText(text), Message: tooDeepText}}
 }
 
 // deepPath returns the way, from its end, to a value that is nested deeper than so many

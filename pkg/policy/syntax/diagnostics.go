@@ -21,12 +21,12 @@ func NewDiagnostics(d *Document) *Diagnostics { return &Diagnostics{src: d.src} 
 
 // At adds a mistake at the content of n, a node of the text.
 func (f *Diagnostics) At(n *yaml.Node, format string, args ...any) {
-	f.addAt(f.src.offset(n), format, args...)
+	f.addAt(f.src.nodeOffset(n), format, args...)
 }
 
 // In adds a mistake at a byte offset of the decoded value of n, a scalar of the text.
 func (f *Diagnostics) In(n *yaml.Node, offset int, format string, args ...any) {
-	f.addAt(f.src.scalar(n).at(offset), format, args...)
+	f.addAt(f.src.mapScalar(n).placeAt(offset), format, args...)
 }
 
 func (f *Diagnostics) addAt(offset int, format string, args ...any) {
@@ -48,11 +48,11 @@ func (f *Diagnostics) Err() error {
 }
 
 // LineOf returns the line that n begins in, from 1.
-func (f *Diagnostics) LineOf(n *yaml.Node) int { return f.src.errorAt(f.src.offset(n), "").Line }
+func (f *Diagnostics) LineOf(n *yaml.Node) int { return f.src.errorAt(f.src.nodeOffset(n), "").Line }
 
 // PlaceOf returns where n begins: `file:line`, or `file path` of a policy that was no text.
 func (f *Diagnostics) PlaceOf(n *yaml.Node) string {
-	e := f.src.errorAt(f.src.offset(n), "")
+	e := f.src.errorAt(f.src.nodeOffset(n), "")
 	if f.src.root != nil {
 		return strings.TrimSuffix(e.File+" "+e.Path, " ")
 	}

@@ -21,7 +21,7 @@ func (d *Document) Name() string { return d.textAt("metadata", "name") }
 func (d *Document) Namespace() string { return d.textAt("metadata", "namespace") }
 
 func (d *Document) textAt(path ...any) string {
-	n := Lookup(d.root, path...)
+	n := LookupNode(d.root, path...)
 	if n == nil || !IsText(n) {
 		return ""
 	}
@@ -51,15 +51,15 @@ func (d *Document) Kinds() []schema.GroupVersionKind {
 			kinds = append(kinds, kind)
 		}
 	}
-	add(Lookup(d.root, "spec", "owner"))
+	add(LookupNode(d.root, "spec", "owner"))
 	for _, list := range []struct{ name, of string }{{"children", "template"}, {"watches", ""}} {
-		items := Lookup(d.root, "spec", list.name)
+		items := LookupNode(d.root, "spec", list.name)
 		if items == nil || items.Kind != yaml.SequenceNode {
 			continue
 		}
 		for _, item := range items.Content {
 			if list.of != "" {
-				item = Lookup(item, list.of)
+				item = LookupNode(item, list.of)
 			}
 			add(item)
 		}
@@ -67,11 +67,11 @@ func (d *Document) Kinds() []schema.GroupVersionKind {
 	return kinds
 }
 
-// In returns the policy as one of a namespace: d itself if it says a namespace, else
+// InNamespace returns the policy as one of a namespace: d itself if it says a namespace, else
 // a copy that says this one. Its places are those of d.
-func (d *Document) In(namespace string) *Document {
-	metadata := Lookup(d.root, "metadata")
-	if namespace == "" || metadata == nil || metadata.Kind != yaml.MappingNode || Lookup(metadata, "namespace") != nil {
+func (d *Document) InNamespace(namespace string) *Document {
+	metadata := LookupNode(d.root, "metadata")
+	if namespace == "" || metadata == nil || metadata.Kind != yaml.MappingNode || LookupNode(metadata, "namespace") != nil {
 		return d
 	}
 	at := yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Line: metadata.Line, Column: metadata.Column}
@@ -89,9 +89,9 @@ func (d *Document) In(namespace string) *Document {
 	return &Document{src: d.src, root: &root}
 }
 
-// Only returns a copy of d with nothing but some parts, those that stand twice included. Its
+// KeepOnly returns a copy of d with nothing but some parts, those that stand twice included. Its
 // places are those of d.
-func (d *Document) Only(kept Parts) *Document {
+func (d *Document) KeepOnly(kept Parts) *Document {
 	return &Document{src: d.src, root: keepParts(d.root, kept)}
 }
 

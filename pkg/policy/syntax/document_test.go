@@ -78,13 +78,13 @@ func TestStoredPolicy(t *testing.T) {
 // TestDocumentIn: a namespace is given to a policy that says none.
 func TestDocumentIn(t *testing.T) {
 	without, with := parseOne(t, header+"metadata: {name: a}\n"), parseOne(t, header+"metadata: {name: a, namespace: n}\n")
-	if got := without.In("m"); got.Namespace() != "m" || without.Namespace() != "" {
+	if got := without.InNamespace("m"); got.Namespace() != "m" || without.Namespace() != "" {
 		t.Errorf("it is in %q, and the document itself in %q", got.Namespace(), without.Namespace())
 	}
-	if got := with.In("m"); got != with {
+	if got := with.InNamespace("m"); got != with {
 		t.Errorf("what says a namespace is in %q", got.Namespace())
 	}
-	if got := without.In(""); got != without {
+	if got := without.InNamespace(""); got != without {
 		t.Error("no namespace is none")
 	}
 }
@@ -109,12 +109,12 @@ func TestDocumentKinds(t *testing.T) {
 // TestDocumentOnly: parts are kept with their places, and the document stays whole.
 func TestDocumentOnly(t *testing.T) {
 	d := parseOne(t, header+"metadata: {name: a}\nspec:\n  suspend: true\n  owner: {apiVersion: v1, kind: Pod}\n")
-	only := d.Only(syntax.Parts{"spec": {"owner": nil}})
+	only := d.KeepOnly(syntax.Parts{"spec": {"owner": nil}})
 	if only.Name() != "" || d.Name() != "a" {
 		t.Errorf("the name is %q, and that of the document itself %q", only.Name(), d.Name())
 	}
-	owner := syntax.Lookup(only.Root(), "spec", "owner")
-	if owner == nil || syntax.Lookup(only.Root(), "spec", "suspend") != nil {
+	owner := syntax.LookupNode(only.Root(), "spec", "owner")
+	if owner == nil || syntax.LookupNode(only.Root(), "spec", "suspend") != nil {
 		t.Fatal("the owner is not there, or more than it")
 	}
 	if place := syntax.NewDiagnostics(only).PlaceOf(owner); place != "p.yaml:6" {

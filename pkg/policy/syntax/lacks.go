@@ -6,11 +6,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Lacks reports whether something that stands in before does not stand in d any more: a
+// LacksSomeOf reports whether something that stands in before does not stand in d any more: a
 // field, an item of a list, or the end of a text. So it is with an edit that drops a child,
 // and with a text of which only the first part has been written yet. Values that differ are
 // no such thing.
-func (d *Document) Lacks(before *Document) bool { return lacksNode(d.root, before.root) }
+func (d *Document) LacksSomeOf(before *Document) bool { return lacksNode(d.root, before.root) }
 
 func lacksNode(now, before *yaml.Node) bool {
 	switch before.Kind {
@@ -20,7 +20,7 @@ func lacksNode(now, before *yaml.Node) bool {
 		}
 		lost := false
 		EachPair(before, func(key, value *yaml.Node) {
-			found := Lookup(now, key.Value)
+			found := LookupNode(now, key.Value)
 			lost = lost || found == nil || lacksNode(found, value)
 		})
 		return lost
@@ -56,7 +56,7 @@ func lacksItems(now, before []*yaml.Node) bool {
 // itemName is what the items of a policy's lists are told apart by; empty if there is nothing.
 func itemName(n *yaml.Node) string {
 	for _, field := range []string{"id", "name", "type"} {
-		if name := Lookup(n, field); n.Kind == yaml.MappingNode && name != nil && IsText(name) {
+		if name := LookupNode(n, field); n.Kind == yaml.MappingNode && name != nil && IsText(name) {
 			return name.Value
 		}
 	}

@@ -38,10 +38,10 @@ func TestLacks(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			before, after := parseOne(t, twoChildren), parseOne(t, strings.Replace(twoChildren, c.from, c.to, 1))
-			if got := after.Lacks(before); got != c.want {
+			if got := after.LacksSomeOf(before); got != c.want {
 				t.Errorf("Lacks is %t, want %t: %s", got, c.want, c.reason)
 			}
-			if got := before.Lacks(after); got != c.wayTo {
+			if got := before.LacksSomeOf(after); got != c.wayTo {
 				t.Errorf("the other way round Lacks is %t, want %t: %s", got, c.wayTo, c.reason)
 			}
 		})
@@ -53,7 +53,7 @@ func TestLacksOrder(t *testing.T) {
 	at := strings.Index(twoChildren, "    - id: first")
 	second := strings.Index(twoChildren, "    - id: second")
 	turned := twoChildren[:at] + twoChildren[second:] + twoChildren[at:second]
-	if parseOne(t, turned).Lacks(parseOne(t, twoChildren)) {
+	if parseOne(t, turned).LacksSomeOf(parseOne(t, twoChildren)) {
 		t.Error("another order is taken for a loss")
 	}
 }
@@ -64,7 +64,7 @@ func TestLacksCut(t *testing.T) {
 	whole := parseOne(t, twoChildren)
 	for end := range len(twoChildren) - 2 {
 		cut, err := syntax.Parse("p.yaml", []byte(twoChildren[:end]))
-		if err == nil && len(cut) == 1 && !cut[0].Lacks(whole) {
+		if err == nil && len(cut) == 1 && !cut[0].LacksSomeOf(whole) {
 			t.Errorf("nothing is missed of %q", twoChildren[:end])
 		}
 	}

@@ -16,7 +16,7 @@ func Lint(n *yaml.Node, found *Diagnostics) {
 	case n.Anchor != "":
 		found.At(n, "anchors are not supported: write the value out, or make it a variable")
 	case hasOwnTag(n):
-		found.At(n, "YAML takes %s for a tag: %s", Shorten(n.Tag), quoteMark)
+		found.At(n, "YAML takes %s for a tag: %s", ShortenText(n.Tag), quoteMark)
 	case n.Style&yaml.TaggedStyle != 0:
 		found.At(n, "tags are not supported: leave out %s", n.Tag)
 	}
@@ -46,7 +46,7 @@ func lintKeys(n *yaml.Node, found *Diagnostics) {
 		case key.Tag == "!!merge":
 			found.At(key, "merge keys are not supported: write the fields out")
 		case key.Kind != yaml.ScalarNode || key.Tag != "!!str":
-			found.At(key, "a key must be a string, this is %s%s", Describe(key), QuoteHint(key))
+			found.At(key, "a key must be a string, this is %s%s", DescribeNode(key), QuoteHint(key))
 		case first[key.Value] != nil:
 			found.At(key, "field %q stands here for the second time; the first is at line %d", key.Value, found.LineOf(first[key.Value]))
 		default:

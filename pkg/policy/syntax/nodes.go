@@ -36,8 +36,8 @@ func LookupNearest(n *yaml.Node, path ...any) *yaml.Node {
 	return n
 }
 
-// Lookup returns the node at a path, nil if there is none.
-func Lookup(n *yaml.Node, path ...any) *yaml.Node {
+// LookupNode returns the node at a path, nil if there is none.
+func LookupNode(n *yaml.Node, path ...any) *yaml.Node {
 	for _, element := range path {
 		if n = stepInto(n, element); n == nil {
 			return nil
@@ -76,8 +76,8 @@ func KeyNode(n *yaml.Node, name string) *yaml.Node {
 	return out
 }
 
-// Describe says what a node is, for messages.
-func Describe(n *yaml.Node) string {
+// DescribeNode says what a node is, for messages.
+func DescribeNode(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:
 		return "a mapping"
@@ -96,7 +96,7 @@ func Describe(n *yaml.Node) string {
 	case "!!timestamp":
 		return "the date " + n.Value
 	default:
-		return "the string " + strconv.Quote(Shorten(n.Value))
+		return "the string " + strconv.Quote(ShortenText(n.Value))
 	}
 }
 
@@ -109,8 +109,8 @@ func QuoteHint(n *yaml.Node) string {
 	return fmt.Sprintf(": quote it, %q", n.Value)
 }
 
-// Shorten returns what is shown of a text in messages: the beginning of its first line.
-func Shorten(s string) string {
+// ShortenText returns what is shown of a text in messages: the beginning of its first line.
+func ShortenText(s string) string {
 	const most = 60
 	if i := strings.IndexByte(s, '\n'); i >= 0 && i < most {
 		return s[:i] + "..."
@@ -145,7 +145,7 @@ func LiteralKind(n *yaml.Node) (schema.GroupVersionKind, bool) {
 	if n == nil {
 		return schema.GroupVersionKind{}, false
 	}
-	version, kind := Lookup(n, "apiVersion"), Lookup(n, "kind")
+	version, kind := LookupNode(n, "apiVersion"), LookupNode(n, "kind")
 	if version == nil || kind == nil || !IsText(version) || !IsText(kind) {
 		return schema.GroupVersionKind{}, false
 	}

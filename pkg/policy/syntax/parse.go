@@ -122,7 +122,7 @@ func contentOf(document *yaml.Node) *yaml.Node {
 // kind, or adds why it is none.
 func isPolicy(n *yaml.Node, path string, found *Diagnostics) bool {
 	if n.Kind != yaml.MappingNode {
-		found.At(n, "a policy must be a mapping, this is %s", Describe(n))
+		found.At(n, "a policy must be a mapping, this is %s", DescribeNode(n))
 		return false
 	}
 	version := isHeader(n, path, "apiVersion", v1alpha1.GroupVersion.String(), found)
@@ -131,13 +131,13 @@ func isPolicy(n *yaml.Node, path string, found *Diagnostics) bool {
 }
 
 func isHeader(root *yaml.Node, path, field, want string, found *Diagnostics) bool {
-	n := Lookup(root, field)
+	n := LookupNode(root, field)
 	if n == nil {
 		found.At(root, "%s is required: it must be %s", JoinPath(path, field), want)
 		return false
 	}
 	if n.Kind != yaml.ScalarNode || n.Value != want {
-		found.At(n, "%s must be %s, is %s", JoinPath(path, field), want, Describe(n))
+		found.At(n, "%s must be %s, is %s", JoinPath(path, field), want, DescribeNode(n))
 		return false
 	}
 	return true
@@ -160,7 +160,7 @@ func listItems(list *yaml.Node, found *Diagnostics) []*yaml.Node {
 			found.At(key, "unknown field %q in the list%s", key.Value, spelling.Suggest(key.Value, known))
 		}
 	})
-	items := Lookup(list, "items")
+	items := LookupNode(list, "items")
 	switch {
 	case items == nil:
 		found.At(list, "items is required in a list")
@@ -168,7 +168,7 @@ func listItems(list *yaml.Node, found *Diagnostics) []*yaml.Node {
 	case IsNull(items):
 		return nil
 	case items.Kind != yaml.SequenceNode:
-		found.At(items, "items must be a list, is %s", Describe(items))
+		found.At(items, "items must be a list, is %s", DescribeNode(items))
 		return nil
 	}
 	var out []*yaml.Node
@@ -183,7 +183,7 @@ func listItems(list *yaml.Node, found *Diagnostics) []*yaml.Node {
 // withoutServerFields returns a policy without what an API server has added to it, if one has: a
 // uid is given by nobody else.
 func withoutServerFields(root *yaml.Node) *yaml.Node {
-	if Lookup(root, "metadata", "uid") == nil {
+	if LookupNode(root, "metadata", "uid") == nil {
 		return root
 	}
 	kept := Parts{}

@@ -14,15 +14,15 @@ import (
 // (first) break stands.
 type scalarMap []int
 
-// at returns the place of byte i of the value, or of its end beyond.
-func (m scalarMap) at(i int) int { return m[min(max(i, 0), len(m)-1)] }
+// placeAt returns the place of byte i of the value, or of its end beyond.
+func (m scalarMap) placeAt(i int) int { return m[min(max(i, 0), len(m)-1)] }
 
-// scalar maps n, which must be a scalar node of s. It decodes the source a
+// mapScalar maps n, which must be a scalar node of s. It decodes the source a
 // second time, with places; should the result not be the value of the node, as
 // for nodes that are not in the source as they are, every byte is mapped to where
 // the node begins.
-func (s *source) scalar(n *yaml.Node) scalarMap {
-	start := s.skipProperties(s.offset(n))
+func (s *source) mapScalar(n *yaml.Node) scalarMap {
+	start := s.skipProperties(s.nodeOffset(n))
 	if m, ok := s.decodeScalar(n, start); ok {
 		return m
 	}

@@ -32,17 +32,17 @@ func checkScalars(t interface {
 	t.Helper()
 	s := newSource("x.yaml", text)
 	for _, n := range scalars(root) {
-		m, ok := s.decodeScalar(n, s.skipProperties(s.offset(n)))
+		m, ok := s.decodeScalar(n, s.skipProperties(s.nodeOffset(n)))
 		if !ok {
 			t.Errorf("%q: the value %q at %d:%d (style %d) was not found in the source", text, n.Value, n.Line, n.Column, n.Style)
 			continue
 		}
 		for i, r := range n.Value {
-			if at := m.at(i); at < m.at(max(i-1, 0)) || !standsAt(text[at:], r) {
+			if at := m.placeAt(i); at < m.placeAt(max(i-1, 0)) || !standsAt(text[at:], r) {
 				t.Errorf("%q: character %d (%q) of %q is mapped to %q", text, i, r, n.Value, text[at:])
 			}
 		}
-		if end := m.at(len(n.Value)); end > len(text) {
+		if end := m.placeAt(len(n.Value)); end > len(text) {
 			t.Errorf("%q: the end of %q is mapped beyond the text", text, n.Value)
 		}
 	}

@@ -60,9 +60,9 @@ func breakLen(s string) int {
 	}
 }
 
-// offset returns where n begins: at its tag or anchor if it has one. Places that
+// nodeOffset returns where n begins: at its tag or anchor if it has one. Places that
 // YAML reports beyond the text are brought back into it.
-func (s *source) offset(n *yaml.Node) int {
+func (s *source) nodeOffset(n *yaml.Node) int {
 	return s.offsetOf(n.Line, n.Column)
 }
 
@@ -123,7 +123,7 @@ func (s *source) stepTo(n *yaml.Node, offset int, path *strings.Builder) *yaml.N
 		step = 2
 	}
 	at := -1
-	for i := 0; i+step <= len(n.Content) && s.offset(n.Content[i]) <= offset; i += step {
+	for i := 0; i+step <= len(n.Content) && s.nodeOffset(n.Content[i]) <= offset; i += step {
 		at = i
 	}
 	if at < 0 {

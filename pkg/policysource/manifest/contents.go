@@ -79,7 +79,7 @@ func parseDocuments(t Manifest) ([]Document, error) {
 	var list []Document
 	for i, d := range documents {
 		if t.Origin.Kind == ConfigMap {
-			d = d.In(t.Origin.Namespace)
+			d = d.InNamespace(t.Origin.Namespace)
 		}
 		list = append(list, Document{Parsed: d, Name: d.Name(), Index: i})
 	}

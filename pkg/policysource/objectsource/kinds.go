@@ -52,20 +52,20 @@ func (k objectKind) originOf(object *unstructured.Unstructured) manifest.Origin 
 	return manifest.Origin{Kind: k.kind, Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-// query returns what is watched to read objects.
-func (k objectKind) query() permitted.Query {
+// watchQuery returns what is watched to read objects.
+func (k objectKind) watchQuery() permitted.Query {
 	return permitted.Query{Resources: []schema.GroupVersionResource{k.resource}, LabelSelector: k.selector, Fields: k.kept}
 }
 
 // writeAccesses returns what it takes to write on objects.
 func (k objectKind) writeAccesses() []access.Access {
-	list := []access.Access{k.access("patch", "")}
+	list := []access.Access{k.accessFor("patch", "")}
 	if k.subresource != "" {
-		list = append(list, k.access("patch", k.subresource))
+		list = append(list, k.accessFor("patch", k.subresource))
 	}
 	return list
 }
 
-func (k objectKind) access(verb, subresource string) access.Access {
+func (k objectKind) accessFor(verb, subresource string) access.Access {
 	return access.Access{Verb: verb, Group: k.resource.Group, Resource: k.resource.Resource, Subresource: subresource}
 }

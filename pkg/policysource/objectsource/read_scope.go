@@ -30,8 +30,8 @@ func (r *readScope) candidateNamespaces() []string {
 	return slices.Compact(list)
 }
 
-// update finds out where objects may be read now.
-func (r *readScope) update(informers *permitted.Scoped) {
+// updateScope finds out where objects may be read now.
+func (r *readScope) updateScope(informers *permitted.Scoped) {
 	r.watches, r.isDecided = informers.Require(r.candidateNamespaces())
 	r.problem = ""
 	if !r.isDecided {
@@ -86,7 +86,7 @@ func (r *readScope) noteFinalState(status informer.Status) {
 	switch {
 	case status.State == informer.Missing:
 		r.problem = fmt.Sprintf("the API server does not serve %s: its CustomResourceDefinition is not installed", r.kind.resource.GroupResource())
-	case status.State.Final():
+	case status.State.IsFinal():
 		r.problem = status.Message
 	}
 }

@@ -70,7 +70,7 @@ func ForConfigMaps(o Options) *Source { return newSource(configMapKind(), o) }
 
 func newSource(kind objectKind, o Options) *Source {
 	return &Source{
-		kind: kind, o: o, informers: o.Informers.NewScoped(kind.query(), func(permitted.Event) { o.Wake() }),
+		kind: kind, o: o, informers: o.Informers.NewScoped(kind.watchQuery(), func(permitted.Event) { o.Wake() }),
 		writes: &writePermissions{kind: kind, o: o, reviewed: map[string]bool{}},
 		scope:  &readScope{kind: kind, o: o}, withoutPolicy: map[types.UID]bool{},
 		objects: map[manifest.Origin]*unstructured.Unstructured{}, refusedAt: map[types.UID]uint64{},
@@ -80,8 +80,8 @@ func newSource(kind objectKind, o Options) *Source {
 // AddTo follows permissions, and adds what the objects hold to a snapshot. It makes no request. It returns
 // false if objects have not been read yet, and may be soon.
 func (s *Source) AddTo(out *manifest.Snapshot) bool {
-	s.scope.update(s.informers)
-	s.writes.follow(s.scope)
+	s.scope.updateScope(s.informers)
+	s.writes.followScope(s.scope)
 	isRead := s.scope.isDecided
 	manifests, objects := map[*unstructured.Unstructured][]manifest.Manifest{}, map[manifest.Origin]*unstructured.Unstructured{}
 	for _, watch := range s.scope.watches {
@@ -89,7 +89,7 @@ func (s *Source) AddTo(out *manifest.Snapshot) bool {
 		if status.Synced {
 			out.Complete = append(out.Complete, manifest.Location{Kind: s.kind.kind, Namespace: watch.Namespace()})
 		}
-		if !status.Synced && !status.State.Final() {
+		if !status.Synced && !status.State.IsFinal() {
 			isRead = false
 		}
 		s.scope.noteFinalState(status)
@@ -141,5 +141,5 @@ func (s *Source) Problems() []string {
 // Release gives back all informers and reviews.
 func (s *Source) Release() {
 	s.informers.Release()
-	s.writes.release()
+	s.writes.releaseReviews()
 }

@@ -46,11 +46,11 @@ func (s *Source) MayPatch(object *unstructured.Unstructured, subresource string)
 	namespace := object.GetNamespace()
 	known = s.writes.isReviewed(allNamespaces) &&
 		(s.o.Access.State(access.Key{Namespace: namespace}).Reviewed || s.informers.Everywhere().Decision != permitted.Allowed)
-	patch := s.kind.access("patch", subresource)
+	patch := s.kind.accessFor("patch", subresource)
 	if !s.writes.isAllowed(allNamespaces, patch) && !s.writes.isAllowed(namespace, patch) {
 		return false, known
 	}
-	now := s.writes.generation(namespace)
+	now := s.writes.generationOf(namespace)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	since, refused := s.refusedAt[object.GetUID()]
@@ -78,7 +78,7 @@ func (s *Source) Patch(ctx context.Context, object *unstructured.Unstructured, s
 	case err == nil:
 		s.observeWrite(object, answer)
 	case apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsMethodNotSupported(err):
-		s.noteRefused(object, s.kind.access("patch", subresource))
+		s.noteRefused(object, s.kind.accessFor("patch", subresource))
 		s.o.Wake()
 	}
 	return err
@@ -86,7 +86,7 @@ func (s *Source) Patch(ctx context.Context, object *unstructured.Unstructured, s
 
 // noteRefused records that a write of an object was refused.
 func (s *Source) noteRefused(object *unstructured.Unstructured, a access.Access) {
-	now := s.writes.generation(object.GetNamespace())
+	now := s.writes.generationOf(object.GetNamespace())
 	s.mu.Lock()
 	known := map[types.UID]bool{}
 	for _, object := range s.objects {

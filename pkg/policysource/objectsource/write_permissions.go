@@ -21,9 +21,9 @@ var _ access.ChangeHandler = (*writePermissions)(nil)
 // Changed implements access.ChangeHandler.
 func (p *writePermissions) Changed(access.Key) { p.o.Wake() }
 
-// follow has the namespaces of objects reviewed if not all may be written, and releases the reviews that are of
+// followScope has the namespaces of objects reviewed if not all may be written, and releases the reviews that are of
 // no use any more.
-func (p *writePermissions) follow(r *readScope) {
+func (p *writePermissions) followScope(r *readScope) {
 	p.requireReview(allNamespaces)
 	wanted := map[string]bool{allNamespaces: true}
 	if !r.isEverywhere() {
@@ -66,8 +66,8 @@ func (p *writePermissions) releaseReview(namespace string) {
 	p.o.Access.Require(p, access.Key{Namespace: namespace}, nil, access.Payer{})
 }
 
-// release gives back all reviews.
-func (p *writePermissions) release() {
+// releaseReviews gives back all reviews.
+func (p *writePermissions) releaseReviews() {
 	for namespace := range p.reviewed {
 		p.releaseReview(namespace)
 	}
@@ -85,8 +85,8 @@ func (p *writePermissions) isAllowed(namespace string, all ...access.Access) boo
 	})
 }
 
-// generation grows when what is known of permissions in a namespace changes.
-func (p *writePermissions) generation(namespace string) uint64 {
+// generationOf grows when what is known of permissions in a namespace changes.
+func (p *writePermissions) generationOf(namespace string) uint64 {
 	return p.o.Access.State(access.Key{}).Generation + p.o.Access.State(access.Key{Namespace: namespace}).Generation
 }
 

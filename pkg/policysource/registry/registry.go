@@ -102,7 +102,7 @@ func (b *Registry) updateContents(t manifest.Manifest, now time.Time) {
 		}
 		found[key] = true
 		e := b.entryFor(key)
-		if !t.Steady && e.lastGoodDocument != nil && d.Parsed.Lacks(e.lastGoodDocument) {
+		if !t.Steady && e.lastGoodDocument != nil && d.Parsed.LacksSomeOf(e.lastGoodDocument) {
 			b.digests[t.Origin] = t.Digest + doubtfulSuffix
 			e.unreadable, e.absentSince = nil, time.Time{}
 			continue

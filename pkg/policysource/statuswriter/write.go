@@ -42,8 +42,8 @@ type patchRequest struct {
 	urgent      bool // it need not wait for a second after the last one
 }
 
-// resource returns what is patched, for people.
-func (r patchRequest) resource() string {
+// resourceName returns what is patched, for people.
+func (r patchRequest) resourceName() string {
 	switch {
 	case r.origin.Kind == manifest.ConfigMap:
 		return "configmaps"
@@ -145,7 +145,7 @@ func (w *Writer) sendPatch(ctx context.Context, r patchRequest) {
 		}
 		return
 	}
-	delete(w.logged, r.resource())
+	delete(w.logged, r.resourceName())
 	sending, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	err := objects.Patch(sending, r.object, r.subresource, r.patch)
@@ -166,7 +166,7 @@ func (w *Writer) sendPatch(ctx context.Context, r patchRequest) {
 func (w *Writer) noteFailure(ctx context.Context, r patchRequest, err error) {
 	var answer apierrors.APIStatus
 	w.apiUnavailable = !errors.As(err, &answer)
-	resource, _, _ := strings.Cut(r.resource(), "/")
+	resource, _, _ := strings.Cut(r.resourceName(), "/")
 	log := w.o.Logger.WithValues("namespace", r.object.GetNamespace(), "name", r.object.GetName(), "resource", resource)
 	switch {
 	case ctx.Err() != nil, apierrors.IsNotFound(err), apierrors.IsConflict(err): // what is seen next decides
@@ -179,10 +179,10 @@ func (w *Writer) noteFailure(ctx context.Context, r patchRequest, err error) {
 
 // logForbidden logs once for each resource that it may not be patched.
 func (w *Writer) logForbidden(r patchRequest) {
-	if w.logged[r.resource()] {
+	if w.logged[r.resourceName()] {
 		return
 	}
-	w.logged[r.resource()] = true
+	w.logged[r.resourceName()] = true
 	w.o.Logger.Info("how policies fare is not written on all of them: the right to patch is missing",
-		"resource", r.resource(), "namespace", r.object.GetNamespace(), "name", r.object.GetName())
+		"resource", r.resourceName(), "namespace", r.object.GetNamespace(), "name", r.object.GetName())
 }
