@@ -67,7 +67,7 @@ func (p *ownerReconciler) applyAction(ctx context.Context, action plan.Action) (
 	}
 	p.takeOutcome(ctx, action, outcome)
 	if !outcome.Stale && !outcome.Met {
-		p.noteChildWrite(action)
+		p.state.conflicts.RecordWrite(action, p.controller.backoffAfter, p.controller.now())
 	}
 	return true, nil
 }
@@ -162,7 +162,7 @@ func actionLog(ctx context.Context, action plan.Action) logr.Logger {
 // handleRefusal lets the next plan know that an action was refused.
 func (p *ownerReconciler) handleRefusal(ctx context.Context, action plan.Action, a access.Access, problem plan.Problem) {
 	if problem.Reason == v1alpha1.ReasonKindMissing || problem.Reason == v1alpha1.ReasonNamespaceTerminating {
-		delete(p.state.conflicts, action.ObjectKey()) // it went with its kind or namespace
+		p.state.conflicts.ForgetChild(action) // it went with its kind or namespace
 	}
 	level := 1
 	if p.recordRefusal(action.Key(), writeText(action), action.Namespace, a, problem) && ctx.Err() == nil {

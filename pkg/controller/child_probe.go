@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/ambit-dev/ambit/pkg/controller/placeuses"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/plan/claims"
@@ -77,7 +78,7 @@ func (op *policyController) recordInspection(name types.NamespacedName, uid type
 
 func (op *policyController) stopInspection(name types.NamespacedName) {
 	op.controller.options.Informers.Require(childProbe{op.subscriberFor(name)}, nil)
-	op.setNamespaceUses(name, nil)
+	op.setPlaceUses(name, nil)
 }
 
 // childProbePlan is how to look for children of an owner.
@@ -92,15 +93,15 @@ type childProbePlan struct {
 func (op *policyController) planChildProbe(ctx context.Context, name types.NamespacedName, owner *unstructured.Unstructured) (found childProbePlan) {
 	everywhere, ok := op.currentPermissions(allNamespaces)
 	all := ok && op.hasAll(everywhere)
-	l := &inputPlanner{policyController: op, owner: owner, name: name, cleans: true, uses: usesAt{}, s: newOwnerInputs()}
+	l := &inputPlanner{policyController: op, owner: owner, name: name, cleans: true, uses: placeuses.ByPlace{}, s: newOwnerInputs()}
 	l.findQueries(ctx, plan.Snapshot{Owner: owner, Retire: true}, nil)
 	for _, s := range l.childQueries {
 		if !s.elsewhere {
-			l.uses.addUse(s.Namespace, namespaceUse{part: s.Child, optional: true})
+			l.uses.AddUse(s.Namespace, placeuses.Use{Part: s.Child, Optional: true})
 		}
 	}
 	if !all {
-		op.setNamespaceUses(name, l.uses)
+		op.setPlaceUses(name, l.uses)
 	}
 	for _, s := range l.childQueries {
 		place := s.Namespace

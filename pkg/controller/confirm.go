@@ -11,6 +11,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/controller/fairqueue"
+	"github.com/ambit-dev/ambit/pkg/controller/writeconflict"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/internal/apply"
 	"github.com/ambit-dev/ambit/pkg/plan"
@@ -26,7 +27,7 @@ const (
 	confirmPause = time.Second
 	// confirmCalm is how long nothing has to be read, or wanted to be, until an owner has another
 	// batch without waiting for its turn. It is longer than a contested mark ever waits.
-	confirmCalm = contestOver
+	confirmCalm = writeconflict.Over
 	// confirmMemory is for how long an object that was gone is not read again.
 	confirmMemory = 10 * time.Second
 	// confirmTries bounds the wait of an owner whose turn it is not, because others of its policy

@@ -194,7 +194,7 @@ func (e *Controller) handleKindChanges(news map[schema.GroupKind]bool) {
 			e.enqueue(Key{Policy: op.id})
 			continue
 		}
-		op.enqueueOwners(op.recordedKinds.ownersOf(news))
+		op.enqueueOwners(op.recordedKinds.OwnersOf(news))
 	}
 }
 

@@ -27,7 +27,8 @@
 //     at once (informer.Observe), so the next plan sees it. An action is tried at
 //     most once in a reconcile.
 //  5. Status: one patch, if there is a difference. If somebody else overwrites what was
-//     written, again and again, that waits longer each time (statusConflict).
+//     written, again and again, that waits longer each time (package writeconflict), as any
+//     write does that others undo.
 //
 // A reconcile holds no lock over a request and waits for nothing but its own
 // requests. A write that was refused is tried again after its backoff, whatever
@@ -40,12 +41,16 @@
 // # Places
 //
 // A place is a namespace, or none: all namespaces, and what is in none. An owner uses
-// its own place and others (namespaceUses): those that a plan wants, those of watches, and all
+// its own place and others (package placeuses): those that a plan wants, those of watches, and all
 // namespaces for what is watched together. Each place is asked about for exactly what
 // is used there, and an owner is told of what is missing in the places that it uses. A
 // use may be optional: what may not be watched is then left out, and missed by nobody.
 // Children in more than a few namespaces are watched in all of them together where that
 // is permitted.
+//
+// How many places an owner may use is bounded (package placeuses), and how many kinds are looked
+// up because its record names them is, too (package recordedkinds). An owner that wants more is
+// told so, and does the rest.
 //
 // # Owners that are not wanted
 //

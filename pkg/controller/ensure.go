@@ -61,7 +61,7 @@ func (op *policyController) forgetEnsured() {
 		return
 	}
 	op.controller.options.Informers.Require(op.ensuredState.subscriber, nil)
-	op.setNamespaceUses(types.NamespacedName{}, nil)
+	op.setPlaceUses(types.NamespacedName{}, nil)
 	op.releaseAllKinds(types.NamespacedName{})
 	op.ensuredState = nil
 }

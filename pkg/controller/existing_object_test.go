@@ -22,7 +22,7 @@ func TestUnwantMet(t *testing.T) {
 	if !slices.Contains(server.wanted(t, e), b.Owner.GVK.GroupKind()) {
 		t.Error("an owner of another policy has something of that kind, and nobody looks it up any more")
 	}
-	if len(e.revisions.currentOf("ambit-system/a").recordedKinds.ownersOf(map[schema.GroupKind]bool{b.Owner.GVK.GroupKind(): true})) == 0 {
+	if len(e.revisions.currentOf("ambit-system/a").recordedKinds.OwnersOf(map[schema.GroupKind]bool{b.Owner.GVK.GroupKind(): true})) == 0 {
 		t.Error("it would not be told of it")
 	}
 }

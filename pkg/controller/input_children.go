@@ -5,6 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/controller/owners"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/policy"
@@ -72,7 +73,7 @@ func (l *inputPlanner) openNames(s childQuery) inputSource {
 		Key:    informer.Key{Identity: l.identity, GVR: s.kind.GVR, Namespace: s.Namespace, Form: p.form},
 		Fields: p.fields,
 	}
-	if len(s.Names) > exactStreams || l.s.shared {
+	if len(s.Names) > owners.ExactStreams || l.s.shared {
 		need.Names = s.Names
 		return l.addInterest(need)
 	}

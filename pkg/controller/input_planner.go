@@ -13,6 +13,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
+	"github.com/ambit-dev/ambit/pkg/controller/placeuses"
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
@@ -31,7 +32,7 @@ type inputPlanner struct {
 	cleans       bool
 	childQueries []childQuery
 	watchQueries []watchQuery
-	uses         usesAt
+	uses         placeuses.ByPlace
 	s            *ownerInputs
 }
 
@@ -47,7 +48,7 @@ type childQuery struct {
 // planInputs finds the streams for an owner; or says how long to wait, because it is not
 // known yet what is permitted in a place.
 func (p *ownerReconciler) planInputs(ctx context.Context, shared bool, home *permissions) (*ownerInputs, time.Duration) {
-	l := &inputPlanner{policyController: p.policyController, owner: p.owner, name: p.state.subscriber.name, uses: usesAt{}, s: newOwnerInputs()}
+	l := &inputPlanner{policyController: p.policyController, owner: p.owner, name: p.state.subscriber.name, uses: placeuses.ByPlace{}, s: newOwnerInputs()}
 	l.s.shared, l.s.wants, l.s.home = shared, p.state.queries, placePermissions{answer: home, own: home}
 	l.s.spaces, l.s.inside = p.namespaceList.Load(), p.selectedScope.Load()
 	if p.owner != nil {
@@ -57,7 +58,7 @@ func (p *ownerReconciler) planInputs(ctx context.Context, shared bool, home *per
 	l.findQueries(ctx, plan.Snapshot{Owner: p.owner, Retire: p.retire}, p.state.queries)
 	l.s.records = p.owner != nil && (p.program.NeedsFinalizerFor(p.isNamespaced) || slices.ContainsFunc(p.program.Children, isElsewhere))
 	l.boundPlaces()
-	p.setNamespaceUses(l.name, l.uses)
+	p.setPlaceUses(l.name, l.uses)
 	if wait := l.checkPermissions(); wait > 0 {
 		return nil, wait
 	}
@@ -147,9 +148,9 @@ func (l *inputPlanner) addChildQuery(want plan.Query, child *policy.Child) {
 	switch {
 	case !at.elsewhere:
 	case child == nil:
-		l.uses.addUse(want.Namespace, namespaceUse{kind: want.GVK, released: at.merged})
+		l.uses.AddUse(want.Namespace, placeuses.Use{Kind: want.GVK, Released: at.merged})
 	default:
-		l.uses.addUse(want.Namespace, namespaceUse{part: child.ID})
+		l.uses.AddUse(want.Namespace, placeuses.Use{Part: child.ID})
 	}
 }
 
@@ -179,9 +180,9 @@ func (l *inputPlanner) findSpreadChildren() {
 		}
 		s.wide = true
 		if child == nil {
-			l.uses.addUse(allNamespaces, namespaceUse{kind: s.GVK, optional: true})
+			l.uses.AddUse(allNamespaces, placeuses.Use{Kind: s.GVK, Optional: true})
 		} else {
-			l.uses.addUse(allNamespaces, namespaceUse{part: child.ID, optional: true})
+			l.uses.AddUse(allNamespaces, placeuses.Use{Part: child.ID, Optional: true})
 		}
 	}
 }
@@ -198,7 +199,7 @@ func (l *inputPlanner) isSpread(child *policy.Child, mine int) bool {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.policyController.namespaceUses.placesOf(child.ID) > wideSpread
+	return l.policyController.placeUses.CountPlaces(child.ID) > wideSpread
 }
 
 // checkPermissions finds out what may be done in each place, or how long to wait for that.
@@ -232,14 +233,14 @@ func (l *inputPlanner) ownPermissions(place string, r *permissions) *permissions
 	needs, _ := l.resourceNeeds()
 	return l.restrictPermissions(r, place, func(m missingAccess, verb string) bool {
 		for _, n := range needs {
-			here := l.owner != nil && place == l.ownNamespace() && !n.elsewhere || l.uses.hasParts(place, n.Parts)
+			here := l.owner != nil && place == l.ownNamespace() && !n.elsewhere || l.uses.HasParts(place, n.Parts)
 			if here && n.resource == m.resource && n.Subresource == m.subresource && slices.Contains(n.Verbs, verb) {
 				return true
 			}
 		}
-		return slices.ContainsFunc(l.uses[place], func(u namespaceUse) bool {
-			found, ok := l.controller.discovery.LookupAnyVersion(u.kind)
-			return u.part == "" && !u.optional && ok && found.GVR.GroupResource() == m.resource && m.subresource == ""
+		return slices.ContainsFunc(l.uses[place], func(u placeuses.Use) bool {
+			found, ok := l.controller.discovery.LookupAnyVersion(u.Kind)
+			return u.Part == "" && !u.Optional && ok && found.GVR.GroupResource() == m.resource && m.subresource == ""
 		})
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/controller/placeuses"
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
@@ -40,7 +41,7 @@ func TestScopeOfWant(t *testing.T) {
 			op.controller.discovery = server.cache(t)
 			owner := &unstructured.Unstructured{Object: map[string]any{}}
 			owner.SetNamespace("home")
-			l := &inputPlanner{policyController: op, owner: owner, name: types.NamespacedName{Namespace: "home", Name: "x"}, uses: usesAt{}, s: newOwnerInputs()}
+			l := &inputPlanner{policyController: op, owner: owner, name: types.NamespacedName{Namespace: "home", Name: "x"}, uses: placeuses.ByPlace{}, s: newOwnerInputs()}
 			want := plan.Query{Location: plan.Location{Child: tc.child, Namespace: tc.namespace}, GVK: tc.kind}
 			l.addChildQuery(want, policy.FindChild(op.program.Children, tc.child))
 			slot, there := l.s.children[want.Location]

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
+	"github.com/ambit-dev/ambit/pkg/controller/placeuses"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/permitted"
 	"github.com/ambit-dev/ambit/pkg/plan"
@@ -106,10 +107,10 @@ func (l *inputPlanner) addWatchPlace(w *watchQuery, namespace string) {
 	}
 	w.need.Key.Namespace = namespace
 	if w.Namespace != nil || w.AllNamespaces || !w.kind.Namespaced && !l.isClusterScoped.Load() {
-		l.uses.addUse(namespace, namespaceUse{part: w.ID})
+		l.uses.AddUse(namespace, placeuses.Use{Part: w.ID})
 	}
 	if w.wide = l.program.Informers == v1alpha1.InformersCluster && namespace != ""; w.wide {
-		l.uses.addUse(allNamespaces, namespaceUse{part: w.ID, optional: true})
+		l.uses.AddUse(allNamespaces, placeuses.Use{Part: w.ID, Optional: true})
 	}
 }
 
@@ -118,7 +119,7 @@ func (l *inputPlanner) addWatchPlace(w *watchQuery, namespace string) {
 func (l *inputPlanner) searchAllNamespaces(w *watchQuery) {
 	w.need.Key.Namespace = allNamespaces
 	if !l.isLimited() {
-		l.uses.addUse(allNamespaces, namespaceUse{part: w.ID, optional: true})
+		l.uses.AddUse(allNamespaces, placeuses.Use{Part: w.ID, Optional: true})
 	}
 	if !l.isLimited() && !l.isDeniedEverywhere(w.ID) {
 		return
@@ -126,7 +127,7 @@ func (l *inputPlanner) searchAllNamespaces(w *watchQuery) {
 	var names []string
 	names, w.searched = l.searchedNamespaces()
 	for _, namespace := range names {
-		l.uses.addUse(namespace, namespaceUse{part: w.ID, optional: true})
+		l.uses.AddUse(namespace, placeuses.Use{Part: w.ID, Optional: true})
 	}
 }
 
@@ -205,7 +206,7 @@ func (l *inputPlanner) openEverywhere(w watchQuery) inputSource {
 	at := inputSource{from: len(l.s.needs), lenient: true}
 	for _, namespace := range sortedKeys(l.s.elsewhere) {
 		r := l.s.elsewhere[namespace].answer
-		if namespace == allNamespaces || !slices.Contains(l.uses[namespace], namespaceUse{part: w.ID, optional: true}) || !r.mayWatch(w.kind.GVR.GroupResource()) {
+		if namespace == allNamespaces || !slices.Contains(l.uses[namespace], placeuses.Use{Part: w.ID, Optional: true}) || !r.mayWatch(w.kind.GVR.GroupResource()) {
 			continue
 		}
 		need := w.need

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/controller/placeuses"
 	"github.com/ambit-dev/ambit/pkg/permitted"
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/policy"
@@ -95,9 +96,9 @@ func (op *policyController) searchesNamespaces() bool {
 		return false
 	}
 	op.mu.Lock()
-	used := op.namespaceUses.usesIn(allNamespaces)
+	used := op.placeUses.UsesIn(allNamespaces)
 	op.mu.Unlock()
-	return slices.ContainsFunc(used, func(w namespaceUse) bool { return w.optional && op.isDeniedEverywhere(w.part) })
+	return slices.ContainsFunc(used, func(w placeuses.Use) bool { return w.Optional && op.isDeniedEverywhere(w.Part) })
 }
 
 // isDeniedEverywhere says whether a watch for objects in all namespaces has to look in

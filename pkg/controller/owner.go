@@ -9,11 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
+	"github.com/ambit-dev/ambit/pkg/controller/writeconflict"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/internal/backoff"
 	"github.com/ambit-dev/ambit/pkg/internal/status"
 	"github.com/ambit-dev/ambit/pkg/plan"
-	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
 
 // ownerState is what the controller remembers of one owner between reconciles. All of
@@ -46,17 +46,17 @@ type ownerState struct {
 	// normalises away: see plan.Snapshot.ServerNormalized.
 	serverNormalized map[types.UID]string
 	status           writtenStatus
-	statusConflict   statusConflict
+	statusConflict   writeconflict.Backoff
 	other            otherPolicy // whose record is on the owner
 	// feedback is about writes of a status that the policy reads.
-	feedback statusFeedback
-	// conflicts are the writes of children that others may undo, by object; nil: there are none.
-	conflicts          map[inventory.ObjectKey]*childConflict
+	feedback writeconflict.Feedback
+	// conflicts are the writes of children that others may undo.
+	conflicts          writeconflict.Children
 	former             []schema.GroupVersionKind // see plan.Snapshot.Former
 	rightsMissingSince time.Time                 // since when rights are missing for the owner; zero: none are. For metrics.
 	// reads are of objects of the record, and marks of the writes of it and the finalizer.
 	reads recordReads
-	marks markContest
+	marks writeconflict.Metadata
 	// refused are writes that the API server refused, by the key of the problem.
 	refused map[string]refusal
 }
@@ -147,8 +147,8 @@ func (op *policyController) ownerStateOf(name types.NamespacedName, owner *unstr
 		state = newOwnerState(op.subscriberFor(name))
 		state.former = op.formerOf(owner)
 	case before != uid: // another owner of that name
-		state.status, state.statusConflict, state.feedback, state.conflicts, state.other = writtenStatus{}, statusConflict{}, statusFeedback{}, nil, otherPolicy{}
-		state.reads, state.marks = recordReads{}, markContest{}
+		state.status, state.statusConflict, state.feedback, state.conflicts, state.other = writtenStatus{}, writeconflict.Backoff{}, writeconflict.Feedback{}, writeconflict.Children{}, otherPolicy{}
+		state.reads, state.marks = recordReads{}, writeconflict.Metadata{}
 		state.former = op.formerOf(owner)
 	}
 	state.newest = owner.GetResourceVersion()
@@ -207,7 +207,7 @@ func (op *policyController) forgetOwner(name types.NamespacedName) {
 	op.releaseAllKinds(name)
 	if was.Worked {
 		op.controller.options.Informers.Require(op.subscriberFor(name), nil)
-		op.setNamespaceUses(name, nil)
+		op.setPlaceUses(name, nil)
 	}
 	if was.Last {
 		op.releasePermissions(name.Namespace)
@@ -230,7 +230,7 @@ func (op *policyController) recheckScope(namespace string) {
 // that gives no event (a foreign object that went away) is missed.
 const (
 	retryMin = 200 * time.Millisecond
-	retryMax = time.Minute
+	retryMax = writeconflict.MaxWait
 )
 
 // backoffAfter is how long to wait after so many failures before the last one.

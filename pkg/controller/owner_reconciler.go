@@ -199,9 +199,9 @@ func isElsewhere(child *policy.Child) bool {
 	return child.CrossNamespace || child.Existing == v1alpha1.ExistingMerge
 }
 
-// requeueAt has the owner looked at again at a time, if nothing happens before.
+// requeueAt has the owner looked at again at a time, if nothing happens before. Zero: it need not be.
 func (p *ownerReconciler) requeueAt(at time.Time) {
-	if p.requeueTime.IsZero() || at.Before(p.requeueTime) {
+	if !at.IsZero() && (p.requeueTime.IsZero() || at.Before(p.requeueTime)) {
 		p.requeueTime = at
 	}
 }

@@ -11,6 +11,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
+	"github.com/ambit-dev/ambit/pkg/controller/owners"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
@@ -69,13 +70,13 @@ func (op *policyController) ownerInterest(owner discovery.Resource, namespace st
 // or refused, and that is not what it served before.
 func (op *policyController) logServing(ctx context.Context, views map[string]informer.Lister, where watchScope) {
 	var served []string
-	owners := 0
+	ownerCount := 0
 	for namespace, view := range views {
 		objects, status := view.Read()
 		if !status.Synced && !status.State.IsFinal() {
 			return
 		}
-		owners += len(objects)
+		ownerCount += len(objects)
 		served = append(served, cmp.Or(namespace, "all"))
 	}
 	slices.Sort(served)
@@ -94,7 +95,7 @@ func (op *policyController) logServing(ctx context.Context, views map[string]inf
 		if len(served) > maxNamed {
 			served = append(served[:maxNamed:maxNamed], "...")
 		}
-		log.Info("serving", "namespaces", served, "count", len(views), "owners", owners)
+		log.Info("serving", "namespaces", served, "count", len(views), "owners", ownerCount)
 	case where.problem == nil:
 		log.Info("policy has nothing to do for now: owners may not be watched in any namespace of its scope", "namespaces", candidates)
 	}
@@ -128,7 +129,7 @@ func (op *policyController) installViews(views map[string]informer.Lister, where
 			delete(op.scanned, namespace)
 		}
 	}
-	op.ownerViews, op.watchScope, op.ownerGroups, op.adoptedViews = views, where, ownerGroups{}, map[string]adoptedView{}
+	op.ownerViews, op.watchScope, op.ownerGroups, op.adoptedViews = views, where, owners.Groups{}, map[string]adoptedView{}
 	news := map[string]bool{}
 	var names []types.NamespacedName
 	for namespace, view := range views {
@@ -143,7 +144,7 @@ func (op *policyController) installViews(views map[string]informer.Lister, where
 			if !op.inScope(name.Namespace) && !inventory.IsMarked(op.program.Name, owner) {
 				continue
 			}
-			op.ownerGroups.addOwner(name.Namespace, name.Name)
+			op.ownerGroups.AddOwner(name.Namespace, name.Name)
 			op.servedNamespaces[name.Namespace] = true
 			if news[namespace] && !op.owners.IsWorking(name) {
 				names = append(names, name)
@@ -191,13 +192,13 @@ func (op *policyController) Changed(event informer.Event) {
 	var again []string // owners whose watches are laid out anew
 	switch event.Type {
 	case informer.Deleted:
-		again = op.ownerGroups.removeOwner(namespace, name)
-		if event.Key.Namespace == allNamespaces && op.ownerGroups[namespace] == nil {
+		again = op.ownerGroups.RemoveOwner(namespace, name)
+		if event.Key.Namespace == allNamespaces && !op.ownerGroups.HasOwners(namespace) {
 			delete(op.servedNamespaces, namespace)
 		}
 	case informer.Added:
 		op.servedNamespaces[namespace] = true
-		again = op.ownerGroups.addOwner(namespace, name)
+		again = op.ownerGroups.AddOwner(namespace, name)
 	}
 	op.mu.Unlock()
 	op.controller.enqueue(Key{Policy: op.id, Namespace: namespace, Name: name})
@@ -217,7 +218,7 @@ func (op *policyController) isWorkedOn(namespace, name string) bool {
 func (op *policyController) sharesWatches(namespace string) bool {
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	return op.ownerGroups.isShared(namespace)
+	return op.ownerGroups.IsShared(namespace)
 }
 
 // isOutsideScope says whether owners in a namespace are not, and will not be, watched; false

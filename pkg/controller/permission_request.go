@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/controller/placeuses"
 )
 
 // requirePermissions keeps an eye on what may be done in a place, to an extent at least. What was
@@ -53,7 +54,7 @@ func (op *policyController) putRequest(namespace string, e reviewScope) {
 func (op *policyController) putRequestLocked(namespace string, e reviewScope) {
 	needs, complete := op.resourceNeeds()
 	op.mu.Lock()
-	used := op.namespaceUses.usesIn(namespace)
+	used := op.placeUses.UsesIn(namespace)
 	op.mu.Unlock()
 	next := &permissionRequest{extent: e, complete: complete, since: op.controller.now()}
 	next.accesses, next.required = op.requiredAccess(needs, namespace, e, used)
@@ -84,11 +85,11 @@ func (op *policyController) putRequestLocked(namespace string, e reviewScope) {
 // payerLocked is on whose account a place is asked about: the policy's own where owners
 // are, or are looked for, else that of an owner that makes use of it. The caller holds mu.
 func (op *policyController) payerLocked(namespace string, e reviewScope) access.Payer {
-	payer, used := op.namespaceUses.payers[namespace]
+	payer, used := op.placeUses.PayerOf(namespace)
 	if e > asUsed || namespace == allNamespaces || !used {
 		return access.Payer{Group: op.id}
 	}
-	return access.Payer{Group: op.id, Tenant: tenantOf(payer), Name: payer.Name}
+	return access.Payer{Group: op.id, Tenant: placeuses.TenantOf(payer), Name: payer.Name}
 }
 
 // releasePermissions is called when the last owner in a namespace is gone: nothing more is asked
@@ -106,7 +107,7 @@ func (op *policyController) releasePermissionsLocked(namespace string) {
 	defer op.currentPermissions(namespace)
 	op.mu.Lock()
 	busy, candidate := op.owners.WorkingIn(namespace) > 0, slices.Contains(op.candidates, namespace)
-	used := len(op.namespaceUses.places[namespace]) > 0
+	used := op.placeUses.IsUsed(namespace)
 	op.mu.Unlock()
 	switch {
 	case busy: // another one has come
@@ -125,7 +126,7 @@ func (op *policyController) dropRequest(namespace string) {
 	op.requestMutex.Lock()
 	defer op.requestMutex.Unlock()
 	op.mu.Lock()
-	used := len(op.namespaceUses.places[namespace]) > 0
+	used := op.placeUses.IsUsed(namespace)
 	op.mu.Unlock()
 	if used {
 		defer op.currentPermissions(namespace) // as in leaveLocked

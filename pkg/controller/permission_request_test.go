@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/metadata"
 
 	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/controller/placeuses"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/pkg/policy/syntax"
@@ -72,8 +73,8 @@ func TestAskRace(t *testing.T) {
 	var running sync.WaitGroup
 	running.Go(func() { // the worker of x, as layOut does it
 		for range 3000 {
-			op.setNamespaceUses(types.NamespacedName{Namespace: "home", Name: "x"}, usesAt{"home": {{part: "all", optional: true}}})
-			op.setNamespaceUses(types.NamespacedName{Namespace: "home", Name: "x"}, nil)
+			op.setPlaceUses(types.NamespacedName{Namespace: "home", Name: "x"}, placeuses.ByPlace{"home": {{Part: "all", Optional: true}}})
+			op.setPlaceUses(types.NamespacedName{Namespace: "home", Name: "x"}, nil)
 		}
 	})
 	running.Go(func() { // the worker of y, as reconcileOwner does it

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/controller/placeuses"
 )
 
 const placePolicy = `
@@ -44,8 +45,8 @@ func TestLessUsedTakesTheAnswerIn(t *testing.T) {
 	defer func() { stop(); <-ended }()
 
 	a, b := types.NamespacedName{Namespace: "home", Name: "a"}, types.NamespacedName{Namespace: "home", Name: "b"}
-	op.setNamespaceUses(a, usesAt{"place": {{part: "map"}}})
-	op.setNamespaceUses(b, usesAt{"place": {{part: "secret"}}})
+	op.setPlaceUses(a, placeuses.ByPlace{"place": {{Part: "map"}}})
+	op.setPlaceUses(b, placeuses.ByPlace{"place": {{Part: "secret"}}})
 	op.rightsAt("place") // as a reconcile over b does
 	lacks := func(resource string) bool {
 		return slices.ContainsFunc(op.controller.Denied(), func(d Denial) bool { return d.Namespace == "place" && d.Resource == resource })
@@ -55,7 +56,7 @@ func TestLessUsedTakesTheAnswerIn(t *testing.T) {
 			t.Fatalf("it is never known what is denied: %v", op.controller.Denied())
 		}
 	}
-	op.setNamespaceUses(a, nil)
+	op.setPlaceUses(a, nil)
 	if !lacks("secrets") {
 		t.Errorf("what b lacks is not reported when a is gone: %v", op.controller.Denied())
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/controller/placeuses"
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
@@ -127,16 +128,16 @@ func TestAccesses(t *testing.T) {
 		reason   string
 		place    string
 		extent   reviewScope
-		used     []namespaceUse
+		used     []placeuses.Use
 		want     []access.Access
 		required int
 	}{
 		"ToSee":      {reason: "to see owners takes list and watch, whatever else is done with that kind", place: "a", extent: toSee, want: seeing, required: 2},
 		"AtHome":     {reason: "in their namespace all is needed that is not elsewhere", place: "a", extent: atHome, want: whole, required: 7},
 		"Everything": {reason: "in search of owners nothing is required in all namespaces", extent: everything, want: slices.Concat(whole, creating)},
-		"Used":       {reason: "elsewhere only what is made use of", place: "b", used: []namespaceUse{{part: "copy"}}, want: creating, required: 2},
-		"Optional":   {reason: "what is only of use there is only looked at", place: "b", used: []namespaceUse{{part: "copy", optional: true}}, want: creating[1:]},
-		"Both":       {reason: "a place may be both", place: "a", extent: toSee, used: []namespaceUse{{part: "copy"}}, want: slices.Concat(seeing, creating), required: 4},
+		"Used":       {reason: "elsewhere only what is made use of", place: "b", used: []placeuses.Use{{Part: "copy"}}, want: creating, required: 2},
+		"Optional":   {reason: "what is only of use there is only looked at", place: "b", used: []placeuses.Use{{Part: "copy", Optional: true}}, want: creating[1:]},
+		"Both":       {reason: "a place may be both", place: "a", extent: toSee, used: []placeuses.Use{{Part: "copy"}}, want: slices.Concat(seeing, creating), required: 4},
 		"Unused":     {reason: "nothing is asked without a use", place: "b"},
 	}
 	for name, tc := range cases {

@@ -13,6 +13,8 @@ import (
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/fairqueue"
 	"github.com/ambit-dev/ambit/pkg/controller/owners"
+	"github.com/ambit-dev/ambit/pkg/controller/placeuses"
+	"github.com/ambit-dev/ambit/pkg/controller/recordedkinds"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/permitted"
 	"github.com/ambit-dev/ambit/pkg/plan"
@@ -44,7 +46,7 @@ type policyController struct {
 	ensuredState *ownerState
 	// namedKinds are the kinds of the policy, recorded those of records of owners beside them.
 	namedKinds    kindSet
-	recordedKinds recordedKinds
+	recordedKinds recordedkinds.Index
 	// lookAnew: every owner is to be looked at, whatever has changed.
 	lookAnew atomic.Bool
 	// isClusterScoped: the owners are of a cluster-scoped kind.
@@ -72,9 +74,9 @@ type policyController struct {
 	ownerViews         map[string]informer.Lister // by namespace
 	adoptedViews       map[string]adoptedView     // as of which the owners in views were queued
 	watchScope         watchScope                 // as of the views
-	ownerGroups        ownerGroups
+	ownerGroups        owners.Groups
 	owners             *owners.Index[ownerState]
-	namespaceUses      namespaceUses
+	placeUses          *placeuses.Index
 	permissionRequests map[string]*permissionRequest // by namespace
 	// candidates are the namespaces in which owners are looked for one by one.
 	candidates []string
@@ -119,9 +121,9 @@ func newPolicyController(e *Controller, program *policy.Program) *policyControll
 		controller: e, id: idOf(program), program: program, startedAt: e.startedAt,
 		manager:            v1alpha1.FieldManager(program.Name),
 		identity:           program.Identity(),
-		ownerGroups:        ownerGroups{},
+		ownerGroups:        owners.Groups{},
 		owners:             owners.New[ownerState](),
-		namespaceUses:      newNamespaceUses(),
+		placeUses:          placeuses.New(),
 		permissionRequests: map[string]*permissionRequest{},
 		servedNamespaces:   map[string]bool{},
 

@@ -36,7 +36,7 @@ func (op *policyController) enqueueOwnersOf(namespace string) {
 	op.mu.Lock()
 	var names []types.NamespacedName
 	note := func(name types.NamespacedName) {
-		if namespace == allNamespaces || name.Namespace == namespace || len(op.namespaceUses.owners[name][namespace]) > 0 {
+		if namespace == allNamespaces || name.Namespace == namespace || op.placeUses.HasPlace(name, namespace) {
 			names = append(names, name)
 		}
 	}

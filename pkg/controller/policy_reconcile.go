@@ -166,7 +166,7 @@ func (op *policyController) haveLookedUpKinds() bool {
 // that is served.
 func (op *policyController) concernsKinds(kinds map[schema.GroupKind]bool) bool {
 	return slices.ContainsFunc(op.kindsOf(), func(gvk schema.GroupVersionKind) bool { return kinds[gvk.GroupKind()] }) ||
-		slices.ContainsFunc(op.recordedKinds.allKinds(), func(gvk schema.GroupVersionKind) bool {
+		slices.ContainsFunc(op.recordedKinds.AllKinds(), func(gvk schema.GroupVersionKind) bool {
 			_, known, _ := op.controller.discovery.LookupKnown(gvk)
 			return known && kinds[gvk.GroupKind()]
 		})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/controller/placeuses"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -102,7 +103,7 @@ func (n resourceNeed) accessFor(verb string) access.Access {
 // requiredAccess are the same to ask about a place: those of the extent, and of what is used;
 // each once. The first of them are required, the rest is of use only: what all
 // namespaces are asked about in search of owners is required in none.
-func (op *policyController) requiredAccess(needs []resourceNeed, place string, e reviewScope, used []namespaceUse) (list []access.Access, required int) {
+func (op *policyController) requiredAccess(needs []resourceNeed, place string, e reviewScope, used []placeuses.Use) (list []access.Access, required int) {
 	searching := place == allNamespaces && !op.isClusterScoped.Load()
 	for _, optional := range []bool{false, true} {
 		for _, n := range needs {
@@ -128,20 +129,20 @@ func addAccess(list []access.Access, a access.Access) []access.Access {
 }
 
 // isUsed says whether the need is one of what is used.
-func (n resourceNeed) isUsed(used []namespaceUse, verb string, optional bool) bool {
-	return (!optional || isReading(verb)) && slices.ContainsFunc(used, func(w namespaceUse) bool {
-		return w.part != "" && w.optional == optional && slices.Contains(n.Parts, w.part)
+func (n resourceNeed) isUsed(used []placeuses.Use, verb string, optional bool) bool {
+	return (!optional || isReading(verb)) && slices.ContainsFunc(used, func(w placeuses.Use) bool {
+		return w.Part != "" && w.Optional == optional && slices.Contains(n.Parts, w.Part)
 	})
 }
 
 // leftoverAccess adds what it takes to remove what no part of the policy wants any more, or to
 // see it in all namespaces together.
-func (op *policyController) leftoverAccess(list []access.Access, used []namespaceUse, optional bool) []access.Access {
+func (op *policyController) leftoverAccess(list []access.Access, used []placeuses.Use, optional bool) []access.Access {
 	for _, w := range used {
-		if w.part != "" || w.optional != optional {
+		if w.Part != "" || w.Optional != optional {
 			continue
 		}
-		found, ok := op.controller.discovery.LookupAnyVersion(w.kind)
+		found, ok := op.controller.discovery.LookupAnyVersion(w.Kind)
 		if !ok {
 			continue
 		}
@@ -149,7 +150,7 @@ func (op *policyController) leftoverAccess(list []access.Access, used []namespac
 		switch {
 		case optional:
 			verbs = []string{"list", "watch"}
-		case w.released:
+		case w.Released:
 			verbs = []string{"list", "watch", "patch"}
 		}
 		for _, verb := range verbs {

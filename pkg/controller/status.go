@@ -111,7 +111,7 @@ func (p *ownerReconciler) writeStatus(ctx context.Context, planned *plan.Plan) e
 	case status.Equal(old, next):
 		if !planned.Partial {
 			p.state.status = writtenStatus{wanted: old, kept: old}
-			p.state.feedback.resetFeedback()
+			p.state.feedback.ResetWrites()
 		}
 		p.confirmStatus(ctx)
 		return nil

@@ -1,6 +1,9 @@
 // Package owners keeps what one revision of a policy knows of each of its owners, and says
 // with it what there is to do for an owner. It does no I/O, reads no clock and holds no lock.
 //
+// An Index has one record an owner. Groups have which owners are in a namespace together, and so
+// share streams.
+//
 // # The life of an owner
 //
 // What is known of an owner are a few facts, each of which an event adds or takes away. Its

@@ -1,9 +1,10 @@
-package controller
+package placeuses
 
 import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,7 +15,7 @@ import (
 // crowd is the uses of owners, as layouts note them.
 type crowd struct {
 	*testing.T
-	uses namespaceUses
+	uses *Index
 }
 
 // owner has an owner use these places, as far as the limits let it, and returns how many it may
@@ -22,19 +23,16 @@ type crowd struct {
 func (c *crowd) owner(namespace, name string, places ...string) (in int, told string) {
 	c.Helper()
 	owner := types.NamespacedName{Namespace: namespace, Name: name}
-	next := usesAt{}
+	next := ByPlace{}
 	for _, place := range places {
-		next.addUse(place, namespaceUse{part: "child"})
+		next.AddUse(place, Use{Part: "child"})
 	}
-	b := c.uses.boundOwner(owner, next)
-	for place := range b.out {
+	b := c.uses.FitOwner(owner, next)
+	for place := range b.Out {
 		delete(next, place)
 	}
-	c.uses.setOwner(owner, next)
-	if b.problem != nil {
-		told = b.problem.Message
-	}
-	return len(next), told
+	c.uses.SetOwner(owner, next)
+	return len(next), b.Message
 }
 
 // placesOf are names of places, from a number on.
@@ -47,7 +45,7 @@ func placesOf(from, n int) (list []string) {
 
 // TestPlacesOfAnOwner: one owner may use so many namespaces, and keeps those that it has.
 func TestPlacesOfAnOwner(t *testing.T) {
-	c := crowd{t, newNamespaceUses()}
+	c := crowd{t, New()}
 	if in, told := c.owner("team", "a", placesOf(0, ownerPlaces)...); in != ownerPlaces || told != "" {
 		t.Fatalf("%d places, told %q", in, told)
 	}
@@ -62,7 +60,7 @@ func TestPlacesOfAnOwner(t *testing.T) {
 // TestPlacesOfATenant: owners of one namespace, however many and small, leave places to those
 // of others, and to a smaller owner of their own.
 func TestPlacesOfATenant(t *testing.T) {
-	c := crowd{t, newNamespaceUses()}
+	c := crowd{t, New()}
 	refused := 0
 	for i := range policyPlaces + 100 {
 		if _, told := c.owner("evil", fmt.Sprint(i), placesOf(i, 1)...); told != "" {
@@ -75,7 +73,7 @@ func TestPlacesOfATenant(t *testing.T) {
 	if in, told := c.owner("good", "victim", "place-0", "far-1", "far-2"); in != 3 || told != "" {
 		t.Errorf("an owner of another namespace: %d places, told %q", in, told)
 	}
-	c = crowd{t, newNamespaceUses()}
+	c = crowd{t, New()}
 	c.owner("team", "one", placesOf(0, ownerPlaces)...)
 	c.owner("team", "two", placesOf(ownerPlaces, ownerPlaces)...)
 	in, told := c.owner("team", "small", "far-1")
@@ -89,7 +87,7 @@ func TestPlacesOfATenant(t *testing.T) {
 
 // TestPlacesOfAPolicy: where all tenants want too much, the owner with the most gives way.
 func TestPlacesOfAPolicy(t *testing.T) {
-	c := crowd{t, newNamespaceUses()}
+	c := crowd{t, New()}
 	for i := range policyPlaces / ownerPlaces {
 		c.owner(fmt.Sprintf("team-%d", i/2), fmt.Sprint(i), placesOf(i*ownerPlaces, ownerPlaces)...)
 	}
@@ -103,7 +101,7 @@ func TestPlacesOfAPolicy(t *testing.T) {
 		t.Errorf("%d owners have to make room", len(c.uses.crowded))
 	}
 	for owner := range c.uses.crowded {
-		if in, told := c.owner(owner.Namespace, owner.Name, sortedKeys(c.uses.owners[owner])...); in != ownerPlaces-2 || told == "" {
+		if in, told := c.owner(owner.Namespace, owner.Name, slices.Sorted(maps.Keys(c.uses.owners[owner]))...); in != ownerPlaces-2 || told == "" {
 			t.Errorf("who makes room has %d places, told %q", in, told)
 		}
 	}
@@ -114,7 +112,7 @@ func TestPlacesOfAPolicy(t *testing.T) {
 
 // TestPlacesAreFreed: what an owner no longer uses can be used by others.
 func TestPlacesAreFreed(t *testing.T) {
-	c := crowd{t, newNamespaceUses()}
+	c := crowd{t, New()}
 	for i := range tenantPlaces {
 		c.owner("team", fmt.Sprint(i), placesOf(i, 1)...)
 	}
@@ -143,7 +141,7 @@ func (c *crowd) makeRoom() {
 			return
 		}
 		for owner := range c.uses.crowded {
-			c.owner(owner.Namespace, owner.Name, sortedKeys(c.uses.owners[owner])...)
+			c.owner(owner.Namespace, owner.Name, slices.Sorted(maps.Keys(c.uses.owners[owner]))...)
 		}
 	}
 	c.Fatal("owners make room for ever")
@@ -180,7 +178,7 @@ func (c *crowd) evil(fill func(c *crowd, namespace string, from, n int)) {
 func TestPlacesBetweenTenants(t *testing.T) {
 	for name, fill := range map[string]func(c *crowd, namespace string, from, n int){"Small": (*crowd).small, "Twice": (*crowd).twice} {
 		t.Run(name, func(t *testing.T) {
-			c := crowd{t, newNamespaceUses()}
+			c := crowd{t, New()}
 			c.evil(fill)
 			for i := range 10 {
 				if in, told := c.owner("good", fmt.Sprint(i), placesOf(100000+i*3, 3)...); in != 3 || told != "" {
@@ -198,7 +196,7 @@ func TestPlacesBetweenTenants(t *testing.T) {
 // TestPlacesInParts: a namespace that comes late gets what those with more have too much, and
 // takes nothing from those that have less.
 func TestPlacesInParts(t *testing.T) {
-	c := crowd{t, newNamespaceUses()}
+	c := crowd{t, New()}
 	c.evil((*crowd).twice)
 	for in := 0; in != ownerPlaces; c.makeRoom() { // one namespace makes room at a time
 		before := in
@@ -222,7 +220,7 @@ func TestPlacesInParts(t *testing.T) {
 // TestPlacesOfClusterScoped: each owner without a namespace is a tenant, so that many with one
 // place each leave nothing to one that comes late; those with more do.
 func TestPlacesOfClusterScoped(t *testing.T) {
-	c := crowd{t, newNamespaceUses()}
+	c := crowd{t, New()}
 	for i := range policyPlaces - 2 {
 		c.owner("", fmt.Sprint(i), placesOf(i, 1)...)
 	}
@@ -253,7 +251,7 @@ func (c *crowd) crowdOf(namespace string, owners int, places []string) (refused 
 // TestNamings: owners that name the same places, each of them, are bounded in their namespace,
 // and leave their part to owners of others.
 func TestNamings(t *testing.T) {
-	c := crowd{t, newNamespaceUses()}
+	c := crowd{t, New()}
 	same := placesOf(0, ownerPlaces)
 	for i := range 3 {
 		if told := c.crowdOf(fmt.Sprintf("evil-%d", i), 100, same); !strings.Contains(told, "too often") {
@@ -286,7 +284,7 @@ func TestNamings(t *testing.T) {
 // TestNamingsOfSmallOwners: many owners with one naming each make room for one with more, as
 // many of them as it takes.
 func TestNamingsOfSmallOwners(t *testing.T) {
-	c := crowd{t, newNamespaceUses()}
+	c := crowd{t, New()}
 	c.crowdOf("evil-0", tenantNamings, placesOf(0, 1))
 	c.crowdOf("evil-1", tenantNamings, placesOf(0, 1))
 	c.crowdOf("evil-2", policyNamings-2*tenantNamings, placesOf(0, 1))
@@ -301,23 +299,23 @@ func TestNamingsOfSmallOwners(t *testing.T) {
 
 // TestNamingsOfLeftovers: each kind that is left in a place counts.
 func TestNamingsOfLeftovers(t *testing.T) {
-	c := crowd{t, newNamespaceUses()}
-	next := usesAt{}
+	c := crowd{t, New()}
+	next := ByPlace{}
 	for _, place := range placesOf(0, 100) {
 		for i := range 20 {
-			next.addUse(place, namespaceUse{kind: schema.GroupVersionKind{Group: "g", Version: "v1", Kind: fmt.Sprint(i)}})
+			next.AddUse(place, Use{Kind: schema.GroupVersionKind{Group: "g", Version: "v1", Kind: fmt.Sprint(i)}})
 		}
 	}
 	refused := 0
 	for i := range 8 {
 		owner := types.NamespacedName{Namespace: "evil", Name: fmt.Sprint(i)}
 		own := maps.Clone(next)
-		b := c.uses.boundOwner(owner, own)
-		maps.DeleteFunc(own, func(place string, _ []namespaceUse) bool { return b.out[place] })
-		c.uses.setOwner(owner, own)
-		refused += len(b.out)
+		b := c.uses.FitOwner(owner, own)
+		maps.DeleteFunc(own, func(place string, _ []Use) bool { return b.Out[place] })
+		c.uses.SetOwner(owner, own)
+		refused += len(b.Out)
 	}
-	if n := shareOf(&c.uses, types.NamespacedName{Namespace: "evil"}).namings; n != tenantNamings || refused != 300 {
+	if n := shareOf(c.uses, types.NamespacedName{Namespace: "evil"}).namings; n != tenantNamings || refused != 300 {
 		t.Errorf("%d namings, %d places are refused", n, refused)
 	}
 }
@@ -325,14 +323,14 @@ func TestNamingsOfLeftovers(t *testing.T) {
 // TestPayers: the owner with the fewest places pays, whoever comes and goes, and whoever pays
 // does until another one has fewer.
 func TestPayers(t *testing.T) {
-	u := newNamespaceUses()
+	u := New()
 	random := rand.New(rand.NewPCG(1, 2))
 	for step := range 2000 {
-		owner, next := types.NamespacedName{Namespace: "n", Name: fmt.Sprint(random.IntN(8))}, usesAt{}
+		owner, next := types.NamespacedName{Namespace: "n", Name: fmt.Sprint(random.IntN(8))}, ByPlace{}
 		for range random.IntN(6) {
-			next.addUse(fmt.Sprint("place-", random.IntN(6)), namespaceUse{part: "child"})
+			next.AddUse(fmt.Sprint("place-", random.IntN(6)), Use{Part: "child"})
 		}
-		u.setOwner(owner, next)
+		u.SetOwner(owner, next)
 		for place := range u.places {
 			fewest, users := 1000, 0
 			for _, at := range u.owners {
@@ -352,26 +350,26 @@ func TestPayers(t *testing.T) {
 
 // BenchmarkPlacesAtTheLimit: what one owner costs where others have used up the shares.
 func BenchmarkPlacesAtTheLimit(b *testing.B) {
-	c := crowd{nil, newNamespaceUses()}
-	same := usesAt{}
+	c := crowd{nil, New()}
+	same := ByPlace{}
 	for _, place := range placesOf(0, ownerPlaces) {
-		same.addUse(place, namespaceUse{part: "child"})
+		same.AddUse(place, Use{Part: "child"})
 	}
 	owner := func(i int) types.NamespacedName {
 		return types.NamespacedName{Namespace: fmt.Sprint("evil-", i%3), Name: fmt.Sprint(i)}
 	}
 	for i := range 24 { // 8,000 namings in each of three namespaces
-		c.uses.setOwner(owner(i), maps.Clone(same))
+		c.uses.SetOwner(owner(i), maps.Clone(same))
 	}
 	b.Run("Bound", func(b *testing.B) {
 		for b.Loop() {
-			c.uses.boundOwner(types.NamespacedName{Namespace: "evil-0", Name: "late"}, same)
+			c.uses.FitOwner(types.NamespacedName{Namespace: "evil-0", Name: "late"}, same)
 		}
 	})
 	b.Run("Set", func(b *testing.B) {
 		for b.Loop() {
-			c.uses.setOwner(owner(0), nil)
-			c.uses.setOwner(owner(0), maps.Clone(same))
+			c.uses.SetOwner(owner(0), nil)
+			c.uses.SetOwner(owner(0), maps.Clone(same))
 		}
 	})
 }

@@ -1,7 +1,8 @@
-package controller
+package placeuses
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -10,7 +11,7 @@ import (
 // division divides the policy's share of places between tenants, as one owner asks for the
 // places in.
 type division struct {
-	*namespaceUses
+	*Index
 	owner types.NamespacedName
 	in    []string
 }
@@ -38,7 +39,7 @@ func (d division) exclusivePlacesOf(tenant string) exclusivePlaces {
 			}
 		}
 	}
-	if tenantOf(d.owner) == tenant {
+	if TenantOf(d.owner) == tenant {
 		for _, place := range d.in {
 			if d.isExclusive(tenant, place) {
 				note(place, len(d.in))
@@ -86,12 +87,12 @@ func (d division) firstToYield(c exclusivePlaces, n int) map[string]bool {
 // fitPolicy leaves out what would be too much for all owners of the policy. The tenant with
 // the most claims gives way. Who shares a place within the tenant gives it up as well, so that
 // owners cannot keep a place from others by naming it twice.
-func (d division) fitPolicy(b *placeBound) {
+func (d division) fitPolicy(b *Fit) {
 	over, _ := d.countBeyond(d.named, policyPlaces, d.owner, d.in)
 	if over <= 0 {
 		return
 	}
-	tenant := tenantOf(d.owner)
+	tenant := TenantOf(d.owner)
 	own := d.exclusivePlacesOf(tenant)
 	if heaviest, most := d.heaviestTenant(tenant); most > len(own) {
 		give := min(over, most-len(own))
@@ -107,9 +108,9 @@ func (d division) fitPolicy(b *placeBound) {
 		if !out[place] {
 			continue
 		}
-		b.out[place] = true
-		if b.problem == nil {
-			b.problem = limitProblem("the owners of the policy use too many namespaces beside their own; the limit is %d together: owners in the namespace with the most wait, which is that of this one with %d; have several policies, or fewer namespaces", policyPlaces, len(own))
+		b.Out[place] = true
+		if b.Message == "" {
+			b.Message = fmt.Sprintf("the owners of the policy use too many namespaces beside their own; the limit is %d together: owners in the namespace with the most wait, which is that of this one with %d; have several policies, or fewer namespaces", policyPlaces, len(own))
 		}
 	}
 }
@@ -135,7 +136,7 @@ func (d division) heaviestTenant(but string) (heaviest string, most int) {
 
 // crowdTenant has the owners of a tenant make room that name one of these places, but for
 // the one that asks.
-func (d division) crowdTenant(tenant string, places map[string]bool, b *placeBound) {
+func (d division) crowdTenant(tenant string, places map[string]bool, b *Fit) {
 	for owner := range d.ownersOf(tenant) {
 		if owner == d.owner {
 			continue

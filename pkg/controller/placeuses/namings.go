@@ -1,26 +1,17 @@
-package controller
+package placeuses
 
 import (
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// namingsOf returns how often an owner counts that names a place for this.
-func namingsOf(list []namespaceUse) (n int) {
-	for _, w := range list {
-		if w.part == "" && !w.optional {
-			n++
-		}
-	}
-	return max(1, n)
-}
-
 // namings divides the shares of namings, as one owner asks for places.
 type namings struct {
-	*namespaceUses
+	*Index
 	owner types.NamespacedName
-	next  usesAt
+	next  ByPlace
 }
 
 // sum counts the namings of places.
@@ -34,8 +25,8 @@ func (n namings) sum(in []string) (sum int) {
 // fit leaves out what all owners of the tenant, or of the policy, would name too often, and
 // returns the rest. The owner of the tenant with the most gives way; of the policy's share the
 // tenant with the most does.
-func (n namings) fit(in []string, b *placeBound) (rest []string) {
-	tenant := shareOf(n.namespaceUses, n.owner)
+func (n namings) fit(in []string, b *Fit) (rest []string) {
+	tenant := shareOf(n.Index, n.owner)
 	mine, before := n.sum(in), tenant.owners[n.owner]
 	together := tenant.namings - before + mine
 	over, limit, whose := n.namings-before+mine-policyNamings, policyNamings, "of the policy"
@@ -59,10 +50,10 @@ func (n namings) fit(in []string, b *placeBound) (rest []string) {
 	for rest = in; over > 0 && len(rest) > 0; rest = rest[:len(rest)-1] {
 		place := rest[len(rest)-1]
 		over -= namingsOf(n.next[place])
-		b.out[place] = true
+		b.Out[place] = true
 	}
-	if len(rest) < len(in) && b.problem == nil {
-		b.problem = limitProblem("the owners %s name other namespaces too often; the limit is %d together, counting a namespace for each owner that names it: those with the most wait, as this one does with %d; name fewer", whose, limit, mine)
+	if len(rest) < len(in) && b.Message == "" {
+		b.Message = fmt.Sprintf("the owners %s name other namespaces too often; the limit is %d together, counting a namespace for each owner that names it: those with the most wait, as this one does with %d; name fewer", whose, limit, mine)
 	}
 	return rest
 }
@@ -71,7 +62,7 @@ func (n namings) fit(in []string, b *placeBound) (rest []string) {
 func (n namings) heaviestTenant() (heaviest *tenantShare) {
 	heaviest, first := &tenantShare{}, ""
 	for name, t := range n.tenants {
-		if name != tenantOf(n.owner) && (t.namings > heaviest.namings || t.namings == heaviest.namings && name < first) {
+		if name != TenantOf(n.owner) && (t.namings > heaviest.namings || t.namings == heaviest.namings && name < first) {
 			heaviest, first = t, name
 		}
 	}
@@ -90,7 +81,7 @@ func (n namings) largest(t *tenantShare) (largest user) {
 
 // crowdLargest has the owners of a tenant with the most namings make room, as many as have so
 // many together.
-func (n namings) crowdLargest(t *tenantShare, room int, b *placeBound) {
+func (n namings) crowdLargest(t *tenantShare, room int, b *Fit) {
 	list := make([]user, 0, len(t.owners))
 	for owner, size := range t.owners {
 		list = append(list, user{size, owner})
