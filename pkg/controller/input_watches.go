@@ -118,14 +118,14 @@ func (l *inputPlanner) addWatchPlace(w *watchQuery, namespace string) {
 // permitted or the scope has not all.
 func (l *inputPlanner) searchAllNamespaces(w *watchQuery) {
 	w.need.Key.Namespace = allNamespaces
-	if !l.isLimited() {
+	if !l.scope.IsLimited() {
 		l.uses.AddUse(allNamespaces, placeuses.Use{Part: w.ID, Optional: true})
 	}
-	if !l.isLimited() && !l.isDeniedEverywhere(w.ID) {
+	if !l.scope.IsLimited() && !l.isDeniedEverywhere(w.ID) {
 		return
 	}
 	var names []string
-	names, w.searched = l.searchedNamespaces()
+	names, w.searched = l.scope.SearchedNamespaces(l.s.inside, l.s.spaces)
 	for _, namespace := range names {
 		l.uses.AddUse(namespace, placeuses.Use{Part: w.ID, Optional: true})
 	}
@@ -136,7 +136,7 @@ func (l *inputPlanner) searchAllNamespaces(w *watchQuery) {
 func (l *inputPlanner) unsearchedProblem(w watchQuery) *plan.Problem {
 	l.s.complete = false
 	key := Key{Policy: l.id} // on whose turn namespaces are listed
-	if _, known := l.searchedNamespaces(); known {
+	if _, known := l.scope.SearchedNamespaces(l.s.inside, l.s.spaces); known {
 		key.Namespace, key.Name = l.name.Namespace, l.name.Name // it has only now turned out that it is denied
 	}
 	l.controller.enqueue(key)
@@ -145,11 +145,6 @@ func (l *inputPlanner) unsearchedProblem(w watchQuery) *plan.Problem {
 		return l.nowhereProblem(denied)
 	}
 	return &plan.Problem{Reason: v1alpha1.ReasonSyncing, Message: "waiting for the list of namespaces to look for " + w.ID + " in"}
-}
-
-// isLimited says whether the scope has only some namespaces.
-func (op *policyController) isLimited() bool {
-	return op.program.NamespaceSelector != nil || len(scopeOf(op.program.Namespaces, op.controller.options.Namespaces)) > 0
 }
 
 // addFieldSelector adds what only the API server can select by.
@@ -195,7 +190,7 @@ func (l *inputPlanner) openClusterWide(w watchQuery) inputSource {
 // openEverywhere needs the stream of all namespaces, or those of the ones where it is
 // permitted.
 func (l *inputPlanner) openEverywhere(w watchQuery) inputSource {
-	if !l.isLimited() && l.mayWatchAll(w.kind) {
+	if !l.scope.IsLimited() && l.mayWatchAll(w.kind) {
 		at := l.addInterest(w.need)
 		at.scoped = true
 		return at

@@ -86,8 +86,8 @@ func (op *policyController) isWanted(ctx context.Context, owner *unstructured.Un
 // hasInScope says whether the scope has the owner: it has namespaces, or, of owners
 // that are Namespaces, the owners themselves.
 func (op *policyController) hasInScope(owner *unstructured.Unstructured) bool {
-	if op.namespaceOwners() {
-		return op.isSelected(owner.GetName(), owner.GetLabels())
+	if op.scope.SelectsOwners() {
+		return op.scope.SelectsNamespace(owner.GetName(), owner.GetLabels())
 	}
 	return op.inScope(owner.GetNamespace())
 }

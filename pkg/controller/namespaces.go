@@ -3,10 +3,10 @@ package controller
 import (
 	"slices"
 
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/controller/ownerscope"
 	"github.com/ambit-dev/ambit/pkg/controller/placeuses"
 	"github.com/ambit-dev/ambit/pkg/permitted"
 	"github.com/ambit-dev/ambit/pkg/plan"
@@ -25,27 +25,10 @@ func (op *policyController) newNamespacesWatch() *permitted.Watch {
 // enqueuePolicy queues the policy itself, for an event of what it waits for.
 func (op *policyController) enqueuePolicy(permitted.Event) { op.controller.enqueue(Key{Policy: op.id}) }
 
-// namespaceSet are the namespaces there are, by name, until they are gone: in one that is
-// being deleted there may be owners that only we let go. It is not changed: another
-// list is another pointer.
-type namespaceSet map[string]labels.Set
-
-// namesWhere are those that keep wants, sorted, never nil.
-func (s *namespaceSet) namesWhere(keep func(name string) bool) []string {
-	names := []string{}
-	for name := range *s {
-		if keep(name) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
 // listNamespaces returns the namespaces there are; or nil if they may not be listed
 // and watched; or false while that is not known. They are watched from then on, until
 // namespacesWatch is released. It is called on the policy's own turn.
-func (op *policyController) listNamespaces() (list *namespaceSet, known bool) {
+func (op *policyController) listNamespaces() (list *ownerscope.Namespaces, known bool) {
 	op.isListingNamespaces = true
 	switch op.namespacesWatch.Require().Decision {
 	case permitted.Denied:
@@ -57,7 +40,7 @@ func (op *policyController) listNamespaces() (list *namespaceSet, known bool) {
 	if !status.Synced {
 		return nil, false
 	}
-	found := make(namespaceSet, len(listed))
+	found := make(ownerscope.Namespaces, len(listed))
 	for _, namespace := range listed {
 		found[namespace.GetName()] = namespace.GetLabels()
 	}
@@ -74,7 +57,7 @@ func (op *policyController) knownCandidates() []string {
 // followNamespaces keeps the list of namespaces for owners that look for objects in
 // all of them, one by one; or gives it back if nobody has asked for it on this turn.
 func (op *policyController) followNamespaces() {
-	var now *namespaceSet
+	var now *ownerscope.Namespaces
 	if op.searchesNamespaces() || op.succeeding.Load() && op.namespaceList.Load() != nil { // as the version before
 		now, _ = op.listNamespaces()
 	}
@@ -82,7 +65,7 @@ func (op *policyController) followNamespaces() {
 		op.namespacesWatch.Release()
 	}
 	before := op.namespaceList.Load()
-	isSame := before == now || before != nil && now != nil && slices.Equal(before.namesWhere(op.inScope), now.namesWhere(op.inScope))
+	isSame := before == now || before != nil && now != nil && slices.Equal(before.NamesWhere(op.inScope), now.NamesWhere(op.inScope))
 	if !isSame {
 		op.namespaceList.Store(now)
 		op.lookAnew.Store(true)
@@ -92,7 +75,7 @@ func (op *policyController) followNamespaces() {
 // searchesNamespaces says whether an owner looks for objects in each namespace, because they may
 // not be watched in all of them together, and no namespaces are named.
 func (op *policyController) searchesNamespaces() bool {
-	if len(scopeOf(op.program.Namespaces, op.controller.options.Namespaces)) > 0 {
+	if op.scope.HasNames() {
 		return false
 	}
 	op.mu.Lock()
@@ -111,21 +94,6 @@ func (op *policyController) isDeniedEverywhere(id string) bool {
 	found, ok, _ := op.controller.discovery.Lookup(op.program.Watches[i].GVK)
 	r, asked := op.currentPermissions(allNamespaces)
 	return ok && asked && (op.program.NamespaceSelector != nil || !r.mayWatch(found.GVR.GroupResource()) || op.wasDenied(found.GVR.GroupResource()))
-}
-
-// searchedNamespaces are the namespaces in which a watch for objects in all namespaces looks,
-// one by one, as of the layout; false: that is not known.
-func (l *inputPlanner) searchedNamespaces() (names []string, known bool) {
-	if named := scopeOf(l.program.Namespaces, l.controller.options.Namespaces); len(named) > 0 && l.program.NamespaceSelector == nil {
-		return slices.DeleteFunc(named, func(n string) bool { return slices.Contains(l.program.Exclude, n) }), true
-	}
-	if selected := l.s.inside; selected != nil {
-		return *selected, true
-	}
-	if list := l.s.spaces; list != nil {
-		return list.namesWhere(func(name string) bool { return l.isSelected(name, (*list)[name]) }), true
-	}
-	return nil, false
 }
 
 // missingForNamespaces is what the policy lacks to list and watch namespaces.
@@ -148,24 +116,11 @@ func (op *policyController) selectedNamespaces() (candidates []string, problem *
 		denied.Message += ": spec.scope.namespaceSelector cannot be followed"
 		return op.knownCandidates(), &denied, nil
 	}
-	names := listed.namesWhere(func(name string) bool { return op.isSelected(name, (*listed)[name]) })
-	if before := op.selectedScope.Load(); before == nil || !slices.Equal(*before, names) {
-		op.selectedScope.Store(&names)
+	names, changed := op.scope.SetListed(listed)
+	if changed {
 		op.lookAnew.Store(true)
 	}
 	return op.addBusyNamespaces(names), nil, nil
-}
-
-// isSelected says whether the scope has a namespace with these labels.
-func (op *policyController) isSelected(name string, set labels.Set) bool {
-	limit := op.controller.options.Namespaces
-	if slices.Contains(op.program.Exclude, name) || len(limit) > 0 && !slices.Contains(limit, name) {
-		return false
-	}
-	if op.program.NamespaceSelector == nil {
-		return len(op.program.Namespaces) == 0 || slices.Contains(op.program.Namespaces, name)
-	}
-	return slices.Contains(op.program.Namespaces, name) || op.program.NamespaceSelector.Matches(set)
 }
 
 // addBusyNamespaces adds the namespaces outside of the scope in which there are owners that were
@@ -192,24 +147,5 @@ func (op *policyController) addOutside(names []string, namespace string) []strin
 
 // inScope says whether owners in a namespace are wanted.
 func (op *policyController) inScope(namespace string) bool {
-	if op.isClusterScoped.Load() {
-		return true
-	}
-	if slices.Contains(op.program.Exclude, namespace) {
-		return false
-	}
-	selected := op.selectedScope.Load()
-	if selected == nil {
-		unlimited := op.program.NamespaceSelector == nil && len(op.program.Namespaces) == 0
-		return unlimited || slices.Contains(op.program.Namespaces, namespace)
-	}
-	_, ok := slices.BinarySearch(*selected, namespace)
-	return ok
-}
-
-// namespaceOwners says whether the owners are Namespaces: the scope then selects
-// the owners themselves.
-func (op *policyController) namespaceOwners() bool {
-	gvk := op.program.Owner.GVK
-	return gvk.Group == "" && gvk.Kind == "Namespace"
+	return op.isClusterScoped.Load() || op.scope.HasNamespace(namespace)
 }

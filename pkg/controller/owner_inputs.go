@@ -11,6 +11,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
+	"github.com/ambit-dev/ambit/pkg/controller/ownerscope"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
@@ -23,13 +24,13 @@ type ownerInputs struct {
 	uid             types.UID
 	resourceVersion string
 	shared          bool
-	complete        bool          // every kind is known
-	wants           []plan.Query  // that they were laid out for
-	spaces          *namespaceSet // as of the layout; nil unless a watch looks in all namespaces
-	inside          *[]string     // the same, for a scope with a selector
-	seeks           bool          // a watch looks in all namespaces
-	records         bool          // the owner may come to need a record of its children
-	crowded         string        // why not all places are used, for users; empty if all are
+	complete        bool                   // every kind is known
+	wants           []plan.Query           // that they were laid out for
+	spaces          *ownerscope.Namespaces // as of the layout; nil unless a watch looks in all namespaces
+	inside          *[]string              // the same, for a scope with a selector
+	seeks           bool                   // a watch looks in all namespaces
+	records         bool                   // the owner may come to need a record of its children
+	crowded         string                 // why not all places are used, for users; empty if all are
 
 	home      placePermissions            // the owner's own place
 	elsewhere map[string]placePermissions // others
@@ -98,7 +99,7 @@ func (p *ownerReconciler) haveInputsFor(s *ownerInputs, shared bool, home *permi
 	if p.owner != nil && (s.uid != p.owner.GetUID() || s.resourceVersion != p.owner.GetResourceVersion()) {
 		return false
 	}
-	if s.seeks && (s.spaces != p.namespaceList.Load() || s.inside != p.selectedScope.Load()) {
+	if s.seeks && (s.spaces != p.namespaceList.Load() || s.inside != p.scope.SelectedNames()) {
 		return false
 	}
 	for gvk, as := range s.kinds {

@@ -33,7 +33,7 @@ func (op *policyController) tellRights(namespace string, a *permissionRequest, r
 	if now == "" || was == "" || whole {
 		a.logged = now
 	}
-	known := whole || op.servedNamespaces[namespace] || slices.Contains(scope(op.program, op.controller.options.Namespaces), namespace)
+	known := whole || op.servedNamespaces[namespace] || slices.Contains(op.scope.NamedNamespaces(), namespace)
 	op.mu.Unlock()
 	log := op.controller.options.Logger.WithValues("policy", op.id, "namespace", namespace)
 	if !known {

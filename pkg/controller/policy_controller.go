@@ -13,6 +13,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/fairqueue"
 	"github.com/ambit-dev/ambit/pkg/controller/owners"
+	"github.com/ambit-dev/ambit/pkg/controller/ownerscope"
 	"github.com/ambit-dev/ambit/pkg/controller/placeuses"
 	"github.com/ambit-dev/ambit/pkg/controller/recordedkinds"
 	"github.com/ambit-dev/ambit/pkg/informer"
@@ -51,15 +52,14 @@ type policyController struct {
 	lookAnew atomic.Bool
 	// isClusterScoped: the owners are of a cluster-scoped kind.
 	isClusterScoped atomic.Bool
-	// selectedScope are the namespaces that the scope's selector selects, sorted; nil while
-	// they are not known.
-	selectedScope atomic.Pointer[[]string]
+	// scope are the namespaces in which owners may be; see inScope for those in none.
+	scope         *ownerscope.Scope
 	impersonation impersonationCheck
 	// namespacesWatch shows the namespaces there are. Its Permission is safe for concurrent use; all
 	// else belongs to the worker that has the policy's own key.
 	namespacesWatch *permitted.Watch
 	// namespaceList are the namespaces there are; nil while nobody asks, or they are not known.
-	namespaceList atomic.Pointer[namespaceSet]
+	namespaceList atomic.Pointer[ownerscope.Namespaces]
 	// isListingNamespaces: the list of namespaces was asked for on this turn. It belongs to the
 	// worker that has the policy's own key.
 	isListingNamespaces bool
@@ -123,6 +123,7 @@ func newPolicyController(e *Controller, program *policy.Program) *policyControll
 		identity:           program.Identity(),
 		ownerGroups:        owners.Groups{},
 		owners:             owners.New[ownerState](),
+		scope:              ownerscope.New(program, e.options.Namespaces),
 		placeUses:          placeuses.New(),
 		permissionRequests: map[string]*permissionRequest{},
 		servedNamespaces:   map[string]bool{},

@@ -96,7 +96,7 @@ func (op *policyController) policyError() *PolicyError {
 // namespaces with owners, and what it takes to see owners in those that are named
 // or where there were some.
 func (op *policyController) missingAccess() []v1alpha1.DeniedAccess {
-	named := scope(op.program, op.controller.options.Namespaces)
+	named := op.scope.NamedNamespaces()
 	op.mu.Lock()
 	defer op.mu.Unlock()
 	var list []v1alpha1.DeniedAccess

@@ -12,6 +12,9 @@ import (
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
+// allNamespaces is the namespace of a cluster-wide stream.
+const allNamespaces = ""
+
 // watchScope is where a policy's owners are watched: in these namespaces, or
 // cluster-wide ([allNamespaces]).
 type watchScope struct {
@@ -36,7 +39,7 @@ func (op *policyController) resolveScope(owner discovery.Resource) watchScope {
 	if !owner.Namespaced { // it is nowhere else that they can be seen
 		op.keepRequests(nil)
 		everywhere := op.resolveNamespace(allNamespaces, resource)
-		if everywhere.problem == nil && op.namespaceOwners() {
+		if everywhere.problem == nil && op.scope.SelectsOwners() {
 			everywhere.problem = op.outOfScopeProblem()
 		}
 		return everywhere
@@ -65,7 +68,7 @@ func (op *policyController) scopeCandidates(resource schema.GroupResource) (cand
 	if op.program.NamespaceSelector != nil {
 		return op.selectedNamespaces()
 	}
-	candidates = scope(op.program, op.controller.options.Namespaces)
+	candidates = op.scope.NamedNamespaces()
 	problem = op.outOfScopeProblem()
 	if !slices.Contains(candidates, allNamespaces) {
 		return op.addBusyNamespaces(candidates), problem, nil
@@ -82,7 +85,7 @@ func (op *policyController) scopeCandidates(resource schema.GroupResource) (cand
 	case listed == nil: // those that are known already go on
 		return op.knownCandidates(), op.nowhereProblem(all.problem), nil
 	}
-	return op.addBusyNamespaces(listed.namesWhere(op.inScope)), nil, nil
+	return op.addBusyNamespaces(listed.NamesWhere(op.inScope)), nil, nil
 }
 
 // outOfScopeProblem is the problem that the policy can have no owners; nil if it can, or if it is
@@ -91,7 +94,7 @@ func (op *policyController) outOfScopeProblem() *plan.Problem {
 	if op.retiring {
 		return nil
 	}
-	return scopeProblem(op.program, op.controller.options.Namespaces)
+	return op.scope.OutOfScope()
 }
 
 // resolveNamespace looks at one namespace, or at all of them together.
