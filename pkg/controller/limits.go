@@ -9,7 +9,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/fairqueue"
-	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox"
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
@@ -19,7 +19,7 @@ import (
 const (
 	// slowEvaluation is how long expressions over an owner take that count as slow: half
 	// of what a single one may take.
-	slowEvaluation = sandbox.TimeLimit / 2
+	slowEvaluation = meter.TimeLimit / 2
 	// throttleJitter spreads the tries of owners that wait for the throttle.
 	throttleJitter = 100 * time.Millisecond
 )

@@ -11,7 +11,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/internal/apply"
-	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox"
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
@@ -50,7 +50,7 @@ func (p *ownerReconciler) measureReconcile(ctx context.Context) (_ context.Conte
 	name, began := p.state.subscriber.name, p.controller.now()
 	p.firstEvent, _ = ctx.Value(eventKey{}).(time.Time)
 	steps := &atomic.Int64{}
-	ctx, span := p.controller.tracer.Start(sandbox.CountSteps(ctx, steps), "reconcile",
+	ctx, span := p.controller.tracer.Start(meter.CountSteps(ctx, steps), "reconcile",
 		trace.WithAttributes(attrPolicy.String(p.id), attrNamespace.String(name.Namespace), attrOwner.String(name.Name)))
 	return ctx, func(err error) {
 		defer span.End()
@@ -63,33 +63,33 @@ func (p *ownerReconciler) measureReconcile(ctx context.Context) (_ context.Conte
 			result = resultOf(healthOf(p.lastPlan))
 		}
 		span.SetAttributes(attrResult.String(result))
-		if meter := p.controller.options.Metrics; meter != nil {
-			meter.ObserveReconcile(ReconcileSample{Policy: p.id, Result: result, Took: p.controller.now().Sub(began), Steps: steps.Load()})
-			p.observeMissingRights(meter)
+		if metrics := p.controller.options.Metrics; metrics != nil {
+			metrics.ObserveReconcile(ReconcileSample{Policy: p.id, Result: result, Took: p.controller.now().Sub(began), Steps: steps.Load()})
+			p.observeMissingRights(metrics)
 		}
 	}
 }
 
 // observeMissingRights measures how long rights were missing for the owner.
-func (p *ownerReconciler) observeMissingRights(meter Metrics) {
+func (p *ownerReconciler) observeMissingRights(metrics Metrics) {
 	switch lost := p.state.rightsMissingSince; {
 	case p.lastPlan == nil:
 	case isLacking(p.lastPlan) && lost.IsZero():
 		p.state.rightsMissingSince = p.controller.now()
 	case !isLacking(p.lastPlan) && !lost.IsZero():
 		p.state.rightsMissingSince = time.Time{}
-		meter.ObserveLatency(LatencySample{Policy: p.id, For: ForRights, Took: p.controller.now().Sub(lost)})
+		metrics.ObserveLatency(LatencySample{Policy: p.id, For: ForRights, Took: p.controller.now().Sub(lost)})
 	}
 }
 
 // observeLatency notes that a write was answered: the first one in a reconcile ends the wait of
 // who caused the event.
 func (p *ownerReconciler) observeLatency() {
-	meter := p.controller.options.Metrics
-	if meter == nil || p.firstEvent.IsZero() {
+	metrics := p.controller.options.Metrics
+	if metrics == nil || p.firstEvent.IsZero() {
 		return
 	}
-	meter.ObserveLatency(LatencySample{Policy: p.id, For: ForWrite, Took: p.controller.now().Sub(p.firstEvent)})
+	metrics.ObserveLatency(LatencySample{Policy: p.id, For: ForWrite, Took: p.controller.now().Sub(p.firstEvent)})
 	p.firstEvent = time.Time{}
 }
 
@@ -117,8 +117,8 @@ func (p *ownerReconciler) applyTraced(ctx context.Context, applier apply.Applier
 	}
 	how := outcomeOf(action, outcome)
 	end(how)
-	if meter := p.controller.options.Metrics; meter != nil && ctx.Err() == nil {
-		meter.ObserveWrite(WriteSample{Policy: p.id, Resource: k.GVR.GroupResource(), Outcome: how})
+	if metrics := p.controller.options.Metrics; metrics != nil && ctx.Err() == nil {
+		metrics.ObserveWrite(WriteSample{Policy: p.id, Resource: k.GVR.GroupResource(), Outcome: how})
 	}
 	return outcome, nil
 }

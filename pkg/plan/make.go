@@ -3,7 +3,7 @@ package plan
 import (
 	"context"
 
-	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox"
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 	"github.com/ambit-dev/ambit/pkg/plan/bindings"
 	"github.com/ambit-dev/ambit/pkg/plan/objectmeta"
 	"github.com/ambit-dev/ambit/pkg/plan/prune"
@@ -11,7 +11,7 @@ import (
 )
 
 // Make plans for one owner. It never fails: what fails is in the plan. ctx only
-// bounds the evaluation of expressions; all of one plan share a sandbox.Budget. Neither
+// bounds the evaluation of expressions; all of one plan share a meter.Budget. Neither
 // the program nor the snapshot is changed; Make is safe for concurrent use.
 //
 // A suspended policy gives an empty plan: nothing is to be written, not even a
@@ -19,7 +19,7 @@ import (
 // but for Done. As long as there is the record of another policy on the owner, nothing
 // is done but to say so.
 func Make(ctx context.Context, program *policy.Program, s Snapshot) *Plan {
-	ctx = sandbox.WithBudget(ctx, sandbox.NewBudget(0, 0))
+	ctx = meter.WithBudget(ctx, meter.NewBudget(0, 0))
 	p := newPlanner(ctx, program, s)
 	plan := p.makePlan(ctx)
 	plan.Former = p.former
@@ -57,7 +57,7 @@ func Ensure(ctx context.Context, program *policy.Program, s Snapshot) *Plan {
 	if program.Suspend || program.CleanupOnly != nil {
 		return &Plan{}
 	}
-	ctx = sandbox.WithBudget(ctx, sandbox.NewBudget(0, 0))
+	ctx = meter.WithBudget(ctx, meter.NewBudget(0, 0))
 	p := &planner{
 		subject: subject{program: program, specs: program.Ensured, part: "ensure", ensures: true, snapshot: s, namespace: program.Namespace},
 		scope:   bindings.BindPolicy(program), graph: prune.NewGraph(program.Ensured),

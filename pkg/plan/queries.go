@@ -9,7 +9,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
-	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox"
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
 	"github.com/ambit-dev/ambit/pkg/plan/bindings"
 	"github.com/ambit-dev/ambit/pkg/plan/desired"
@@ -67,7 +67,7 @@ func Queries(ctx context.Context, program *policy.Program, s Snapshot) QuerySet 
 	if s.Owner == nil || s.Retire || len(program.Watches) == 0 {
 		return set
 	}
-	ctx = sandbox.WithBudget(ctx, sandbox.NewBudget(0, 0))
+	ctx = meter.WithBudget(ctx, meter.NewBudget(0, 0))
 	vars := bindings.BindOwner(ctx, program, s.Owner).Vars
 	for _, w := range program.Watches {
 		set.Watches = append(set.Watches, queryWatch(ctx, w, vars, s))

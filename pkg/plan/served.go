@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
-	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox"
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -50,7 +50,7 @@ func RefuseContent(ctx context.Context, program *policy.Program, owner *unstruct
 	if filter == nil {
 		return nil
 	}
-	ctx = sandbox.WithBudget(ctx, sandbox.NewBudget(0, 0))
+	ctx = meter.WithBudget(ctx, meter.NewBudget(0, 0))
 	wanted, err := filter.EvalBool(ctx, cel.Activation{"object": program.Owner.See(owner.Object)})
 	switch {
 	case cel.IsNoSuchKey(err):

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox"
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 )
 
 // EvalError is a failed evaluation.
@@ -41,7 +42,7 @@ func IsNoSuchKey(err error) bool {
 // evalError returns the error of an evaluation, without values that it quotes.
 func (x *Expr) evalError(err error) *EvalError {
 	text := err.Error()
-	var limit sandbox.LimitError
+	var limit meter.LimitError
 	return &EvalError{Source: x.source, Message: truncateMessage(x.redactQuotes(text)), NoSuchKey: isNoSuchKey(text), Budget: errors.As(err, &limit)}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/google/cel-go/interpreter"
 
 	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox"
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
 )
 
@@ -90,8 +91,8 @@ func (x *Expr) EvalBool(ctx context.Context, a Activation) (bool, error) {
 // EvalString is Eval for an expression that must give a string.
 func (x *Expr) EvalString(ctx context.Context, a Activation) (string, error) {
 	s, err := evalAs[types.String](ctx, x, a, "string")
-	if len(s) > sandbox.MaxResultBytes {
-		return "", &EvalError{Source: x.source, Message: sandbox.ErrResultTooLarge.Error(), Budget: true}
+	if len(s) > meter.MaxResultBytes {
+		return "", &EvalError{Source: x.source, Message: meter.ErrResultTooLarge.Error(), Budget: true}
 	}
 	return string(s), err
 }

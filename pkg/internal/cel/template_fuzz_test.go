@@ -9,7 +9,7 @@ import (
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox"
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 )
 
 // FuzzTemplate: taking a template apart never panics and loses nothing; text
@@ -111,7 +111,7 @@ func FuzzRender(f *testing.F) {
 				t.Fatalf("fails with %.300v", f)
 			}
 		}
-		checkJSON(t, got, 4*sandbox.MaxResultBytes)
+		checkJSON(t, got, 4*meter.MaxResultBytes)
 		if stoppedByTime(failed) {
 			return
 		}
@@ -143,13 +143,13 @@ func FuzzConvert(f *testing.F) {
 		for _, x := range []*Expr{direct, built} {
 			got, err := x.Eval(t.Context(), Activation{"owner": in})
 			var failed *EvalError
-			if errors.As(err, &failed) && failed.Budget && len(text) > sandbox.MaxResultBytes/4/overhead {
+			if errors.As(err, &failed) && failed.Budget && len(text) > meter.MaxResultBytes/4/overhead {
 				continue
 			}
 			if err != nil {
 				t.Fatalf("%s of %.300q: %v", x.Source(), text, err)
 			}
-			checkJSON(t, got, sandbox.MaxResultBytes)
+			checkJSON(t, got, meter.MaxResultBytes)
 			if want, got := encode(t, in), encode(t, got); want != got {
 				t.Fatalf("%s of %.300s gives %.300s", x.Source(), want, got)
 			}

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox"
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 )
 
 // rendering is one run over a template.
@@ -101,8 +101,8 @@ func writeText(b *strings.Builder, x *Expr, value any) error {
 	default:
 		return x.wrongType(value, "a string, number or bool inside of text")
 	}
-	if b.Len() > sandbox.MaxResultBytes {
-		return &EvalError{Source: x.source, Message: sandbox.ErrResultTooLarge.Error(), Budget: true}
+	if b.Len() > meter.MaxResultBytes {
+		return &EvalError{Source: x.source, Message: meter.ErrResultTooLarge.Error(), Budget: true}
 	}
 	return nil
 }

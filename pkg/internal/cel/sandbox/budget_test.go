@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 )
 
 // until evaluates under a budget until it fails, a number of times at most.
@@ -23,19 +25,19 @@ func TestBudget(t *testing.T) {
 	owner := map[string]any{"text": strings.Repeat("a", 1<<20)}
 	text, loop := mustPlan(t, `owner.text`), mustPlan(t, `lists.range(1000).map(i, i * i).size()`)
 
-	done, err := until(WithBudget(t.Context(), NewBudget(0, 10<<20)), text, owner, 100)
+	done, err := until(meter.WithBudget(t.Context(), meter.NewBudget(0, 10<<20)), text, owner, 100)
 	if wantStopped(t, err, "results are larger than 10 MiB"); done < 8 || done > 10 {
 		t.Errorf("a budget of 10 MiB is good for %d results of 1 MiB", done)
 	}
 	// Two slices of time fit, which a pause of the process may use up in each of two loops.
-	done, err = until(WithBudget(t.Context(), NewBudget(50*time.Millisecond, 0)), loop, owner, 10_000)
+	done, err = until(meter.WithBudget(t.Context(), meter.NewBudget(50*time.Millisecond, 0)), loop, owner, 10_000)
 	if wantStopped(t, err, "take longer than 50ms"); done < 2 {
 		t.Errorf("a budget of 50 ms is good for %d loops", done)
 	}
 	if done, err = until(t.Context(), loop, owner, 1000); err != nil {
 		t.Errorf("without a budget: %d, %v", done, err)
 	}
-	if _, err := until(WithBudget(t.Context(), NewBudget(0, 0)), text, owner, 100); err != nil {
+	if _, err := until(meter.WithBudget(t.Context(), meter.NewBudget(0, 0)), text, owner, 100); err != nil {
 		t.Errorf("the default is smaller than 100 results of 1 MiB: %v", err)
 	}
 }
@@ -43,7 +45,7 @@ func TestBudget(t *testing.T) {
 // TestSpentBudget: an evaluation does not begin when no time is left, but for a cheap
 // one, which spends none.
 func TestSpentBudget(t *testing.T) {
-	ctx := WithBudget(t.Context(), NewBudget(time.Nanosecond, 0))
+	ctx := meter.WithBudget(t.Context(), meter.NewBudget(time.Nanosecond, 0))
 	_, err := mustPlan(t, `[1].map(x, x)`).Run(ctx, variables{})
 	wantStopped(t, err, "take longer than 1ns")
 	if _, err := mustPlan(t, `owner == 1`).Run(ctx, variables{"owner": 1}); err != nil {
@@ -55,7 +57,7 @@ func TestSpentBudget(t *testing.T) {
 func TestBudgetIsShared(t *testing.T) {
 	p := mustPlan(t, `owner`)
 	owner := strings.Repeat("a", 1<<20)
-	ctx := WithBudget(t.Context(), NewBudget(0, 20<<20))
+	ctx := meter.WithBudget(t.Context(), meter.NewBudget(0, 20<<20))
 	var all sync.WaitGroup
 	counts := make([]int, 4)
 	for i := range counts {
@@ -73,11 +75,11 @@ func TestCountSteps(t *testing.T) {
 	loop := mustPlan(t, `lists.range(1000).map(i, i * i).size()`)
 	endless := mustPlan(t, `lists.range(3000).map(i, lists.range(3000).map(j, i * j)).size()`)
 	var total atomic.Int64
-	ctx := CountSteps(t.Context(), &total)
+	ctx := meter.CountSteps(t.Context(), &total)
 	if _, err := evaluate(ctx, loop, nil); err != nil || total.Load() != 0 {
 		t.Errorf("without a budget: %d steps, %v", total.Load(), err)
 	}
-	ctx = WithBudget(ctx, NewBudget(0, 0))
+	ctx = meter.WithBudget(ctx, meter.NewBudget(0, 0))
 	if _, err := evaluate(ctx, loop, nil); err != nil || total.Load() < 1000 {
 		t.Errorf("a loop of 1000 rounds: %d steps, %v", total.Load(), err)
 	}

@@ -82,13 +82,13 @@ func (n *chargedCall) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 			return args[i]
 		}
 	}
-	m := meterOf(frame)
-	n.rule(m, args)
+	e := evaluationOf(frame)
+	n.rule(&e.meter, args)
 	if n.inner != nil {
-		m.heldArguments = args
-		return m.chargeResult(n.inner.Exec(frame))
+		e.heldArguments = args
+		return chargeResult(&e.meter, n.inner.Exec(frame))
 	}
-	return m.chargeResult(types.LabelErrNode(n.ID(), n.invoke(args)))
+	return chargeResult(&e.meter, types.LabelErrNode(n.ID(), n.invoke(args)))
 }
 
 // invoke calls the function as cel-go does: its implementation if the first argument
@@ -127,7 +127,7 @@ func (n *chargedLiteral) Eval(a interpreter.Activation) ref.Val {
 // Exec implements interpreter.InterpretableV2.
 func (n *chargedLiteral) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	result := n.InterpretableConstructor.Exec(frame)
-	meterOf(frame).chargeMemory(shallowSize(result))
+	meterOf(frame).ChargeMemory(shallowSize(result))
 	return result
 }
 

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
@@ -35,56 +36,60 @@ func (n *chargedComparison) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	return result
 }
 
+// smallText is the length of text below which comparing costs less than finding the
+// meter.
+const smallText = 8192
+
 // compareValues reports whether values are equal. It charges nothing for small ones.
 func compareValues(frame *interpreter.ExecutionFrame, x, y ref.Val) ref.Val {
 	switch v := x.(type) {
 	case types.Int, types.Bool, types.Double, types.Uint, types.Null:
 		return types.Equal(x, y)
 	case types.String:
-		if len(v) < checkInterval {
+		if len(v) < smallText {
 			return types.Equal(x, y)
 		}
 	}
-	return meterOf(frame).equalValues(x, y)
+	return equalValues(meterOf(frame), x, y)
 }
 
 // equalValues is types.Equal, charged for each pair of parts.
-func (m *meter) equalValues(x, y ref.Val) ref.Val {
-	m.chargeSteps(1)
+func equalValues(m *meter.Meter, x, y ref.Val) ref.Val {
+	m.ChargeSteps(1)
 	switch a := x.(type) {
 	case types.String, types.Bytes:
-		m.chargeSteps(min(sizeOf(x), sizeOf(y)) / 256)
+		m.ChargeSteps(min(sizeOf(x), sizeOf(y)) / 256)
 	case *types.Optional:
 		if b, ok := y.(*types.Optional); ok && a.HasValue() && b.HasValue() {
-			return m.equalValues(a.GetValue(), b.GetValue())
+			return equalValues(m, a.GetValue(), b.GetValue())
 		}
 	case traits.Mapper:
 		if b, ok := y.(traits.Mapper); ok {
-			return m.equalMaps(a, b)
+			return equalMaps(m, a, b)
 		}
 		return types.False
 	case traits.Lister:
 		if b, ok := y.(traits.Lister); ok {
-			return m.equalLists(a, b)
+			return equalLists(m, a, b)
 		}
 		return types.False
 	}
 	return types.Equal(x, y)
 }
 
-func (m *meter) equalLists(a, b traits.Lister) ref.Val {
+func equalLists(m *meter.Meter, a, b traits.Lister) ref.Val {
 	if a.Size() != b.Size() {
 		return types.False
 	}
 	for i, size := 0, sizeOf(a); i < size; i++ {
-		if m.equalValues(a.Get(types.Int(i)), b.Get(types.Int(i))) == types.False {
+		if equalValues(m, a.Get(types.Int(i)), b.Get(types.Int(i))) == types.False {
 			return types.False
 		}
 	}
 	return types.True
 }
 
-func (m *meter) equalMaps(a, b traits.Mapper) ref.Val {
+func equalMaps(m *meter.Meter, a, b traits.Mapper) ref.Val {
 	if a.Size() != b.Size() {
 		return types.False
 	}
@@ -94,7 +99,7 @@ func (m *meter) equalMaps(a, b traits.Mapper) ref.Val {
 		if !found {
 			return types.False
 		}
-		if value, _ := a.Find(key); m.equalValues(value, other) == types.False {
+		if value, _ := a.Find(key); equalValues(m, value, other) == types.False {
 			return types.False
 		}
 	}
@@ -127,7 +132,7 @@ func (n *chargedMembership) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	}
 	m := meterOf(frame)
 	for i, size := 0, sizeOf(list); i < size; i++ {
-		if m.equalValues(element, list.Get(types.Int(i))) == types.True {
+		if equalValues(m, element, list.Get(types.Int(i))) == types.True {
 			return types.True
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
@@ -35,7 +36,7 @@ func (n *loopRange) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 // loopList is a list that a loop runs over.
 type loopList struct {
 	traits.Lister
-	meter  *meter
+	meter  *meter.Meter
 	weight int
 }
 
@@ -47,7 +48,7 @@ func (l *loopList) Iterator() traits.Iterator { return &loopIterator{list: l, si
 // Fold implements traits.Foldable.
 func (l *loopList) Fold(f traits.Folder) {
 	for i, size := 0, sizeOf(l.Lister); i < size; i++ {
-		l.meter.chargeSteps(l.weight)
+		l.meter.ChargeSteps(l.weight)
 		if !f.FoldEntry(types.Int(i), l.Get(types.Int(i))) {
 			return
 		}
@@ -66,7 +67,7 @@ func (it *loopIterator) HasNext() ref.Val { return types.Bool(it.at < it.size) }
 
 // Next implements traits.Iterator.
 func (it *loopIterator) Next() ref.Val {
-	it.list.meter.chargeSteps(it.list.weight)
+	it.list.meter.ChargeSteps(it.list.weight)
 	it.at++
 	return it.list.Get(types.Int(it.at - 1))
 }
@@ -75,7 +76,7 @@ func (it *loopIterator) Next() ref.Val {
 // map gives the same result. Entries that are null are left out.
 type loopMap struct {
 	traits.Mapper
-	meter  *meter
+	meter  *meter.Meter
 	weight int
 }
 
@@ -90,7 +91,7 @@ func (l *loopMap) Iterator() traits.Iterator {
 // Fold implements traits.Foldable.
 func (l *loopMap) Fold(f traits.Folder) {
 	for _, key := range l.keys() {
-		l.meter.chargeSteps(l.weight)
+		l.meter.ChargeSteps(l.weight)
 		if !f.FoldEntry(key, l.Get(key)) {
 			return
 		}
@@ -101,8 +102,8 @@ func (l *loopMap) Fold(f traits.Folder) {
 // sorting is charged.
 func (l *loopMap) keys() []ref.Val {
 	size := sizeOf(l.Mapper)
-	l.meter.chargeSteps(size * bits.Len(uint(size)))
-	l.meter.chargeMemory(32 * size)
+	l.meter.ChargeSteps(size * bits.Len(uint(size)))
+	l.meter.ChargeMemory(32 * size)
 	keys := make([]ref.Val, 0, size)
 	for it := l.Mapper.Iterator(); it.HasNext() == types.True; {
 		if key := it.Next(); !holdsNull(l.Mapper, key) {

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"regexp/syntax"
 
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
@@ -23,7 +24,7 @@ func (d chargeDecorator) decorateRegex(n interpreter.InterpretableCall) (interpr
 	}
 	weight := regexWeight(string(text))
 	if weight > maxRegexWeight {
-		return nil, LimitError("the regular expression is too large")
+		return nil, meter.LimitError("the regular expression is too large")
 	}
 	charged.rule = literalRegexRule(weight)
 	optimization := map[string]*interpreter.RegexOptimization{
@@ -37,7 +38,7 @@ func (d chargeDecorator) decorateRegex(n interpreter.InterpretableCall) (interpr
 	return charged, nil
 }
 
-// heldCall is a call whose arguments are those that the meter holds: they have been
+// heldCall is a call whose arguments are those that the evaluation holds: they have been
 // evaluated, and charged.
 type heldCall struct{ interpreter.InterpretableCall }
 
@@ -50,7 +51,7 @@ func (n heldCall) Args() []interpreter.InterpretableV2 {
 	return args
 }
 
-// heldArgument is an argument that the meter holds.
+// heldArgument is an argument that the evaluation holds.
 type heldArgument struct {
 	interpreter.InterpretableV2
 	at int
@@ -58,7 +59,7 @@ type heldArgument struct {
 
 // Exec implements interpreter.InterpretableV2.
 func (n heldArgument) Exec(frame *interpreter.ExecutionFrame) ref.Val {
-	return meterOf(frame).heldArguments[n.at]
+	return evaluationOf(frame).heldArguments[n.at]
 }
 
 // maxRegexWeight bounds the instructions that a regular expression is made into.
@@ -90,32 +91,32 @@ func syntaxWeight(re *syntax.Regexp) int {
 }
 
 // regexRule is for patterns that are computed: they are compiled first.
-func regexRule(m *meter, args []ref.Val) {
+func regexRule(m *meter.Meter, args []ref.Val) {
 	texts, ok := textArguments(args, 2)
 	if !ok {
 		return
 	}
-	m.chargeSteps(len(texts[1]))
+	m.ChargeSteps(len(texts[1]))
 	weight := regexWeight(texts[1])
 	if weight > maxRegexWeight {
-		panic(errMemory)
+		m.StopForMemory()
 	}
-	m.chargeSteps(16 * weight)
-	m.ensureMemory(512 * weight)
+	m.ChargeSteps(16 * weight)
+	m.EnsureMemory(512 * weight)
 	literalRegexRule(weight)(m, args)
 }
 
 // literalRegexRule is for a compiled pattern. The call may keep all places where it
 // matches.
 func literalRegexRule(weight int) chargeRule {
-	return func(m *meter, args []ref.Val) {
+	return func(m *meter.Meter, args []ref.Val) {
 		text, ok := args[0].(types.String)
 		if !ok {
 			return
 		}
-		m.chargeSteps((1 + len(text)) * (8 + weight) / 8)
+		m.ChargeSteps((1 + len(text)) * (8 + weight) / 8)
 		if len(args) < 3 {
-			m.ensureMemory(32 * len(text))
+			m.EnsureMemory(32 * len(text))
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the charges into testdata, for the diff to be reviewed")
@@ -71,19 +73,19 @@ func charges(t *testing.T, source string) string {
 	if err != nil {
 		return "refused: " + err.Error()
 	}
-	m := newMeter(t.Context(), variables{"owner": medium()})
-	defer m.stopTimer()
-	value, err := program.runMetered(m)
-	if limit := LimitError(""); errors.As(err, &limit) {
+	e := &evaluation{Activation: variables{"owner": medium()}}
+	value, err := program.runMetered(t.Context(), e)
+	steps, bytes := e.meter.Used()
+	if limit := meter.LimitError(""); errors.As(err, &limit) {
 		return err.Error()
 	}
 	if err != nil {
-		return fmt.Sprintf("steps %d, bytes %d, fails: %.60s", m.steps, m.memory, err.Error())
+		return fmt.Sprintf("steps %d, bytes %d, fails: %.60s", steps, bytes, err.Error())
 	}
-	c := converter{bytesLeft: MaxResultBytes}
+	c := converter{bytesLeft: meter.MaxResultBytes}
 	result, err := c.convert(value)
 	if err != nil {
-		return fmt.Sprintf("steps %d, bytes %d, not converted: %.60s", m.steps, m.memory, err.Error())
+		return fmt.Sprintf("steps %d, bytes %d, not converted: %.60s", steps, bytes, err.Error())
 	}
-	return fmt.Sprintf("steps %d, bytes %d, result %d: %.60s", m.steps, m.memory, MaxResultBytes-c.bytesLeft, fmt.Sprint(result))
+	return fmt.Sprintf("steps %d, bytes %d, result %d: %.60s", steps, bytes, meter.MaxResultBytes-c.bytesLeft, fmt.Sprint(result))
 }

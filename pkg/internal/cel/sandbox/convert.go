@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
@@ -22,15 +23,15 @@ var Absent any = absent{}
 // string, int64, float64, bool or nil. Others are given as their text, and an optional
 // as its value or Absent; parts that are Absent are left out of lists and maps. A value
 // that is shared many times over is counted, and copied, each time. The error is a
-// LimitError if the result is larger than MaxResultBytes or the budget of ctx is used
+// meter.LimitError if the result is larger than MaxResultBytes or the budget of ctx is used
 // up, and otherwise says why JSON cannot hold the value.
 func Convert(ctx context.Context, value ref.Val) (any, error) {
-	c := converter{bytesLeft: MaxResultBytes}
+	c := converter{bytesLeft: meter.MaxResultBytes}
 	result, err := c.convert(value)
 	if err != nil {
 		return nil, err
 	}
-	if err := budgetFrom(ctx).spendBytes(MaxResultBytes - c.bytesLeft); err != nil {
+	if err := meter.SpendBytes(ctx, meter.MaxResultBytes-c.bytesLeft); err != nil {
 		return nil, err
 	}
 	return result, nil
@@ -47,7 +48,7 @@ const overhead = 8
 func (c *converter) chargeBytes(bytes int) error {
 	c.bytesLeft -= bytes + overhead
 	if c.bytesLeft < 0 {
-		return ErrResultTooLarge
+		return meter.ErrResultTooLarge
 	}
 	return nil
 }
@@ -85,7 +86,7 @@ func (c *converter) convert(value ref.Val) (any, error) {
 // checkSize refuses what is too large by the number of its parts alone.
 func (c *converter) checkSize(s traits.Sizer) error {
 	if size, ok := s.Size().(types.Int); ok && int64(size) > int64(c.bytesLeft/overhead) {
-		return ErrResultTooLarge
+		return meter.ErrResultTooLarge
 	}
 	return nil
 }
@@ -95,7 +96,7 @@ func (c *converter) convertText(value ref.Val) (any, error) {
 	switch v := value.(type) {
 	case types.Bytes:
 		if len(v) > c.bytesLeft {
-			return nil, ErrResultTooLarge
+			return nil, meter.ErrResultTooLarge
 		}
 		text = base64.StdEncoding.EncodeToString(v)
 	case types.Timestamp:

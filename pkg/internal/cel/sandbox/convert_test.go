@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/go-cmp/cmp"
@@ -45,11 +46,11 @@ func TestConvert(t *testing.T) {
 		"IntKey":         {reason: "keys are text", in: types.NewRefValMap(types.DefaultTypeAdapter, map[ref.Val]ref.Val{types.Int(1): types.True}), failed: "key of type int, want string"},
 		"OtherGoValue":   {reason: "other Go values go by CEL", in: value([]any{int32(1), []byte("hi")}), want: []any{int64(1), "aGk="}},
 		"FailsInList":    {reason: "what fails inside fails", in: value([]any{map[string]any{"a": math.Inf(1)}}), failed: "JSON cannot hold"},
-		"AllBytes":       {reason: "a result may have so many bytes", in: types.String(strings.Repeat("a", MaxResultBytes-overhead)), want: strings.Repeat("a", MaxResultBytes-overhead)},
-		"OneMore":        {reason: "and no more", in: types.String(strings.Repeat("a", MaxResultBytes-overhead+1)), failed: "size limit"},
-		"ManyBytes":      {reason: "bytes are not encoded to find that out", in: types.Bytes(make([]byte, MaxResultBytes+1)), failed: "size limit"},
-		"ManyNumbers":    {reason: "numbers count as well", in: value(make([]any, MaxResultBytes/overhead+1)), failed: "size limit"},
-		"LongCELList":    {reason: "a long list is refused before it is copied", in: types.NewRefValList(types.DefaultTypeAdapter, make([]ref.Val, MaxResultBytes/overhead+1)), failed: "size limit"},
+		"AllBytes":       {reason: "a result may have so many bytes", in: types.String(strings.Repeat("a", meter.MaxResultBytes-overhead)), want: strings.Repeat("a", meter.MaxResultBytes-overhead)},
+		"OneMore":        {reason: "and no more", in: types.String(strings.Repeat("a", meter.MaxResultBytes-overhead+1)), failed: "size limit"},
+		"ManyBytes":      {reason: "bytes are not encoded to find that out", in: types.Bytes(make([]byte, meter.MaxResultBytes+1)), failed: "size limit"},
+		"ManyNumbers":    {reason: "numbers count as well", in: value(make([]any, meter.MaxResultBytes/overhead+1)), failed: "size limit"},
+		"LongCELList":    {reason: "a long list is refused before it is copied", in: types.NewRefValList(types.DefaultTypeAdapter, make([]ref.Val, meter.MaxResultBytes/overhead+1)), failed: "size limit"},
 		"SharedManyTime": {reason: "what is shared counts each time", in: shared(types.String(strings.Repeat("a", 1000)), 12), failed: "size limit"},
 	}
 	for name, tc := range cases {

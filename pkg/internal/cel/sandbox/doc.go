@@ -2,10 +2,10 @@
 // memory.
 //
 // A Planner makes a Program of an expression that cel-go has checked. Program.Run
-// evaluates it, and Convert copies its value as JSON-like Go values. An evaluation ends
-// with a LimitError at CostLimit, TimeLimit or MemoryLimit, or when its context ends; a
-// result at MaxResultBytes; and all evaluations in a context with a Budget when that is
-// used up. Panics of cel-go, and of functions, are errors.
+// evaluates it, and Convert copies its value as JSON-like Go values. Both end with a
+// meter.LimitError: an evaluation at a limit of package meter, or when its context ends; a
+// result at meter.MaxResultBytes; and all evaluations in a context with a meter.Budget
+// when that is used up. Panics of cel-go, and of functions, are errors.
 //
 // # Why Kubernetes' cost limit is not enough
 //
@@ -22,7 +22,7 @@
 // # What is charged
 //
 // Programs consist of cel-go's nodes. Those that may cost more than one step are
-// replaced by nodes that charge the meter of the evaluation:
+// replaced by nodes that charge the meter of the evaluation (package meter):
 //
 //   - A call of a function charges steps by the size of its arguments, and by how often
 //     the function goes through them (chargeRule); its result charges memory by its
@@ -35,15 +35,13 @@
 //   - Whatever goes through all of a value charges a part each time that it is there,
 //     however often it is shared (scanValue). So does Convert.
 //
-// Every few thousand steps the time and the context are checked. Nothing else reads a
-// clock, so that a quick evaluation never fails because the machine is busy. Reading a
-// field is free: an expression has only so many parts outside of loops.
+// Reading a field is free: an expression has only so many parts outside of loops.
 //
 // # What is refused before it is allocated
 //
 // A rule knows the arguments, not the result. Where the result, or what the function
 // needs meanwhile, may be larger than the arguments, the rule computes that size and
-// ends the evaluation if there is no room (ensureMemory): additions of text and of lists,
+// ends the evaluation if there is no room (Meter.EnsureMemory): additions of text and of lists,
 // replace, split, join, format with its precisions, lists.range, sort, distinct and the
 // functions of sets, flatten, regular expressions that are computed, and the query of a
 // URL. Three things are refused at once: an addition of lists that gives more than

@@ -2,9 +2,8 @@ package sandbox
 
 import (
 	"context"
-	"fmt"
-	"time"
 
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 	celgo "github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
@@ -18,51 +17,67 @@ type Program struct {
 	metered interpreter.InterpretableV2 // runs under a meter
 }
 
-// minimumTime is what an evaluation spends of a budget's time beside its steps.
-const minimumTime = time.Microsecond / 4
-
 // Run evaluates the program with these variables, which must not be changed
-// meanwhile. Errors are a LimitError at a limit or when ctx has ended, and otherwise
-// what CEL says. The value may share parts with the variables: see Convert.
+// meanwhile. Errors are a meter.LimitError at a limit or when ctx has ended, and
+// otherwise what CEL says. The value may share parts with the variables: see Convert.
 func (p *Program) Run(ctx context.Context, variables interpreter.Activation) (ref.Val, error) {
 	if p.cheap != nil {
 		value, _, err := p.cheap.Eval(variables)
 		return value, err
 	}
-	budget := budgetFrom(ctx)
-	if err := budget.spendTime(minimumTime); err != nil {
-		return nil, err
-	}
-	m := newMeter(ctx, variables)
-	defer m.stopTimer()
-	value, err := p.runMetered(m)
-	budget.addSteps(m.steps)
-	if err := budget.spendTime(m.timeUsed()); err != nil {
-		return nil, err
-	}
-	return value, err
+	return p.runMetered(ctx, &evaluation{Activation: variables})
 }
 
-// runMetered runs a plan under a meter. Panics are errors: those of the meter, and
-// what cel-go or a function in it fails to handle.
-func (p *Program) runMetered(m *meter) (value ref.Val, err error) {
-	defer func() {
-		switch r := recover().(type) {
-		case nil:
-		case LimitError:
-			value, err = nil, r
-		default:
-			value, err = nil, fmt.Errorf("internal error: %v", r)
+// runMetered runs a plan under the meter of an evaluation.
+func (p *Program) runMetered(ctx context.Context, e *evaluation) (ref.Val, error) {
+	var value ref.Val
+	err := e.meter.Run(ctx, func() error {
+		frame, err := interpreter.NewExecutionFrame(e)
+		if err != nil {
+			return err
 		}
-	}()
-	frame, err := interpreter.NewExecutionFrame(m)
+		defer frame.Close()
+		value = p.metered.Exec(frame)
+		if failed, ok := value.(*types.Err); ok {
+			return failed
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	defer frame.Close()
-	value = p.metered.Exec(frame)
-	if failed, ok := value.(*types.Err); ok {
-		return nil, failed
-	}
 	return value, nil
 }
+
+// evaluation is what one evaluation needs beside its program. It belongs to its
+// goroutine.
+//
+// It is the innermost binding of every evaluation, under a name that no expression
+// can write: so the nodes of a plan, which many evaluations share, find it.
+type evaluation struct {
+	interpreter.Activation // the variables of the expression
+	meter                  meter.Meter
+	heldArguments          []ref.Val // of a call that is being made, see heldArgument
+}
+
+var _ interpreter.Activation = (*evaluation)(nil)
+
+// evaluationName is the name that the evaluation is bound to.
+const evaluationName = "@evaluation"
+
+// ResolveName implements interpreter.Activation.
+func (e *evaluation) ResolveName(name string) (any, bool) {
+	if name == evaluationName {
+		return e, true
+	}
+	return e.Activation.ResolveName(name)
+}
+
+// evaluationOf returns the evaluation that a node is run in.
+func evaluationOf(frame *interpreter.ExecutionFrame) *evaluation {
+	found, _ := frame.ResolveName(evaluationName)
+	return found.(*evaluation)
+}
+
+// meterOf returns the meter of the evaluation that a node is run in.
+func meterOf(frame *interpreter.ExecutionFrame) *meter.Meter { return &evaluationOf(frame).meter }

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"math/bits"
 
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
@@ -12,7 +13,7 @@ import (
 // chargeRule charges what a call with these arguments will cost, before it is made.
 // The memory of its result is charged afterwards, by its size (see chargedCall): a rule
 // only ensures that there is room for it, and for what the call needs meanwhile.
-type chargeRule func(m *meter, args []ref.Val)
+type chargeRule func(m *meter.Meter, args []ref.Val)
 
 // isFreeFunction reports whether a function costs no more than a step, whatever its
 // arguments: it reads them at most once and not what is in them, and allocates nothing.
@@ -66,34 +67,34 @@ func chargeRuleOf(function string) chargeRule {
 }
 
 // deepRule is for what goes through all of its arguments.
-func deepRule(m *meter, args []ref.Val) {
-	parts, bytes := m.scanValues(args)
-	m.chargeSteps(bytes / 16)
-	m.ensureMemory(64*parts + 8*bytes)
+func deepRule(m *meter.Meter, args []ref.Val) {
+	parts, bytes := scanValues(m, args)
+	m.ChargeSteps(bytes / 16)
+	m.EnsureMemory(64*parts + 8*bytes)
 }
 
 // textRule is for what goes through text at the speed of memory, and makes nothing.
-func textRule(m *meter, args []ref.Val) {
+func textRule(m *meter.Meter, args []ref.Val) {
 	for _, arg := range args {
 		switch v := arg.(type) {
 		case types.String:
-			m.chargeSteps(len(v) / 64)
+			m.ChargeSteps(len(v) / 64)
 		case types.Bytes:
-			m.chargeSteps(len(v) / 64)
+			m.ChargeSteps(len(v) / 64)
 		}
 	}
 }
 
 // shallowRule is for what copies a list without what is in it.
-func shallowRule(m *meter, args []ref.Val) {
-	m.chargeSteps(sizeOf(args[0]))
-	m.ensureMemory(32 * sizeOf(args[0]))
+func shallowRule(m *meter.Meter, args []ref.Val) {
+	m.ChargeSteps(sizeOf(args[0]))
+	m.EnsureMemory(32 * sizeOf(args[0]))
 }
 
 // flattenRule: the lists in a list are gone through, as deep as they are.
-func flattenRule(m *meter, args []ref.Val) {
-	parts, _ := m.scanValue(args[0], false)
-	m.ensureMemory(64 * parts)
+func flattenRule(m *meter.Meter, args []ref.Val) {
+	parts, _ := scanValue(m, args[0], false)
+	m.EnsureMemory(64 * parts)
 }
 
 // maxListSize is how many elements an addition of lists may give. Such a list is only
@@ -101,32 +102,32 @@ func flattenRule(m *meter, args []ref.Val) {
 const maxListSize = 1 << 20
 
 // addRule: adding text copies it; adding lists does not.
-func addRule(m *meter, args []ref.Val) {
+func addRule(m *meter.Meter, args []ref.Val) {
 	switch args[0].(type) {
 	case types.String, types.Bytes:
 		size := sizeOf(args[0]) + sizeOf(args[1])
-		m.chargeSteps(size / 64)
-		m.ensureMemory(size)
+		m.ChargeSteps(size / 64)
+		m.EnsureMemory(size)
 	case traits.MutableLister: // a macro's own list: it grows
-		m.chargeSteps(sizeOf(args[1]))
-		m.chargeMemory(48 * sizeOf(args[1]))
+		m.ChargeSteps(sizeOf(args[1]))
+		m.ChargeMemory(48 * sizeOf(args[1]))
 	case traits.Lister:
 		if sizeOf(args[0])+sizeOf(args[1]) > maxListSize {
-			panic(errMemory)
+			m.StopForMemory()
 		}
 	}
 }
 
 // searchRule: in text, each place is compared letter by letter; in a list, each
 // element.
-func searchRule(m *meter, args []ref.Val) {
-	parts, bytes := m.scanValues(args)
+func searchRule(m *meter.Meter, args []ref.Val) {
+	parts, bytes := scanValues(m, args)
 	if texts, ok := textArguments(args, 2); ok {
-		m.chargeSteps(bytes/4 + len(texts[0])/16*len(texts[1]))
-		m.ensureMemory(8 * bytes)
+		m.ChargeSteps(bytes/4 + len(texts[0])/16*len(texts[1]))
+		m.EnsureMemory(8 * bytes)
 		return
 	}
-	m.chargeSteps(parts + bytes/16)
+	m.ChargeSteps(parts + bytes/16)
 }
 
 // textsOf returns the first n arguments if they are text.
@@ -146,35 +147,35 @@ func textArguments(args []ref.Val, n int) ([]string, bool) {
 }
 
 // rangeRule: a list is made of as many numbers.
-func rangeRule(m *meter, args []ref.Val) {
+func rangeRule(m *meter.Meter, args []ref.Val) {
 	if n, ok := args[0].(types.Int); ok && n > 0 {
-		m.ensureMemory(int(min(int64(n), MemoryLimit)) * 48)
-		m.chargeSteps(int(n))
+		m.EnsureMemory(int(min(int64(n), meter.MemoryLimit)) * 48)
+		m.ChargeSteps(int(n))
 	}
 }
 
 // sortRule: what is sorted by is compared about log2(n) times each.
-func sortRule(m *meter, args []ref.Val) {
+func sortRule(m *meter.Meter, args []ref.Val) {
 	size := sizeOf(args[0])
 	by := args[len(args)-1]
-	_, bytes := m.scanValue(by, true)
-	m.chargeSteps((2*size + bytes/64) * bits.Len(uint(size)))
-	m.ensureMemory(96 * size)
+	_, bytes := scanValue(m, by, true)
+	m.ChargeSteps((2*size + bytes/64) * bits.Len(uint(size)))
+	m.EnsureMemory(96 * size)
 }
 
 // pairsRule is for what compares each with each.
-func pairsRule(m *meter, args []ref.Val) {
-	parts, bytes := m.scanValues(args)
+func pairsRule(m *meter.Meter, args []ref.Val) {
+	parts, bytes := scanValues(m, args)
 	size := 0
 	for _, arg := range args {
 		size = max(size, sizeOf(arg))
 	}
-	m.chargeSteps((parts + bytes/64) * (1 + size/4))
-	m.ensureMemory(64 * parts)
+	m.ChargeSteps((parts + bytes/64) * (1 + size/4))
+	m.EnsureMemory(64 * parts)
 }
 
 // insertRule: a macro's own map grows, any other is copied.
-func insertRule(m *meter, args []ref.Val) {
+func insertRule(m *meter.Meter, args []ref.Val) {
 	added := 1
 	if len(args) == 2 {
 		added = sizeOf(args[1])
@@ -182,6 +183,6 @@ func insertRule(m *meter, args []ref.Val) {
 	if _, ok := args[0].(traits.MutableMapper); !ok {
 		added += sizeOf(args[0])
 	}
-	m.chargeSteps(4 * added)
-	m.chargeMemory(160 * added)
+	m.ChargeSteps(4 * added)
+	m.ChargeMemory(160 * added)
 }

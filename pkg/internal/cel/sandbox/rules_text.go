@@ -5,18 +5,19 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	kubernetes "k8s.io/apiserver/pkg/cel"
 )
 
 // replaceRule: the size of the result is known once the places are counted.
-func replaceRule(m *meter, args []ref.Val) {
+func replaceRule(m *meter.Meter, args []ref.Val) {
 	texts, ok := textArguments(args, 3)
 	if !ok {
 		return
 	}
-	m.chargeSteps((len(texts[0]) + len(texts[1])) / 16)
+	m.ChargeSteps((len(texts[0]) + len(texts[1])) / 16)
 	count := strings.Count(texts[0], texts[1])
 	if len(args) > 3 {
 		if n, ok := args[3].(types.Int); ok && n >= 0 && int64(n) < int64(count) {
@@ -24,43 +25,43 @@ func replaceRule(m *meter, args []ref.Val) {
 		}
 	}
 	size := len(texts[0]) + count*max(0, len(texts[2])-len(texts[1]))
-	m.chargeSteps(size/64 + count)
-	m.ensureMemory(2 * size)
+	m.ChargeSteps(size/64 + count)
+	m.EnsureMemory(2 * size)
 }
 
 // splitRule: each place makes one more element.
-func splitRule(m *meter, args []ref.Val) {
+func splitRule(m *meter.Meter, args []ref.Val) {
 	texts, ok := textArguments(args, 2)
 	if !ok {
 		return
 	}
-	m.chargeSteps((len(texts[0]) + len(texts[1])) / 16)
+	m.ChargeSteps((len(texts[0]) + len(texts[1])) / 16)
 	count := strings.Count(texts[0], texts[1]) + 1
-	m.chargeSteps(count)
-	m.ensureMemory(64 * count)
+	m.ChargeSteps(count)
+	m.EnsureMemory(64 * count)
 }
 
 // joinRule: all elements and a separator between them.
-func joinRule(m *meter, args []ref.Val) {
-	parts, bytes := m.scanValue(args[0], true)
+func joinRule(m *meter.Meter, args []ref.Val) {
+	parts, bytes := scanValue(m, args[0], true)
 	if len(args) > 1 {
 		bytes += sizeOf(args[1]) * sizeOf(args[0])
 	}
-	m.chargeSteps(bytes / 16)
-	m.ensureMemory(32*parts + 3*bytes)
+	m.ChargeSteps(bytes / 16)
+	m.EnsureMemory(32*parts + 3*bytes)
 }
 
 // formatRule: in the text of a list or map, each level is made anew from those
 // below; a precision makes as many digits as it says.
-func formatRule(m *meter, args []ref.Val) {
+func formatRule(m *meter.Meter, args []ref.Val) {
 	if len(args) < 2 {
 		return
 	}
 	text, _ := args[0].(types.String)
 	digits := formatPrecisions(string(text))
-	parts, bytes := m.scanValue(args[1], true)
-	m.chargeSteps(2*parts + (len(text)+bytes+digits)/4)
-	m.ensureMemory(256*parts + 32*bytes + 4*len(text) + 8*digits)
+	parts, bytes := scanValue(m, args[1], true)
+	m.ChargeSteps(2*parts + (len(text)+bytes+digits)/4)
+	m.EnsureMemory(256*parts + 32*bytes + 4*len(text) + 8*digits)
 }
 
 // precisions adds up the numbers behind the dots of a format.
@@ -69,9 +70,9 @@ func formatPrecisions(format string) int {
 	for i := range len(format) {
 		switch ch := format[i]; {
 		case inside && ch >= '0' && ch <= '9':
-			number = min(number*10+int(ch-'0'), MemoryLimit)
+			number = min(number*10+int(ch-'0'), meter.MemoryLimit)
 		default:
-			sum, number, inside = min(sum+number, MemoryLimit), 0, ch == '.'
+			sum, number, inside = min(sum+number, meter.MemoryLimit), 0, ch == '.'
 		}
 	}
 	return sum + number
@@ -82,26 +83,26 @@ func formatPrecisions(format string) int {
 const maxExponent = 64
 
 // quantityRule: reading digits takes the square of their number.
-func quantityRule(m *meter, args []ref.Val) {
+func quantityRule(m *meter.Meter, args []ref.Val) {
 	texts, ok := textArguments(args, 1)
 	if !ok {
 		return
 	}
-	m.chargeSteps(8 + len(texts[0]) + len(texts[0])*len(texts[0])/64)
+	m.ChargeSteps(8 + len(texts[0]) + len(texts[0])*len(texts[0])/64)
 	at := strings.LastIndexAny(texts[0], "eE")
 	if at < 0 || at == len(texts[0])-1 {
 		return
 	}
 	exponent, err := strconv.Atoi(texts[0][at+1:])
 	if exponent > maxExponent || exponent < -maxExponent || errors.Is(err, strconv.ErrRange) {
-		panic(errCost)
+		m.StopForCost()
 	}
 }
 
 // queryRule: each letter of a URL's query may be a value of its own.
-func queryRule(m *meter, args []ref.Val) {
+func queryRule(m *meter.Meter, args []ref.Val) {
 	if u, ok := args[0].(kubernetes.URL); ok {
-		m.chargeSteps(len(u.RawQuery))
-		m.ensureMemory(64 * len(u.RawQuery))
+		m.ChargeSteps(len(u.RawQuery))
+		m.EnsureMemory(64 * len(u.RawQuery))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 	celgo "github.com/google/cel-go/cel"
 	"github.com/google/cel-go/interpreter"
 	"k8s.io/apiserver/pkg/cel/environment"
@@ -74,7 +75,7 @@ func evaluate(ctx context.Context, p *Program, owner any) (any, error) {
 
 func wantStopped(t *testing.T, err error, text string) {
 	t.Helper()
-	var limit LimitError
+	var limit meter.LimitError
 	if !errors.As(err, &limit) || !strings.Contains(limit.Error(), text) {
 		t.Errorf("gives %v, want a stop with %q", err, text)
 	}

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
@@ -9,81 +10,81 @@ import (
 // scanValue charges the steps of going through all of a value, once for each time
 // that it is there, and returns how many parts it has and the bytes of its text. It
 // goes into maps only if maps says so.
-func (m *meter) scanValue(value ref.Val, maps bool) (parts, bytes int) {
-	m.chargeSteps(1)
+func scanValue(m *meter.Meter, value ref.Val, maps bool) (parts, bytes int) {
+	m.ChargeSteps(1)
 	switch v := value.(type) {
 	case types.String:
-		m.chargeSteps(len(v) / 64)
+		m.ChargeSteps(len(v) / 64)
 		return 1, len(v)
 	case types.Bytes:
-		m.chargeSteps(len(v) / 64)
+		m.ChargeSteps(len(v) / 64)
 		return 1, len(v)
 	case *types.Optional:
 		if v.HasValue() {
-			return m.scanValue(v.GetValue(), maps)
+			return scanValue(m, v.GetValue(), maps)
 		}
 	case traits.Mapper:
 		if maps {
-			return m.scanMap(v)
+			return scanMap(m, v)
 		}
 	case traits.Lister:
-		return m.scanList(v, maps)
+		return scanList(m, v, maps)
 	}
 	return 1, 8
 }
 
 // scanValues is scanValue for all of them together.
-func (m *meter) scanValues(args []ref.Val) (parts, bytes int) {
+func scanValues(m *meter.Meter, args []ref.Val) (parts, bytes int) {
 	for _, arg := range args {
-		p, b := m.scanValue(arg, true)
+		p, b := scanValue(m, arg, true)
 		parts, bytes = parts+p, bytes+b
 	}
 	return parts, bytes
 }
 
-func (m *meter) scanMap(v traits.Mapper) (parts, bytes int) {
+func scanMap(m *meter.Meter, v traits.Mapper) (parts, bytes int) {
 	if native, ok := v.Value().(map[string]any); ok {
-		return m.scanNative(native)
+		return scanNative(m, native)
 	}
 	parts = 1
 	for it := v.Iterator(); it.HasNext() == types.True; {
 		key := it.Next()
-		p, b := m.scanValue(key, true)
-		q, c := m.scanValue(v.Get(key), true)
+		p, b := scanValue(m, key, true)
+		q, c := scanValue(m, v.Get(key), true)
 		parts, bytes = parts+p+q, bytes+b+c
 	}
 	return parts, bytes
 }
 
-func (m *meter) scanList(v traits.Lister, maps bool) (parts, bytes int) {
+func scanList(m *meter.Meter, v traits.Lister, maps bool) (parts, bytes int) {
 	if native, ok := nativeList(v); ok && maps {
-		return m.scanNative(native)
+		return scanNative(m, native)
 	}
 	parts = 1
 	for i, size := 0, sizeOf(v); i < size; i++ {
-		p, b := m.scanValue(v.Get(types.Int(i)), maps)
+		p, b := scanValue(m, v.Get(types.Int(i)), maps)
 		parts, bytes = parts+p, bytes+b
 	}
 	return parts, bytes
 }
 
 // scanNative is scanValue for JSON-like Go values, without a CEL value for each part.
-func (m *meter) scanNative(value any) (parts, bytes int) {
-	m.chargeSteps(1)
+func scanNative(m *meter.Meter, value any) (parts, bytes int) {
+	m.ChargeSteps(1)
 	parts = 1
 	switch v := value.(type) {
 	case map[string]any:
 		for key, below := range v {
-			p, b := m.scanNative(below)
+			p, b := scanNative(m, below)
 			parts, bytes = parts+p, bytes+b+len(key)
 		}
 	case []any:
 		for _, below := range v {
-			p, b := m.scanNative(below)
+			p, b := scanNative(m, below)
 			parts, bytes = parts+p, bytes+b
 		}
 	case string:
-		m.chargeSteps(len(v) / 64)
+		m.ChargeSteps(len(v) / 64)
 		return 1, len(v)
 	default:
 		return 1, 8
@@ -103,7 +104,7 @@ func sizeOf(value ref.Val) int {
 		if size, ok := v.Size().(types.Int); ok {
 			return int(size)
 		}
-		return MemoryLimit
+		return meter.MemoryLimit
 	}
 	return 0
 }
@@ -119,4 +120,14 @@ func shallowSize(value ref.Val) int {
 		return 96 + 32*sizeOf(value)
 	}
 	return 16
+}
+
+// chargeResult counts the memory of what a function gave.
+func chargeResult(m *meter.Meter, result ref.Val) ref.Val {
+	switch result.(type) {
+	case traits.MutableLister, traits.MutableMapper: // counted as they grow
+	default:
+		m.ChargeMemory(shallowSize(result))
+	}
+	return result
 }

@@ -1,0 +1,140 @@
+package meter
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+const (
+	// checkInterval is after how many steps the time and the context are checked.
+	checkInterval = 8192
+	// timeSlice is the time that is measured at once. A pause of the whole process,
+	// which is no time of the evaluation, uses up one at most. There is room for what
+	// is done before the first check and after the last.
+	timeSlice  = TimeLimit / 5
+	timeSlices = 4
+	// stepTime is what a step is taken to cost.
+	stepTime = 50 * time.Nanosecond
+)
+
+// minimumTime is what an evaluation spends of a budget's time beside its steps.
+const minimumTime = time.Microsecond / 4
+
+// Meter counts what one evaluation costs, and ends it at a limit. The zero Meter is
+// ready, for one Run. It belongs to the goroutine of the evaluation; all methods but Run
+// and Used may be called only inside of Run.
+type Meter struct {
+	ctx        context.Context    // ends the evaluation
+	steps      int                // taken
+	nextCheck  int                // the number of steps at which the next check is due
+	memory     int                // allocated, in bytes
+	timer      context.Context    // ends with the slice of time; nil before the first check
+	cancel     context.CancelFunc // of the timer
+	usedSlices int                // of time
+}
+
+// Run runs an evaluation, once, and returns its error: a LimitError if it was stopped at
+// a limit, or because ctx has ended; and one that begins with "internal error" if it
+// panicked. With an error, what the evaluation gave is not to be used. The budget
+// of ctx is charged for the time and the steps.
+func (m *Meter) Run(ctx context.Context, evaluate func() error) error {
+	budget := budgetFrom(ctx)
+	if err := budget.spendTime(minimumTime); err != nil {
+		return err
+	}
+	m.begin(ctx)
+	defer m.stopTimer()
+	failed := untilPanic(evaluate)
+	budget.addSteps(m.steps)
+	if err := budget.spendTime(m.timeUsed()); err != nil {
+		return err
+	}
+	return failed
+}
+
+// begin makes the meter ready for charges. Call stopTimer after it.
+func (m *Meter) begin(ctx context.Context) { m.ctx, m.nextCheck = ctx, checkInterval }
+
+// untilPanic calls evaluate. Panics are errors: those of a meter, and what the evaluation
+// fails to handle.
+func untilPanic(evaluate func() error) (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case LimitError:
+			err = r
+		default:
+			err = fmt.Errorf("internal error: %v", r)
+		}
+	}()
+	return evaluate()
+}
+
+// Used returns what has been charged: steps, and bytes of memory.
+func (m *Meter) Used() (steps, bytes int) { return m.steps, m.memory }
+
+// ChargeSteps counts n steps.
+func (m *Meter) ChargeSteps(n int) {
+	m.steps += n
+	if m.steps >= m.nextCheck || n < 0 {
+		m.checkLimits()
+	}
+}
+
+// checkLimits ends the evaluation if its steps or its time are used up, or its
+// context has ended. A negative count is one that has overflowed.
+func (m *Meter) checkLimits() {
+	if m.steps > CostLimit || m.steps < 0 {
+		panic(errCost)
+	}
+	m.nextCheck = m.steps + checkInterval
+	if m.ctx.Err() != nil {
+		panic(LimitError("stopped: " + context.Cause(m.ctx).Error()))
+	}
+	if m.timer != nil && m.timer.Err() == nil {
+		return
+	}
+	if m.timer != nil {
+		m.usedSlices++
+	}
+	if m.usedSlices >= timeSlices {
+		panic(errTime)
+	}
+	m.stopTimer()
+	m.timer, m.cancel = context.WithTimeout(m.ctx, timeSlice)
+}
+
+// stopTimer frees what measures time.
+func (m *Meter) stopTimer() {
+	if m.cancel != nil {
+		m.cancel()
+	}
+}
+
+// ChargeMemory counts bytes that are taken until the evaluation ends.
+func (m *Meter) ChargeMemory(bytes int) {
+	m.EnsureMemory(bytes)
+	m.memory += bytes
+}
+
+// EnsureMemory ends the evaluation if there is no room for so many more bytes, which
+// are needed for a while. It counts nothing.
+func (m *Meter) EnsureMemory(bytes int) {
+	if bytes < 0 || bytes > MemoryLimit-m.memory {
+		panic(errMemory)
+	}
+}
+
+// StopForCost ends the evaluation as one that takes more than CostLimit steps: for what
+// is known to, without counting.
+func (m *Meter) StopForCost() { panic(errCost) }
+
+// StopForMemory ends the evaluation as one that needs more than MemoryLimit.
+func (m *Meter) StopForMemory() { panic(errMemory) }
+
+// timeUsed is how long the evaluation took, estimated by its steps, or measured where
+// that is longer.
+func (m *Meter) timeUsed() time.Duration {
+	return max(time.Duration(m.usedSlices)*timeSlice, time.Duration(m.steps)*stepTime)
+}
