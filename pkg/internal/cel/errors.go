@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox"
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/jsonvalue"
 	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 )
 
@@ -66,7 +66,7 @@ func isNoSuchKey(text string) bool {
 
 // wrongType is the error of a result that is of another type than is wanted.
 func (x *Expr) wrongType(got any, want string) error {
-	return &EvalError{Source: x.source, Message: fmt.Sprintf("gives %s, want %s", sandbox.TypeName(got), want)}
+	return &EvalError{Source: x.source, Message: fmt.Sprintf("gives %s, want %s", jsonvalue.TypeName(got), want)}
 }
 
 // redacted stands for a value in the text of an error.

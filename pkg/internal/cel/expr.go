@@ -13,6 +13,7 @@ import (
 	"github.com/google/cel-go/interpreter"
 
 	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox"
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/jsonvalue"
 	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
 )
@@ -66,7 +67,7 @@ func (x *Expr) FieldsRead() map[string]*fields.Set { return x.reads }
 func (x *Expr) OutputType() *celgo.Type { return x.output }
 
 // Absent is the result of an expression that gives an optional without a value.
-var Absent = sandbox.Absent
+var Absent = jsonvalue.Absent
 
 // Eval evaluates the expression. The result is a JSON-like Go value that the
 // caller owns, or Absent. Errors are *EvalError.

@@ -7,6 +7,8 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/cel-go/interpreter"
+
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/jsonvalue"
 )
 
 // chargeDecorator replaces the nodes of a plan that may cost more than a step by nodes
@@ -157,12 +159,12 @@ func checkKey(value ref.Val) ref.Val {
 	case types.String, types.Int, types.Uint, types.Double, types.Bool:
 		return nil
 	}
-	return types.NewErr("unsupported key type: %s", TypeName(value))
+	return types.NewErr("unsupported key type: %s", jsonvalue.TypeName(value))
 }
 
 func checkOptionalEntry(value ref.Val) ref.Val {
 	if _, ok := value.(*types.Optional); ok {
 		return nil
 	}
-	return types.NewErr("an entry marked with ? must be optional, is %s", TypeName(value))
+	return types.NewErr("an entry marked with ? must be optional, is %s", jsonvalue.TypeName(value))
 }

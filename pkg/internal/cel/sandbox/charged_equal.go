@@ -1,11 +1,12 @@
 package sandbox
 
 import (
-	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/cel-go/interpreter"
+
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 )
 
 // chargedComparison is == or !=.

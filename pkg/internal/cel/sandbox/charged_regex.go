@@ -3,11 +3,12 @@ package sandbox
 import (
 	"regexp/syntax"
 
-	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
 	"k8s.io/apiserver/pkg/cel/library"
+
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 )
 
 // decorateRegex compiles a literal pattern once, for all evaluations. The error is for

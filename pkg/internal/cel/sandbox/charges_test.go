@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/jsonvalue"
 	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 )
 
@@ -82,10 +83,9 @@ func charges(t *testing.T, source string) string {
 	if err != nil {
 		return fmt.Sprintf("steps %d, bytes %d, fails: %.60s", steps, bytes, err.Error())
 	}
-	c := converter{bytesLeft: meter.MaxResultBytes}
-	result, err := c.convert(value)
+	result, size, err := jsonvalue.Convert(value)
 	if err != nil {
 		return fmt.Sprintf("steps %d, bytes %d, not converted: %.60s", steps, bytes, err.Error())
 	}
-	return fmt.Sprintf("steps %d, bytes %d, result %d: %.60s", steps, bytes, meter.MaxResultBytes-c.bytesLeft, fmt.Sprint(result))
+	return fmt.Sprintf("steps %d, bytes %d, result %d: %.60s", steps, bytes, size, fmt.Sprint(result))
 }

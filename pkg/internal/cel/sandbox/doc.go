@@ -33,7 +33,7 @@
 //   - A loop charges each round by the number of parts in its body, more where loops
 //     stand in loops; a loop over a map also charges the sorting of its keys.
 //   - Whatever goes through all of a value charges a part each time that it is there,
-//     however often it is shared (scanValue). So does Convert.
+//     however often it is shared (scanValue). So does Convert, as bytes of the result (package jsonvalue).
 //
 // Reading a field is free: an expression has only so many parts outside of loops.
 //

@@ -3,11 +3,13 @@ package sandbox
 import (
 	"context"
 
-	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 	celgo "github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
+
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/jsonvalue"
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 )
 
 // Program is an expression that runs within the bounds. It is immutable and safe for
@@ -47,6 +49,21 @@ func (p *Program) runMetered(ctx context.Context, e *evaluation) (ref.Val, error
 		return nil, err
 	}
 	return value, nil
+}
+
+// Convert copies a value that Run gave as a JSON-like Go value, see package jsonvalue.
+// The budget of ctx is charged for its size, whatever program gave it. The error is a
+// meter.LimitError if the result is too large or the budget is used up, and otherwise
+// says why JSON cannot hold the value.
+func Convert(ctx context.Context, value ref.Val) (any, error) {
+	result, bytes, err := jsonvalue.Convert(value)
+	if err != nil {
+		return nil, err
+	}
+	if err := meter.SpendBytes(ctx, bytes); err != nil {
+		return nil, err
+	}
+	return result, nil
 }
 
 // evaluation is what one evaluation needs beside its program. It belongs to its

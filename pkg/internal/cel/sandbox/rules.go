@@ -3,11 +3,12 @@ package sandbox
 import (
 	"math/bits"
 
-	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
+
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 )
 
 // chargeRule charges what a call with these arguments will cost, before it is made.

@@ -5,10 +5,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	kubernetes "k8s.io/apiserver/pkg/cel"
+
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 )
 
 // replaceRule: the size of the result is known once the places are counted.

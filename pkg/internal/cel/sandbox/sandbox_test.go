@@ -7,10 +7,11 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 	celgo "github.com/google/cel-go/cel"
 	"github.com/google/cel-go/interpreter"
 	"k8s.io/apiserver/pkg/cel/environment"
+
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 )
 
 // baseEnv is the environment that policies are evaluated in, without variables.

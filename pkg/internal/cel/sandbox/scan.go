@@ -1,10 +1,12 @@
 package sandbox
 
 import (
-	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
+
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/jsonvalue"
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 )
 
 // scanValue charges the steps of going through all of a value, once for each time
@@ -57,7 +59,7 @@ func scanMap(m *meter.Meter, v traits.Mapper) (parts, bytes int) {
 }
 
 func scanList(m *meter.Meter, v traits.Lister, maps bool) (parts, bytes int) {
-	if native, ok := nativeList(v); ok && maps {
+	if native, ok := jsonvalue.NativeList(v); ok && maps {
 		return scanNative(m, native)
 	}
 	parts = 1

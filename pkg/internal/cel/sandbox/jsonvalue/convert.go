@@ -1,40 +1,30 @@
-package sandbox
+package jsonvalue
 
 import (
-	"context"
 	"encoding/base64"
 	"fmt"
 	"math"
-	"reflect"
 	"time"
 
-	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
+
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 )
 
-type absent struct{}
-
-// Absent is what Convert gives for an optional without a value.
-var Absent any = absent{}
-
-// Convert copies a value that Run gave as a JSON-like Go value: map[string]any, []any,
-// string, int64, float64, bool or nil. Others are given as their text, and an optional
-// as its value or Absent; parts that are Absent are left out of lists and maps. A value
-// that is shared many times over is counted, and copied, each time. The error is a
-// meter.LimitError if the result is larger than MaxResultBytes or the budget of ctx is used
-// up, and otherwise says why JSON cannot hold the value.
-func Convert(ctx context.Context, value ref.Val) (any, error) {
+// Convert copies a value that an evaluation gave as a JSON-like Go value. Those that
+// JSON does not know are given as their text, and an optional as its value or Absent;
+// parts that are Absent are left out of lists and maps. bytes is the size of the result
+// as it was counted. The error is meter.ErrResultTooLarge if that is more than
+// meter.MaxResultBytes, and otherwise says why JSON cannot hold the value.
+func Convert(value ref.Val) (result any, bytes int, err error) {
 	c := converter{bytesLeft: meter.MaxResultBytes}
-	result, err := c.convert(value)
+	result, err = c.convert(value)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	if err := meter.SpendBytes(ctx, meter.MaxResultBytes-c.bytesLeft); err != nil {
-		return nil, err
-	}
-	return result, nil
+	return result, meter.MaxResultBytes - c.bytesLeft, nil
 }
 
 // converter converts one value. It stops when no bytes are left.
@@ -144,21 +134,8 @@ func (c *converter) convertMap(m traits.Mapper) (any, error) {
 	return result, nil
 }
 
-// nativeListType is the type of lists whose Value costs nothing. That of a
-// concatenation first makes all of it, and of what is in it, uncounted.
-var nativeListType = reflect.TypeOf(types.DefaultTypeAdapter.NativeToValue([]any{}))
-
-// nativeList returns what a list is made of, if that is JSON-like already.
-func nativeList(l traits.Lister) ([]any, bool) {
-	if reflect.TypeOf(l) != nativeListType {
-		return nil, false
-	}
-	native, ok := l.Value().([]any)
-	return native, ok
-}
-
 func (c *converter) convertList(l traits.Lister) (any, error) {
-	if native, ok := nativeList(l); ok {
+	if native, ok := NativeList(l); ok {
 		return c.copyList(native)
 	}
 	if err := c.checkSize(l); err != nil {
@@ -231,15 +208,4 @@ func (c *converter) convertFloat(f float64) (any, error) {
 		return nil, fmt.Errorf("gives %v, which JSON cannot hold", f)
 	}
 	return f, c.chargeBytes(0)
-}
-
-// TypeName names the type of a CEL or JSON-like value as CEL does.
-func TypeName(value any) string {
-	if v, ok := value.(ref.Val); ok {
-		return v.Type().TypeName()
-	}
-	if value == Absent {
-		return "an absent optional"
-	}
-	return types.DefaultTypeAdapter.NativeToValue(value).Type().TypeName()
 }

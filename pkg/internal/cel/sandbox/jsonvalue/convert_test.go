@@ -1,4 +1,4 @@
-package sandbox
+package jsonvalue
 
 import (
 	"math"
@@ -6,10 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 )
 
 func TestConvert(t *testing.T) {
@@ -55,7 +57,7 @@ func TestConvert(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := Convert(t.Context(), tc.in)
+			got, _, err := Convert(tc.in)
 			if tc.failed != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.failed) {
 					t.Errorf("%s: gives %.100v, %v, want %q", tc.reason, got, err, tc.failed)
@@ -80,7 +82,7 @@ func shared(value ref.Val, depth int) ref.Val {
 // TestConvertCopies: the result shares nothing with the value.
 func TestConvertCopies(t *testing.T) {
 	in := map[string]any{"list": []any{map[string]any{"a": "b"}}}
-	got, err := Convert(t.Context(), types.DefaultTypeAdapter.NativeToValue(in))
+	got, _, err := Convert(types.DefaultTypeAdapter.NativeToValue(in))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,6 +98,45 @@ func TestTypeName(t *testing.T) {
 	} {
 		if got := TypeName(value); got != want {
 			t.Errorf("%v is of type %s, want %s", value, got, want)
+		}
+	}
+}
+
+// TestSizes: what is counted for a result, and nothing for what failed.
+func TestSizes(t *testing.T) {
+	value := types.DefaultTypeAdapter.NativeToValue
+	for _, tc := range []struct {
+		in   ref.Val
+		want int
+	}{
+		{types.True, overhead},
+		{types.String("four"), overhead + 4},
+		{types.Bytes("four"), overhead + 8},
+		{types.OptionalNone, 0},
+		{value([]any{"a", "b"}), 3*overhead + 2},
+		{value(map[string]any{"key": "a"}), 2*overhead + 4},
+		{shared(types.String("a"), 2), 7*overhead + 4},
+		{types.Double(math.NaN()), 0},
+	} {
+		if _, bytes, _ := Convert(tc.in); bytes != tc.want {
+			t.Errorf("%v counts %d bytes, want %d", tc.in, bytes, tc.want)
+		}
+	}
+}
+
+// TestNativeList: only a list whose Go value is there already is given, as it is.
+func TestNativeList(t *testing.T) {
+	native := []any{"a", int64(1)}
+	value := types.DefaultTypeAdapter.NativeToValue
+	if got, ok := NativeList(value(native).(traits.Lister)); !ok || &got[0] != &native[0] {
+		t.Errorf("gives %v, %v", got, ok)
+	}
+	sum := value(native).(traits.Lister).Add(value(native)).(traits.Lister)
+	for name, list := range map[string]traits.Lister{
+		"Sum": sum, "Strings": value([]string{"a"}).(traits.Lister), "Values": types.NewRefValList(types.DefaultTypeAdapter, nil),
+	} {
+		if got, ok := NativeList(list); ok {
+			t.Errorf("%s gives %v", name, got)
 		}
 	}
 }
