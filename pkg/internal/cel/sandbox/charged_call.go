@@ -8,6 +8,7 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/cel-go/interpreter"
 
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/charge"
 	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/jsonvalue"
 )
 
@@ -46,14 +47,14 @@ func (d chargeDecorator) decorateCall(n interpreter.InterpretableCall) (interpre
 	case "matches", "find", "findAll":
 		return d.decorateRegex(n)
 	}
-	if isFreeFunction(n.Function()) {
+	if charge.IsFree(n.Function()) {
 		return n, nil
 	}
-	return d.chargedCallOf(n, chargeRuleOf(n.Function())), nil
+	return d.chargedCallOf(n, charge.RuleOf(n.Function())), nil
 }
 
 // chargedCallOf returns a call that is charged by a rule.
-func (d chargeDecorator) chargedCallOf(n interpreter.InterpretableCall, rule chargeRule) *chargedCall {
+func (d chargeDecorator) chargedCallOf(n interpreter.InterpretableCall, rule charge.Rule) *chargedCall {
 	overload := d.functions[n.OverloadID()]
 	if overload == nil {
 		overload = d.functions[n.Function()]
@@ -69,7 +70,7 @@ type chargedCall struct {
 	interpreter.InterpretableCall
 	args     []interpreter.InterpretableV2
 	overload *functions.Overload
-	rule     chargeRule
+	rule     charge.Rule
 	inner    interpreter.InterpretableV2 // if not nil, what is run, with the held arguments
 }
 
@@ -88,9 +89,9 @@ func (n *chargedCall) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	n.rule(&e.meter, args)
 	if n.inner != nil {
 		e.heldArguments = args
-		return chargeResult(&e.meter, n.inner.Exec(frame))
+		return charge.Result(&e.meter, n.inner.Exec(frame))
 	}
-	return chargeResult(&e.meter, types.LabelErrNode(n.ID(), n.invoke(args)))
+	return charge.Result(&e.meter, types.LabelErrNode(n.ID(), n.invoke(args)))
 }
 
 // invoke calls the function as cel-go does: its implementation if the first argument
@@ -129,8 +130,7 @@ func (n *chargedLiteral) Eval(a interpreter.Activation) ref.Val {
 // Exec implements interpreter.InterpretableV2.
 func (n *chargedLiteral) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	result := n.InterpretableConstructor.Exec(frame)
-	meterOf(frame).ChargeMemory(shallowSize(result))
-	return result
+	return charge.Result(meterOf(frame), result)
 }
 
 // argumentCheck passes its argument on, or an error in place of it.

@@ -6,7 +6,7 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/cel-go/interpreter"
 
-	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/charge"
 )
 
 // chargedComparison is == or !=.
@@ -51,60 +51,7 @@ func compareValues(frame *interpreter.ExecutionFrame, x, y ref.Val) ref.Val {
 			return types.Equal(x, y)
 		}
 	}
-	return equalValues(meterOf(frame), x, y)
-}
-
-// equalValues is types.Equal, charged for each pair of parts.
-func equalValues(m *meter.Meter, x, y ref.Val) ref.Val {
-	m.ChargeSteps(1)
-	switch a := x.(type) {
-	case types.String, types.Bytes:
-		m.ChargeSteps(min(sizeOf(x), sizeOf(y)) / 256)
-	case *types.Optional:
-		if b, ok := y.(*types.Optional); ok && a.HasValue() && b.HasValue() {
-			return equalValues(m, a.GetValue(), b.GetValue())
-		}
-	case traits.Mapper:
-		if b, ok := y.(traits.Mapper); ok {
-			return equalMaps(m, a, b)
-		}
-		return types.False
-	case traits.Lister:
-		if b, ok := y.(traits.Lister); ok {
-			return equalLists(m, a, b)
-		}
-		return types.False
-	}
-	return types.Equal(x, y)
-}
-
-func equalLists(m *meter.Meter, a, b traits.Lister) ref.Val {
-	if a.Size() != b.Size() {
-		return types.False
-	}
-	for i, size := 0, sizeOf(a); i < size; i++ {
-		if equalValues(m, a.Get(types.Int(i)), b.Get(types.Int(i))) == types.False {
-			return types.False
-		}
-	}
-	return types.True
-}
-
-func equalMaps(m *meter.Meter, a, b traits.Mapper) ref.Val {
-	if a.Size() != b.Size() {
-		return types.False
-	}
-	for it := a.Iterator(); it.HasNext() == types.True; {
-		key := it.Next()
-		other, found := b.Find(key)
-		if !found {
-			return types.False
-		}
-		if value, _ := a.Find(key); equalValues(m, value, other) == types.False {
-			return types.False
-		}
-	}
-	return types.True
+	return charge.Equal(meterOf(frame), x, y)
 }
 
 // chargedMembership is the operator in. An entry of a map that is null is not in it.
@@ -132,8 +79,8 @@ func (n *chargedMembership) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 		return types.LabelErrNode(n.ID(), n.invoke([]ref.Val{element, in}))
 	}
 	m := meterOf(frame)
-	for i, size := 0, sizeOf(list); i < size; i++ {
-		if equalValues(m, element, list.Get(types.Int(i))) == types.True {
+	for i, size := 0, charge.SizeOf(list); i < size; i++ {
+		if charge.Equal(m, element, list.Get(types.Int(i))) == types.True {
 			return types.True
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/cel-go/interpreter"
 
+	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/charge"
 	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 )
 
@@ -44,11 +45,13 @@ type loopList struct {
 var _ traits.Foldable = (*loopList)(nil)
 
 // Iterator implements traits.Iterable.
-func (l *loopList) Iterator() traits.Iterator { return &loopIterator{list: l, size: sizeOf(l.Lister)} }
+func (l *loopList) Iterator() traits.Iterator {
+	return &loopIterator{list: l, size: charge.SizeOf(l.Lister)}
+}
 
 // Fold implements traits.Foldable.
 func (l *loopList) Fold(f traits.Folder) {
-	for i, size := 0, sizeOf(l.Lister); i < size; i++ {
+	for i, size := 0, charge.SizeOf(l.Lister); i < size; i++ {
 		l.meter.ChargeSteps(l.weight)
 		if !f.FoldEntry(types.Int(i), l.Get(types.Int(i))) {
 			return
@@ -102,7 +105,7 @@ func (l *loopMap) Fold(f traits.Folder) {
 // keys returns the keys in order, without those of entries that are null. Their
 // sorting is charged.
 func (l *loopMap) keys() []ref.Val {
-	size := sizeOf(l.Mapper)
+	size := charge.SizeOf(l.Mapper)
 	l.meter.ChargeSteps(size * bits.Len(uint(size)))
 	l.meter.ChargeMemory(32 * size)
 	keys := make([]ref.Val, 0, size)

@@ -24,29 +24,16 @@
 // Programs consist of cel-go's nodes. Those that may cost more than one step are
 // replaced by nodes that charge the meter of the evaluation (package meter):
 //
-//   - A call of a function charges steps by the size of its arguments, and by how often
-//     the function goes through them (chargeRule); its result charges memory by its
-//     size. Functions that cost no more than a step are free (isFreeFunction).
+//   - A call of a function charges what package charge says of it: steps and memory before
+//     it is made, and the memory of its result.
 //   - A list or a map that is written out charges memory by its number of entries.
 //   - == and != charge a step for each pair of parts that they compare, and so does `in`
 //     for each element of a list.
 //   - A loop charges each round by the number of parts in its body, more where loops
 //     stand in loops; a loop over a map also charges the sorting of its keys.
-//   - Whatever goes through all of a value charges a part each time that it is there,
-//     however often it is shared (scanValue). So does Convert, as bytes of the result (package jsonvalue).
+//   - Convert charges the bytes of the result, as package jsonvalue counts them.
 //
 // Reading a field is free: an expression has only so many parts outside of loops.
-//
-// # What is refused before it is allocated
-//
-// A rule knows the arguments, not the result. Where the result, or what the function
-// needs meanwhile, may be larger than the arguments, the rule computes that size and
-// ends the evaluation if there is no room (Meter.EnsureMemory): additions of text and of lists,
-// replace, split, join, format with its precisions, lists.range, sort, distinct and the
-// functions of sets, flatten, regular expressions that are computed, and the query of a
-// URL. Three things are refused at once: an addition of lists that gives more than
-// maxListSize elements, a regular expression of more than maxRegexWeight instructions, and
-// a quantity whose exponent is more than maxExponent, for its digits are written out.
 //
 // Wrong keys and optional entries are refused by a check of the sandbox's own, because
 // cel-go writes such a value out into its error, at full length (argumentCheck).
@@ -65,11 +52,11 @@
 // # Adding a function
 //
 // A function that the base environment of NewPlanner comes to have works at once: what no
-// rule names is charged by deepRule, for going through all of its arguments once and
+// rule names is charged by charge's deepRule, for going through all of its arguments once and
 // needing up to 64 bytes for each part and 8 for each letter of them. If that is too little
 // (it compares each with each, repeats an argument, or makes more than its arguments are),
-// write a rule and name it in chargeRuleOf. If it costs a constant, name it in
-// isFreeFunction; if it also makes nothing, in isCheapCall. Then add expressions with it
+// write a rule and name it in charge.RuleOf. If it costs a constant, name it in
+// charge.IsFree; if it also makes nothing, in isCheapCall. Then add expressions with it
 // to testdata/charges.txt (go test ./pkg/internal/cel/sandbox -run TestCharges -rewrite
 // writes what they are charged), and one that asks for too much to hostile.txt in the
 // testdata of package cel.

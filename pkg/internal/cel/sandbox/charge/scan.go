@@ -1,4 +1,4 @@
-package sandbox
+package charge
 
 import (
 	"github.com/google/cel-go/common/types"
@@ -63,7 +63,7 @@ func scanList(m *meter.Meter, v traits.Lister, maps bool) (parts, bytes int) {
 		return scanNative(m, native)
 	}
 	parts = 1
-	for i, size := 0, sizeOf(v); i < size; i++ {
+	for i, size := 0, SizeOf(v); i < size; i++ {
 		p, b := scanValue(m, v.Get(types.Int(i)), maps)
 		parts, bytes = parts+p, bytes+b
 	}
@@ -92,44 +92,4 @@ func scanNative(m *meter.Meter, value any) (parts, bytes int) {
 		return 1, 8
 	}
 	return parts, bytes
-}
-
-// sizeOf is the number of parts of a list or a map, or of the bytes of a text; 0 for
-// all else.
-func sizeOf(value ref.Val) int {
-	switch v := value.(type) {
-	case types.String:
-		return len(v)
-	case types.Bytes:
-		return len(v)
-	case traits.Sizer:
-		if size, ok := v.Size().(types.Int); ok {
-			return int(size)
-		}
-		return meter.MemoryLimit
-	}
-	return 0
-}
-
-// shallowSize is the bytes that a value takes without what it refers to.
-func shallowSize(value ref.Val) int {
-	switch value.(type) {
-	case types.String, types.Bytes:
-		return 16 + sizeOf(value)
-	case traits.Mapper:
-		return 64 + 96*sizeOf(value)
-	case traits.Lister:
-		return 96 + 32*sizeOf(value)
-	}
-	return 16
-}
-
-// chargeResult counts the memory of what a function gave.
-func chargeResult(m *meter.Meter, result ref.Val) ref.Val {
-	switch result.(type) {
-	case traits.MutableLister, traits.MutableMapper: // counted as they grow
-	default:
-		m.ChargeMemory(shallowSize(result))
-	}
-	return result
 }

@@ -1,4 +1,4 @@
-package sandbox
+package charge
 
 import (
 	"math/bits"
@@ -11,14 +11,17 @@ import (
 	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 )
 
-// chargeRule charges what a call with these arguments will cost, before it is made.
-// The memory of its result is charged afterwards, by its size (see chargedCall): a rule
+// Rule charges a meter for what a call with these arguments will cost, before it is made.
+// The arguments are as CEL has checked them, in number, but of any type; they are only
+// read. The memory of the result is charged afterwards, by its size (see Result): a rule
 // only ensures that there is room for it, and for what the call needs meanwhile.
-type chargeRule func(m *meter.Meter, args []ref.Val)
+//
+// A rule keeps nothing and is safe for concurrent use, with a meter of its own each time.
+type Rule func(m *meter.Meter, args []ref.Val)
 
-// isFreeFunction reports whether a function costs no more than a step, whatever its
-// arguments: it reads them at most once and not what is in them, and allocates nothing.
-func isFreeFunction(function string) bool {
+// IsFree reports whether a function costs no more than a step, whatever its arguments: it
+// reads them at most once and not what is in them, and allocates nothing.
+func IsFree(function string) bool {
 	switch function {
 	case operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo, operators.Negate,
 		operators.LogicalNot, operators.LogicalAnd, operators.LogicalOr, operators.Conditional,
@@ -29,9 +32,9 @@ func isFreeFunction(function string) bool {
 	return false
 }
 
-// chargeRuleOf returns the rule of a function. One that is not known here is taken to
-// go through all of its arguments, and to need many times their size for a while.
-func chargeRuleOf(function string) chargeRule {
+// RuleOf returns the rule of a function, by its name. One that is not known here is taken
+// to go through all of its arguments, and to need many times their size for a while.
+func RuleOf(function string) Rule {
 	switch function {
 	case operators.Add:
 		return addRule
@@ -57,6 +60,8 @@ func chargeRuleOf(function string) chargeRule {
 		return sortRule
 	case "distinct", "sets.contains", "sets.equivalent", "sets.intersects", "includes":
 		return pairsRule
+	case "matches", "find", "findAll":
+		return regexRule
 	case "quantity", "isQuantity":
 		return quantityRule
 	case "getQuery":
@@ -88,8 +93,8 @@ func textRule(m *meter.Meter, args []ref.Val) {
 
 // shallowRule is for what copies a list without what is in it.
 func shallowRule(m *meter.Meter, args []ref.Val) {
-	m.ChargeSteps(sizeOf(args[0]))
-	m.EnsureMemory(32 * sizeOf(args[0]))
+	m.ChargeSteps(SizeOf(args[0]))
+	m.EnsureMemory(32 * SizeOf(args[0]))
 }
 
 // flattenRule: the lists in a list are gone through, as deep as they are.
@@ -106,14 +111,14 @@ const maxListSize = 1 << 20
 func addRule(m *meter.Meter, args []ref.Val) {
 	switch args[0].(type) {
 	case types.String, types.Bytes:
-		size := sizeOf(args[0]) + sizeOf(args[1])
+		size := SizeOf(args[0]) + SizeOf(args[1])
 		m.ChargeSteps(size / 64)
 		m.EnsureMemory(size)
 	case traits.MutableLister: // a macro's own list: it grows
-		m.ChargeSteps(sizeOf(args[1]))
-		m.ChargeMemory(48 * sizeOf(args[1]))
+		m.ChargeSteps(SizeOf(args[1]))
+		m.ChargeMemory(48 * SizeOf(args[1]))
 	case traits.Lister:
-		if sizeOf(args[0])+sizeOf(args[1]) > maxListSize {
+		if SizeOf(args[0])+SizeOf(args[1]) > maxListSize {
 			m.StopForMemory()
 		}
 	}
@@ -131,7 +136,7 @@ func searchRule(m *meter.Meter, args []ref.Val) {
 	m.ChargeSteps(parts + bytes/16)
 }
 
-// textsOf returns the first n arguments if they are text.
+// textArguments returns the first n arguments if they are text.
 func textArguments(args []ref.Val, n int) ([]string, bool) {
 	if len(args) < n {
 		return nil, false
@@ -157,7 +162,7 @@ func rangeRule(m *meter.Meter, args []ref.Val) {
 
 // sortRule: what is sorted by is compared about log2(n) times each.
 func sortRule(m *meter.Meter, args []ref.Val) {
-	size := sizeOf(args[0])
+	size := SizeOf(args[0])
 	by := args[len(args)-1]
 	_, bytes := scanValue(m, by, true)
 	m.ChargeSteps((2*size + bytes/64) * bits.Len(uint(size)))
@@ -169,7 +174,7 @@ func pairsRule(m *meter.Meter, args []ref.Val) {
 	parts, bytes := scanValues(m, args)
 	size := 0
 	for _, arg := range args {
-		size = max(size, sizeOf(arg))
+		size = max(size, SizeOf(arg))
 	}
 	m.ChargeSteps((parts + bytes/64) * (1 + size/4))
 	m.EnsureMemory(64 * parts)
@@ -179,10 +184,10 @@ func pairsRule(m *meter.Meter, args []ref.Val) {
 func insertRule(m *meter.Meter, args []ref.Val) {
 	added := 1
 	if len(args) == 2 {
-		added = sizeOf(args[1])
+		added = SizeOf(args[1])
 	}
 	if _, ok := args[0].(traits.MutableMapper); !ok {
-		added += sizeOf(args[0])
+		added += SizeOf(args[0])
 	}
 	m.ChargeSteps(4 * added)
 	m.ChargeMemory(160 * added)

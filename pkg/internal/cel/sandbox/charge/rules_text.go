@@ -1,4 +1,4 @@
-package sandbox
+package charge
 
 import (
 	"errors"
@@ -46,7 +46,7 @@ func splitRule(m *meter.Meter, args []ref.Val) {
 func joinRule(m *meter.Meter, args []ref.Val) {
 	parts, bytes := scanValue(m, args[0], true)
 	if len(args) > 1 {
-		bytes += sizeOf(args[1]) * sizeOf(args[0])
+		bytes += SizeOf(args[1]) * SizeOf(args[0])
 	}
 	m.ChargeSteps(bytes / 16)
 	m.EnsureMemory(32*parts + 3*bytes)
@@ -65,7 +65,7 @@ func formatRule(m *meter.Meter, args []ref.Val) {
 	m.EnsureMemory(256*parts + 32*bytes + 4*len(text) + 8*digits)
 }
 
-// precisions adds up the numbers behind the dots of a format.
+// formatPrecisions adds up the numbers behind the dots of a format.
 func formatPrecisions(format string) int {
 	sum, number, inside := 0, 0, false
 	for i := range len(format) {
