@@ -1,3 +1,13 @@
+// Package ownerscope says in which namespaces a policy may have owners: what its document names,
+// excludes and selects by labels, within what the process is limited to. It does no I/O and starts no
+// goroutine.
+//
+// What is named is known from the beginning. What a selector selects is known from the first list of
+// namespaces on (SetListed); until then a policy has the owners in those that it names beside the
+// selector.
+//
+// It does not know where owners may be watched, which is a matter of rights, nor of owners in no
+// namespace: those of a cluster-scoped kind are in every scope, but for Namespaces (SelectsOwners).
 package ownerscope
 
 import (
@@ -173,4 +183,21 @@ func listText(namespaces []string) string {
 		quoted = append(quoted, fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(quoted, ", ")
+}
+
+// Namespaces are the namespaces there are, with their labels, by name, until they are gone: in one that is
+// being deleted there may be owners that only we let go. It is not changed: another
+// list is another pointer.
+type Namespaces map[string]labels.Set
+
+// NamesWhere returns the names that keep wants, sorted, never nil.
+func (s *Namespaces) NamesWhere(keep func(name string) bool) []string {
+	names := []string{}
+	for name := range *s {
+		if keep(name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }

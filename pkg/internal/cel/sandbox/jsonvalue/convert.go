@@ -1,9 +1,24 @@
+// Package jsonvalue copies values of CEL as JSON-like Go values: map[string]any, []any,
+// string, int64, float64, bool and nil.
+//
+// A value of CEL may be far larger as JSON than it is in memory: a list that holds
+// another ten times, over a few levels, is one. So Convert counts as it copies, a part
+// each time that it is there, and ends with meter.ErrResultTooLarge once the result is
+// larger than meter.MaxResultBytes. It refuses lists and maps by their length before it
+// copies their parts.
+//
+// The result shares nothing with the value, so that either may be changed. The value
+// must not be changed meanwhile. Everything is safe for concurrent use.
+//
+// The package knows neither expressions nor evaluations: it charges nothing, and says
+// how much there is to be charged for.
 package jsonvalue
 
 import (
 	"encoding/base64"
 	"fmt"
 	"math"
+	"reflect"
 	"time"
 
 	"github.com/google/cel-go/common/types"
@@ -208,4 +223,34 @@ func (c *converter) convertFloat(f float64) (any, error) {
 		return nil, fmt.Errorf("gives %v, which JSON cannot hold", f)
 	}
 	return f, c.chargeBytes(0)
+}
+
+type absent struct{}
+
+// Absent is what Convert gives for an optional without a value. It is compared with ==.
+var Absent any = absent{}
+
+// nativeListType is the type of lists whose Value costs nothing. That of a
+// concatenation first makes all of it, and of what is in it, uncounted.
+var nativeListType = reflect.TypeOf(types.DefaultTypeAdapter.NativeToValue([]any{}))
+
+// NativeList returns what a list of CEL is made of, if that is JSON-like already. It is the
+// list's own, and must not be changed. It costs nothing.
+func NativeList(l traits.Lister) ([]any, bool) {
+	if reflect.TypeOf(l) != nativeListType {
+		return nil, false
+	}
+	native, ok := l.Value().([]any)
+	return native, ok
+}
+
+// TypeName names the type of a CEL or JSON-like value as CEL does.
+func TypeName(value any) string {
+	if v, ok := value.(ref.Val); ok {
+		return v.Type().TypeName()
+	}
+	if value == Absent {
+		return "an absent optional"
+	}
+	return types.DefaultTypeAdapter.NativeToValue(value).Type().TypeName()
 }
