@@ -37,7 +37,7 @@ func (p *ownerReconciler) applyAction(ctx context.Context, action plan.Action) (
 		return false, err
 	}
 	at := p.state.inputs.permissionsAt(action.Namespace)
-	if p.isHeldBack(action.Key(), func() string { return writeText(action) }, at, at.own.problemFor(found.GVR.GroupResource(), "", verbOf(action))) ||
+	if p.isHeldBack(action.Key(), func() string { return writeText(action) }, at, at.own.ProblemFor(found.GVR.GroupResource(), "", verbOf(action))) ||
 		p.isHeldBack(action.Key(), func() string { return labelsText(action) }, at, nil) {
 		return true, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
 	"github.com/ambit-dev/ambit/pkg/controller/placeuses"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/plan"
@@ -50,7 +51,7 @@ func (op *policyController) inspectChildren(ctx context.Context, name types.Name
 }
 
 // isBlind says whether it was looked with these rights before.
-func (op *policyController) isBlind(name types.NamespacedName, with *permissions) bool {
+func (op *policyController) isBlind(name types.NamespacedName, with *permissionset.Set) bool {
 	op.mu.Lock()
 	defer op.mu.Unlock()
 	return op.owners.IsBlindWith(name, with)
@@ -58,7 +59,7 @@ func (op *policyController) isBlind(name types.NamespacedName, with *permissions
 
 // recordBlind notes that not everything could be looked at. The streams are given back, but
 // not the place: when something else may be done there the owner is queued.
-func (op *policyController) recordBlind(name types.NamespacedName, uid types.UID, with *permissions) {
+func (op *policyController) recordBlind(name types.NamespacedName, uid types.UID, with *permissionset.Set) {
 	op.mu.Lock()
 	op.owners.RecordBlind(name, uid, with)
 	op.mu.Unlock()
@@ -84,8 +85,8 @@ func (op *policyController) stopInspection(name types.NamespacedName) {
 // childProbePlan is how to look for children of an owner.
 type childProbePlan struct {
 	needs []informer.Interest
-	wait  time.Duration // until it is known what is permitted
-	blind *permissions  // under which not all of it is; else nil
+	wait  time.Duration      // until it is known what is permitted
+	blind *permissionset.Set // under which not all of it is; else nil
 }
 
 // planChildProbe are the streams to look at, where they are permitted: those of all
@@ -113,7 +114,7 @@ func (op *policyController) planChildProbe(ctx context.Context, name types.Names
 		case s.elsewhere:
 		case pending > 0:
 			found.wait = max(found.wait, pending)
-		case r.mayWatch(s.kind.GVR.GroupResource()):
+		case r.MayWatch(s.kind.GVR.GroupResource()):
 			found.needs = append(found.needs, l.childInterest(s, place))
 		default:
 			found.blind = r

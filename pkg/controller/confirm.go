@@ -162,7 +162,7 @@ func (p *ownerReconciler) verifyGone(ctx context.Context, mark plan.OwnerMetadat
 		return false, problem != nil && problem.Gone, nil
 	}
 	at := p.state.inputs.permissionsAt(e.Namespace)
-	if p.isHeldBack(plan.KeyOwner, func() string { return markText(mark) }, at, at.own.problemFor(found.GVR.GroupResource(), "", "get")) {
+	if p.isHeldBack(plan.KeyOwner, func() string { return markText(mark) }, at, at.own.ProblemFor(found.GVR.GroupResource(), "", "get")) {
 		return false, false, nil
 	}
 	client, err := p.controller.options.Clients(p.identity)

@@ -108,8 +108,8 @@
 //     as it (impersonationCheck). That ServiceAccount, the namespaces, RBAC objects and
 //     CustomResourceDefinitions are watched where that is permitted (package permitted).
 //  2. In each namespace with owners the policy asks package access for all that its
-//     program needs there (requirePermissions). The answer is one value, permissions, which is the same
-//     pointer until the answer changes: what was planned under other rights is
+//     program needs there (requirePermissions). The answer is one value, a permissionset.Set, which is
+//     the same pointer until the answer changes: what was planned under other rights is
 //     planned again.
 //  3. What may not be listed and watched is not watched; what may not be written is
 //     not tried. Both are problems in the plan, which name every missing verb.

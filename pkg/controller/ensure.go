@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
@@ -40,7 +41,7 @@ func (op *policyController) ensurePolicyObjects(ctx context.Context) (*plan.Prob
 }
 
 // allPermissions are the rights in no place: there is nothing to be missing.
-func allPermissions() *permissions { return &permissions{reviewed: true} }
+func allPermissions() *permissionset.Set { return &permissionset.Set{Reviewed: true} }
 
 // problemOf is what stands in the way of what is ensured: as before while there is no
 // new plan.

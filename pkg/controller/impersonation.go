@@ -9,6 +9,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/permitted"
 	"github.com/ambit-dev/ambit/pkg/plan"
@@ -49,7 +50,7 @@ func (a impersonationCheck) checkPermitted() (*plan.Problem, time.Duration) {
 	}
 	switch permission := a.account.Require(); {
 	case !permission.Reviewed:
-		return nil, reviewGrace
+		return nil, permissionset.ReviewGrace
 	case permission.Decision == permitted.Denied:
 		return a.deniedProblem(verbsOf(permission.Missing)...), 0
 	}
@@ -65,7 +66,7 @@ func (a impersonationCheck) checkExists() (*plan.Problem, time.Duration) {
 	case status.State == informer.Forbidden:
 		return a.deniedProblem("watch"), 0
 	case !status.Synced:
-		return nil, reviewGrace
+		return nil, permissionset.ReviewGrace
 	case len(found) == 0:
 		return &plan.Problem{Reason: v1alpha1.ReasonServiceAccountMissing, Terminal: true,
 			Message: fmt.Sprintf("ServiceAccount %q does not exist in namespace %q", a.accountName(), a.accountNamespace())}, 0

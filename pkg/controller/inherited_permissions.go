@@ -6,13 +6,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
 )
 
 // inheritedPermissions is what an older version of a policy knew of a place.
 type inheritedPermissions struct {
-	answer *permissions
-	told   *permissions // what was acted upon last
-	logged string       // what was logged to be missing
+	answer *permissionset.Set
+	told   *permissionset.Set // what was acted upon last
+	logged string             // what was logged to be missing
 	// asked is what was asked about all namespaces at first, of which it has turned out
 	// that not everything is permitted; nil otherwise.
 	asked []access.Access
@@ -57,7 +58,7 @@ func (op *policyController) wasDenied(resource schema.GroupResource) bool {
 	op.mu.Lock()
 	defer op.mu.Unlock()
 	before, mine := op.inheritedPermissions[allNamespaces].answer, op.permissionRequests[allNamespaces]
-	if before == nil || before.mayWatch(resource) {
+	if before == nil || before.MayWatch(resource) {
 		return false
 	}
 	return mine == nil || !slices.Contains(mine.accesses, readAccess(resource)[0])

@@ -27,7 +27,7 @@ func (l *inputPlanner) openChildQueries() {
 		if wide {
 			namespace = allNamespaces
 		}
-		if problem := l.s.permissionsAt(namespace).own.problemFor(s.kind.GVR.GroupResource(), "", "list", "watch"); problem != nil {
+		if problem := l.s.permissionsAt(namespace).own.ProblemFor(s.kind.GVR.GroupResource(), "", "list", "watch"); problem != nil {
 			l.s.children[s.Location] = inputSource{problem: problem}
 			continue
 		}

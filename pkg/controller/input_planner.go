@@ -13,6 +13,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
+	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
 	"github.com/ambit-dev/ambit/pkg/controller/placeuses"
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/policy"
@@ -47,7 +48,7 @@ type childQuery struct {
 
 // planInputs finds the streams for an owner; or says how long to wait, because it is not
 // known yet what is permitted in a place.
-func (p *ownerReconciler) planInputs(ctx context.Context, shared bool, home *permissions) (*ownerInputs, time.Duration) {
+func (p *ownerReconciler) planInputs(ctx context.Context, shared bool, home *permissionset.Set) (*ownerInputs, time.Duration) {
 	l := &inputPlanner{policyController: p.policyController, owner: p.owner, name: p.state.subscriber.name, uses: placeuses.ByPlace{}, s: newOwnerInputs()}
 	l.s.shared, l.s.wants, l.s.home = shared, p.state.queries, placePermissions{answer: home, own: home}
 	l.s.spaces, l.s.inside = p.namespaceList.Load(), p.scope.SelectedNames()
@@ -226,21 +227,21 @@ func (l *inputPlanner) checkPermissions() (wait time.Duration) {
 }
 
 // ownPermissions are the rights at a place as far as they concern this owner.
-func (l *inputPlanner) ownPermissions(place string, r *permissions) *permissions {
-	if len(r.missing) == 0 {
+func (l *inputPlanner) ownPermissions(place string, r *permissionset.Set) *permissionset.Set {
+	if len(r.Missing) == 0 {
 		return r
 	}
 	needs, _ := l.resourceNeeds()
-	return l.restrictPermissions(r, place, func(m missingAccess, verb string) bool {
+	return r.Restrict(l.placeFor(place), func(m permissionset.Missing, verb string) bool {
 		for _, n := range needs {
 			here := l.owner != nil && place == l.ownNamespace() && !n.elsewhere || l.uses.HasParts(place, n.Parts)
-			if here && n.resource == m.resource && n.Subresource == m.subresource && slices.Contains(n.Verbs, verb) {
+			if here && n.resource == m.Resource && n.Subresource == m.Subresource && slices.Contains(n.Verbs, verb) {
 				return true
 			}
 		}
 		return slices.ContainsFunc(l.uses[place], func(u placeuses.Use) bool {
 			found, ok := l.controller.discovery.LookupAnyVersion(u.Kind)
-			return u.Part == "" && !u.Optional && ok && found.GVR.GroupResource() == m.resource && m.subresource == ""
+			return u.Part == "" && !u.Optional && ok && found.GVR.GroupResource() == m.Resource && m.Subresource == ""
 		})
 	})
 }
@@ -248,7 +249,7 @@ func (l *inputPlanner) ownPermissions(place string, r *permissions) *permissions
 // mayWatchAll says whether a resource may be watched in all namespaces together.
 func (l *inputPlanner) mayWatchAll(k discovery.Resource) bool {
 	r := l.s.permissionsAt(allNamespaces).answer
-	return r.reviewed && r.mayWatch(k.GVR.GroupResource())
+	return r.Reviewed && r.MayWatch(k.GVR.GroupResource())
 }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

@@ -140,7 +140,7 @@ func (l *inputPlanner) unsearchedProblem(w watchQuery) *plan.Problem {
 		key.Namespace, key.Name = l.name.Namespace, l.name.Name // it has only now turned out that it is denied
 	}
 	l.controller.enqueue(key)
-	denied := l.s.permissionsAt(allNamespaces).answer.problemFor(w.kind.GVR.GroupResource(), "", "list", "watch")
+	denied := l.s.permissionsAt(allNamespaces).answer.ProblemFor(w.kind.GVR.GroupResource(), "", "list", "watch")
 	if l.namespacesWatch.Permission().Decision == permitted.Denied && denied != nil {
 		return l.nowhereProblem(denied)
 	}
@@ -172,7 +172,7 @@ func (l *inputPlanner) openWatch(w watchQuery) inputSource {
 	if w.wide && l.mayWatchAll(w.kind) {
 		return l.openClusterWide(w)
 	}
-	if problem := l.s.permissionsAt(w.need.Key.Namespace).own.problemFor(resource, "", "list", "watch"); problem != nil {
+	if problem := l.s.permissionsAt(w.need.Key.Namespace).own.ProblemFor(resource, "", "list", "watch"); problem != nil {
 		return inputSource{problem: problem}
 	}
 	return l.addInterest(w.need)
@@ -201,7 +201,7 @@ func (l *inputPlanner) openEverywhere(w watchQuery) inputSource {
 	at := inputSource{from: len(l.s.needs), lenient: true}
 	for _, namespace := range sortedKeys(l.s.elsewhere) {
 		r := l.s.elsewhere[namespace].answer
-		if namespace == allNamespaces || !slices.Contains(l.uses[namespace], placeuses.Use{Part: w.ID, Optional: true}) || !r.mayWatch(w.kind.GVR.GroupResource()) {
+		if namespace == allNamespaces || !slices.Contains(l.uses[namespace], placeuses.Use{Part: w.ID, Optional: true}) || !r.MayWatch(w.kind.GVR.GroupResource()) {
 			continue
 		}
 		need := w.need

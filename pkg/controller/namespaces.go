@@ -7,6 +7,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/controller/ownerscope"
+	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
 	"github.com/ambit-dev/ambit/pkg/controller/placeuses"
 	"github.com/ambit-dev/ambit/pkg/permitted"
 	"github.com/ambit-dev/ambit/pkg/plan"
@@ -93,12 +94,12 @@ func (op *policyController) isDeniedEverywhere(id string) bool {
 	}
 	found, ok, _ := op.controller.discovery.Lookup(op.program.Watches[i].GVK)
 	r, asked := op.currentPermissions(allNamespaces)
-	return ok && asked && (op.program.NamespaceSelector != nil || !r.mayWatch(found.GVR.GroupResource()) || op.wasDenied(found.GVR.GroupResource()))
+	return ok && asked && (op.program.NamespaceSelector != nil || !r.MayWatch(found.GVR.GroupResource()) || op.wasDenied(found.GVR.GroupResource()))
 }
 
 // missingForNamespaces is what the policy lacks to list and watch namespaces.
-func (op *policyController) missingForNamespaces() missingAccess {
-	return missingAccess{resource: namespaces.GroupResource(), verbs: verbsOf(op.namespacesWatch.Permission().Missing)}
+func (op *policyController) missingForNamespaces() permissionset.Missing {
+	return permissionset.Missing{Resource: namespaces.GroupResource(), Verbs: verbsOf(op.namespacesWatch.Permission().Missing)}
 }
 
 // selectedNamespaces are the namespaces of a scope with a selector: those that are named go on
@@ -112,7 +113,7 @@ func (op *policyController) selectedNamespaces() (candidates []string, problem *
 	case !known:
 		return op.knownCandidates(), nil, nil
 	case listed == nil:
-		denied := op.forbiddenProblem(op.missingForNamespaces(), allNamespaces)
+		denied := op.placeFor(allNamespaces).Forbidden(op.missingForNamespaces())
 		denied.Message += ": spec.scope.namespaceSelector cannot be followed"
 		return op.knownCandidates(), &denied, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
+	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
 	"github.com/ambit-dev/ambit/pkg/controller/writeconflict"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/internal/backoff"
@@ -66,8 +67,8 @@ type ownerState struct {
 type refusal struct {
 	what     string // which write: equal for equal writes
 	problem  plan.Problem
-	rights   *permissions // as of then: others, and the write is tried again at once
-	failures int          // in a row, of this write
+	rights   *permissionset.Set // as of then: others, and the write is tried again at once
+	failures int                // in a row, of this write
 	atLeast  time.Duration
 	until    time.Time
 }
@@ -86,7 +87,7 @@ func (s *ownerState) recordRefusal(key string, r refusal, wait func(failures int
 }
 
 // currentRefusal returns the problem of a write that was refused a short while ago.
-func (s *ownerState) currentRefusal(key, what string, rights *permissions, now time.Time) (plan.Problem, bool) {
+func (s *ownerState) currentRefusal(key, what string, rights *permissionset.Set, now time.Time) (plan.Problem, bool) {
 	r, ok := s.refused[key]
 	return r.problem, ok && r.what == what && r.rights == rights && now.Before(r.until)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/controller/ownerscope"
+	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
@@ -54,9 +55,9 @@ func newOwnerInputs() *ownerInputs {
 // placePermissions is a place, and what may be done there.
 type placePermissions struct {
 	// answer is the place's: another pointer, other rights.
-	answer *permissions
+	answer *permissionset.Set
 	// own is what of it concerns this owner.
-	own *permissions
+	own *permissionset.Set
 }
 
 // inputSource says where the input of a place or watch comes from: needs, or nowhere for a
@@ -84,15 +85,15 @@ func (s *ownerInputs) permissionsAt(namespace string) placePermissions {
 
 // standingProblems are all rights that are missing and concern the owner.
 func (s *ownerInputs) standingProblems() []plan.Problem {
-	list := s.home.own.withoutDenied(nil)
+	list := s.home.own.RequiredProblems(nil)
 	for _, place := range sortedKeys(s.elsewhere) {
-		list = s.elsewhere[place].own.withoutDenied(list)
+		list = s.elsewhere[place].own.RequiredProblems(list)
 	}
 	return list
 }
 
 // haveInputsFor says whether the sources of an earlier reconcile are still right.
-func (p *ownerReconciler) haveInputsFor(s *ownerInputs, shared bool, home *permissions) bool {
+func (p *ownerReconciler) haveInputsFor(s *ownerInputs, shared bool, home *permissionset.Set) bool {
 	if s == nil || !s.complete || p.isCrowded(p.state.subscriber.name) || s.shared != shared || s.home.answer != home {
 		return false
 	}

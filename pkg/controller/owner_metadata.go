@@ -114,7 +114,7 @@ type ownerWrite struct {
 // isOwnerHeldBack says whether the owner is not to be written now: see held.
 func (p *ownerReconciler) isOwnerHeldBack(w ownerWrite) bool {
 	home := p.state.inputs.home
-	return p.isHeldBack(plan.KeyOwner, func() string { return w.text }, home, home.own.problemFor(w.kind.GVR.GroupResource(), "", "patch"))
+	return p.isHeldBack(plan.KeyOwner, func() string { return w.text }, home, home.own.ProblemFor(w.kind.GVR.GroupResource(), "", "patch"))
 }
 
 // writeOwner writes, and goes on with the owner as it is then.

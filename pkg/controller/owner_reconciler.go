@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/internal/status"
 	"github.com/ambit-dev/ambit/pkg/plan"
@@ -59,7 +60,7 @@ func (op *policyController) newOwnerReconciler(owner *unstructured.Unstructured,
 
 // requireInputs declares the streams that the owner needs. The result is how long to
 // wait for their first lists; 0: go on.
-func (p *ownerReconciler) requireInputs(ctx context.Context, home *permissions) time.Duration {
+func (p *ownerReconciler) requireInputs(ctx context.Context, home *permissionset.Set) time.Duration {
 	shared := p.owner != nil && p.sharesWatches(p.owner.GetNamespace())
 	if !p.haveInputsFor(p.state.inputs, shared, home) {
 		s, wait := p.planInputs(ctx, shared, home)
@@ -98,7 +99,7 @@ func (p *ownerReconciler) syncGrace() time.Duration {
 // planAndWrite observes, plans and writes in turns, until a plan wants no other place
 // than those that are observed, and has no action that was not tried in this reconcile. It
 // returns that plan, or how long to wait for what is to be observed.
-func (p *ownerReconciler) planAndWrite(ctx context.Context, home *permissions) (*plan.Plan, time.Duration, error) {
+func (p *ownerReconciler) planAndWrite(ctx context.Context, home *permissionset.Set) (*plan.Plan, time.Duration, error) {
 	for turn := 0; ; turn++ {
 		if wait := p.requireInputs(ctx, home); wait > 0 {
 			return nil, wait, nil

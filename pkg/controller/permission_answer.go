@@ -3,14 +3,13 @@ package controller
 import (
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
 )
 
 // currentPermissions returns what may be done in a namespace; false: nobody asked. The rights
 // are the same pointer until they change.
-func (op *policyController) currentPermissions(namespace string) (*permissions, bool) {
+func (op *policyController) currentPermissions(namespace string) (*permissionset.Set, bool) {
 	for {
 		op.mu.Lock()
 		a, ok := op.permissionRequests[namespace]
@@ -31,10 +30,10 @@ func (op *policyController) currentPermissions(namespace string) (*permissions, 
 }
 
 // takePermissions makes rights of an answer; false: another worker was faster.
-func (op *policyController) takePermissions(namespace string, a *permissionRequest, old *permissions, state access.State) (*permissions, bool) {
+func (op *policyController) takePermissions(namespace string, a *permissionRequest, old *permissionset.Set, state access.State) (*permissionset.Set, bool) {
 	r := op.judgePermissions(namespace, a, state)
-	if old != nil && old.reviewed {
-		r.reviewed = true // that more is asked by others does not undo it
+	if old != nil && old.Reviewed {
+		r.Reviewed = true // that more is asked by others does not undo it
 	}
 	op.mu.Lock()
 	if a.rights != old || op.permissionRequests[namespace] != a || a.state.Generation > state.Generation {
@@ -42,11 +41,11 @@ func (op *policyController) takePermissions(namespace string, a *permissionReque
 		return nil, false
 	}
 	a.state = state
-	if r.isSame(old) {
+	if r.IsSame(old) {
 		op.mu.Unlock()
 		return old, true
 	}
-	if old == nil && r.isSame(a.before) {
+	if old == nil && r.IsSame(a.before) {
 		a.rights = a.before
 		op.mu.Unlock()
 		return a.before, true
@@ -60,7 +59,7 @@ func (op *policyController) takePermissions(namespace string, a *permissionReque
 // rightsIn returns what may be done for the owners of a namespace, and how long to
 // wait while the first answer is not in. Where all was found to be permitted
 // cluster-wide, nothing is asked about single namespaces.
-func (op *policyController) rightsIn(namespace string) (*permissions, time.Duration) {
+func (op *policyController) rightsIn(namespace string) (*permissionset.Set, time.Duration) {
 	if r, ok := op.currentPermissions(allNamespaces); ok && op.hasAll(r) {
 		return r, 0
 	}
@@ -69,12 +68,12 @@ func (op *policyController) rightsIn(namespace string) (*permissions, time.Durat
 	if !ok || !op.requiresEverything(namespace) { // by the last owner that left in this moment
 		return nil, confirmGrace
 	}
-	return r, r.pendingFor(op.requestedSince(namespace), op.controller.now())
+	return r, r.PendingFor(op.requestedSince(namespace), op.controller.now())
 }
 
 // rightsAt is rightsIn for a place that an owner makes use of, which is asked about
 // already.
-func (op *policyController) rightsAt(place string) (*permissions, time.Duration) {
+func (op *policyController) rightsAt(place string) (*permissionset.Set, time.Duration) {
 	if r, ok := op.currentPermissions(allNamespaces); ok && op.hasAll(r) {
 		return r, 0
 	}
@@ -82,15 +81,15 @@ func (op *policyController) rightsAt(place string) (*permissions, time.Duration)
 	if !ok {
 		return nil, confirmGrace
 	}
-	return r, r.pendingFor(op.requestedSince(place), op.controller.now())
+	return r, r.PendingFor(op.requestedSince(place), op.controller.now())
 }
 
 // hasAll says whether the rights about all namespaces are all that is needed.
-func (op *policyController) hasAll(r *permissions) bool {
+func (op *policyController) hasAll(r *permissionset.Set) bool {
 	op.mu.Lock()
 	defer op.mu.Unlock()
 	a, ok := op.permissionRequests[allNamespaces]
-	return ok && a.extent == everything && a.complete && r.reviewed && r.refusal == nil && len(r.missing) == 0
+	return ok && a.extent == everything && a.complete && r.Reviewed && r.Refusal == nil && len(r.Missing) == 0
 }
 
 func (op *policyController) requiresEverything(namespace string) bool {
@@ -113,9 +112,4 @@ func (op *policyController) requestedSince(namespace string) time.Time {
 // sameAnswer says whether nothing has changed that is acted upon.
 func sameAnswer(a, b access.State) bool {
 	return a.Generation == b.Generation && a.Reviewed == b.Reviewed && (a.Refusal == nil) == (b.Refusal == nil)
-}
-
-// mayWatch says whether a stream may be opened, as far as is known.
-func (r *permissions) mayWatch(resource schema.GroupResource) bool {
-	return r.refusal == nil && r.problemFor(resource, "", "list", "watch") == nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
 )
 
 // reportDenied asks for a review because a request was refused in a namespace: of the
@@ -23,13 +24,13 @@ func (op *policyController) reportDenied(namespace string, a access.Access) {
 
 // tellRights logs that rights went missing or came back. A namespace that nobody has
 // named, and in which no owner was ever seen, is not worth a line.
-func (op *policyController) tellRights(namespace string, a *permissionRequest, r *permissions) {
-	if !r.reviewed || op.replaced.Load() {
+func (op *policyController) tellRights(namespace string, a *permissionRequest, r *permissionset.Set) {
+	if !r.Reviewed || op.replaced.Load() {
 		return
 	}
 	op.logNarrowed(namespace, r)
 	op.mu.Lock()
-	now, was := r.requiredText(), a.logged
+	now, was := r.RequiredText(), a.logged
 	whole := a.extent != toSee
 	if now == "" || was == "" || whole {
 		a.logged = now
@@ -54,15 +55,15 @@ func (op *policyController) tellRights(namespace string, a *permissionRequest, r
 // narrowPermissions is what is missing of the rights about all namespaces to watch in all of them
 // together, of a policy that asks for that. It is required of nobody: each namespace is
 // then watched by itself.
-func (op *policyController) narrowPermissions(place string, r *permissions) *permissions {
-	missed := &permissions{reviewed: r.reviewed}
+func (op *policyController) narrowPermissions(place string, r *permissionset.Set) *permissionset.Set {
+	missed := &permissionset.Set{Reviewed: r.Reviewed}
 	if place != allNamespaces || op.program.Informers != v1alpha1.InformersCluster {
 		return missed
 	}
-	for _, m := range r.missing {
-		if m.optional {
-			reads := slices.DeleteFunc(slices.Clone(m.verbs), func(verb string) bool { return !isReading(verb) })
-			missed.addMissing(op, place, m, reads, false)
+	for _, m := range r.Missing {
+		if m.Optional {
+			reads := slices.DeleteFunc(slices.Clone(m.Verbs), func(verb string) bool { return !isReading(verb) })
+			missed.AddMissing(op.placeFor(place), m, reads, false)
 		}
 	}
 	return missed
@@ -70,11 +71,11 @@ func (op *policyController) narrowPermissions(place string, r *permissions) *per
 
 // logNarrowed logs that a policy that asks for cluster-wide streams does not get them,
 // or gets them now.
-func (op *policyController) logNarrowed(place string, r *permissions) {
+func (op *policyController) logNarrowed(place string, r *permissionset.Set) {
 	if place != allNamespaces {
 		return
 	}
-	now := op.narrowPermissions(place, r).requiredText()
+	now := op.narrowPermissions(place, r).RequiredText()
 	op.mu.Lock()
 	was := op.loggedNarrow
 	op.loggedNarrow = now

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
 )
 
 // permissionHandler is one namespace of a policy, or all of them, as a subscriber of what may
@@ -31,7 +32,7 @@ func (p permissionHandler) Changed(access.Key) {
 			op.recheckNamespaces(r)
 		}
 		op.controller.enqueue(Key{Policy: op.id})
-		if before != nil && before.reviewed && before.String() != "" {
+		if before != nil && before.Reviewed && before.String() != "" {
 			op.controller.rbacWatcher.checkSoon()
 		}
 	}
@@ -43,7 +44,7 @@ func (p permissionHandler) Changed(access.Key) {
 // setPermissions says whether rights are others than when this was last asked, which were they
 // then (nil: it is the first time), and whether somebody waits for a refusal to be
 // confirmed.
-func (op *policyController) setPermissions(namespace string, r *permissions) (before *permissions, changed, doubted bool) {
+func (op *policyController) setPermissions(namespace string, r *permissionset.Set) (before *permissionset.Set, changed, doubted bool) {
 	op.mu.Lock()
 	defer op.mu.Unlock()
 	a, ok := op.permissionRequests[namespace]
@@ -67,16 +68,16 @@ type permissionRequest struct {
 	payer    access.Payer
 	complete bool // every kind was known, so that there is no more to ask
 	since    time.Time
-	state    access.State // as of rights
-	rights   *permissions // nil: not looked at yet
-	before   *permissions // of what was asked about the place before this; may be nil
-	told     *permissions // what was acted upon last
-	logged   string       // what was logged to be missing
-	doubted  bool         // a request was refused against the rights
+	state    access.State       // as of rights
+	rights   *permissionset.Set // nil: not looked at yet
+	before   *permissionset.Set // of what was asked about the place before this; may be nil
+	told     *permissionset.Set // what was acted upon last
+	logged   string             // what was logged to be missing
+	doubted  bool               // a request was refused against the rights
 }
 
 // answer is the last one there was about the place, or nil.
-func (a *permissionRequest) answer() *permissions {
+func (a *permissionRequest) answer() *permissionset.Set {
 	if a.rights != nil {
 		return a.rights
 	}

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,7 +13,6 @@ import (
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/placeuses"
-	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -28,84 +26,6 @@ var (
 func operatorAs(account string) *policyController {
 	e := &Controller{options: Options{Identity: "ambit"}}
 	return newPolicyController(e, &policy.Program{Name: "p", Namespace: "team", ServiceAccount: account})
-}
-
-func TestForbidden(t *testing.T) {
-	cases := map[string]struct {
-		reason    string
-		missing   missingAccess
-		namespace string
-		want      string
-		resource  string
-	}{
-		"Namespace": {
-			reason:  "every verb is named, with resource, namespace and identity",
-			missing: missingAccess{resource: deployments, verbs: []string{"get", "list"}}, namespace: "a",
-			want: `cannot get, list deployments.apps in namespace "a" as ambit`, resource: "deployments",
-		},
-		"Subresource": {
-			reason:  "a subresource comes after the group, as in kubectl, and with the resource in an access",
-			missing: missingAccess{resource: caches, subresource: "status", verbs: []string{"patch"}}, namespace: "a",
-			want: `cannot patch caches.example.com/status in namespace "a" as ambit`, resource: "caches/status",
-		},
-		"Everywhere": {
-			reason:  "no namespace means all",
-			missing: missingAccess{resource: pods, verbs: []string{"watch"}},
-			want:    `cannot watch pods in all namespaces as ambit`, resource: "pods",
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			got := operatorAs("").forbiddenProblem(tc.missing, tc.namespace)
-			if got.Message != tc.want || got.Reason != v1alpha1.ReasonForbidden || !got.Terminal {
-				t.Errorf("%s: got %+v, want %q", tc.reason, got, tc.want)
-			}
-			var verbs []string
-			for _, d := range got.Denied {
-				verbs = append(verbs, d.Verb)
-				if d.Resource != tc.resource || d.Group != tc.missing.resource.Group || d.Namespace != tc.namespace {
-					t.Errorf("%s: denied is %+v", tc.reason, d)
-				}
-			}
-			if diff := cmp.Diff(tc.missing.verbs, verbs); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
-		})
-	}
-}
-
-func TestLacks(t *testing.T) {
-	r := &permissions{missing: []missingAccess{
-		{resource: deployments, verbs: []string{"get", "create"}, problem: plan.Problem{Message: "deployments"}},
-		{resource: caches, subresource: "status", verbs: []string{"patch"}, problem: plan.Problem{Message: "status"}},
-	}}
-	cases := map[string]struct {
-		reason      string
-		resource    schema.GroupResource
-		subresource string
-		verbs       []string
-		want        string
-	}{
-		"OneOfSome":        {reason: "one missing verb is enough", resource: deployments, verbs: []string{"list", "create"}, want: "deployments"},
-		"OtherVerbs":       {reason: "verbs that are there are not lacked", resource: deployments, verbs: []string{"list", "watch"}},
-		"OtherResource":    {reason: "another resource is not concerned", resource: pods, verbs: []string{"get"}},
-		"Subresource":      {reason: "a subresource is a thing of its own", resource: caches, subresource: "status", verbs: []string{"patch"}, want: "status"},
-		"NotOfSubresource": {reason: "the object is not its subresource", resource: caches, verbs: []string{"patch"}},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			got := ""
-			if problem := r.problemFor(tc.resource, tc.subresource, tc.verbs...); problem != nil {
-				got = problem.Message
-			}
-			if got != tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-			}
-		})
-	}
-	if got, want := r.String(), "deployments; status"; got != want {
-		t.Errorf("in words it is %q, want %q", got, want)
-	}
 }
 
 func TestAccesses(t *testing.T) {
@@ -172,28 +92,6 @@ func TestRefusal(t *testing.T) {
 			}
 			if got != tc.want {
 				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-			}
-		})
-	}
-}
-
-func TestPending(t *testing.T) {
-	since := time.Unix(1000, 0)
-	cases := map[string]struct {
-		reason string
-		rights permissions
-		after  time.Duration
-		want   time.Duration
-	}{
-		"Reviewed": {reason: "there is an answer", rights: permissions{reviewed: true}},
-		"Fresh":    {reason: "it is waited for", want: reviewGrace},
-		"Later":    {reason: "but no longer than that", after: reviewGrace - time.Second, want: time.Second},
-		"Over":     {reason: "then work goes on without", after: reviewGrace + time.Second},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if got := tc.rights.pendingFor(since, since.Add(tc.after)); got != tc.want {
-				t.Errorf("%s: got %s, want %s", tc.reason, got, tc.want)
 			}
 		})
 	}

@@ -24,7 +24,7 @@ func (op *policyController) checkEvent(event informer.Event) {
 		return
 	}
 	key := event.Key
-	if r, ok := op.currentPermissions(key.Namespace); ok && !r.mayWatch(key.GVR.GroupResource()) {
+	if r, ok := op.currentPermissions(key.Namespace); ok && !r.MayWatch(key.GVR.GroupResource()) {
 		return
 	}
 	op.reportDenied(key.Namespace, access.Access{Verb: "watch", Group: key.GVR.Group, Resource: key.GVR.Resource})

@@ -9,6 +9,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
+	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
@@ -76,7 +77,7 @@ func (op *policyController) servePolicy(ctx context.Context, owner discovery.Res
 	op.isScopeResolved = decided
 	op.mu.Unlock()
 	if !decided {
-		return shorterWait(wait, reviewGrace)
+		return shorterWait(wait, permissionset.ReviewGrace)
 	}
 	if gone := op.kindMissingProblem(owner, views); gone != nil {
 		op.setProblem(ctx, gone, partly)

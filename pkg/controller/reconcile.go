@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
@@ -105,7 +106,7 @@ func (op *policyController) leaveOwner(ctx context.Context, name types.Namespace
 // beginReconcile begins the work on an owner: from here on it is told of changes. It returns what
 // may be done in the owner's namespace. The reconcile is nil if nothing can be done now; the wait
 // says when to look again.
-func (op *policyController) beginReconcile(name types.NamespacedName, owner *unstructured.Unstructured, from informer.Lister, retire bool) (*ownerReconciler, *permissions, time.Duration) {
+func (op *policyController) beginReconcile(name types.NamespacedName, owner *unstructured.Unstructured, from informer.Lister, retire bool) (*ownerReconciler, *permissionset.Set, time.Duration) {
 	state, ok := op.ownerStateOf(name, owner, from)
 	if !ok || state.releasedUID == owner.GetUID() { // of one that was let go the event is to come
 		return nil, nil, 0
@@ -114,7 +115,7 @@ func (op *policyController) beginReconcile(name types.NamespacedName, owner *uns
 	if wait > 0 {
 		return nil, nil, wait
 	}
-	if home.refusal != nil { // said of the policy: nothing can be done as its identity
+	if home.Refusal != nil { // said of the policy: nothing can be done as its identity
 		op.controller.options.Informers.Require(state.subscriber, nil)
 		state.inputs = nil
 		op.markLookedAt(name)

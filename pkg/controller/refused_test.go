@@ -11,6 +11,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
@@ -18,7 +19,7 @@ import (
 // no write waits when the rights have changed since.
 func TestRefusedStill(t *testing.T) {
 	now := time.Unix(1000, 0)
-	before, after := &permissions{}, &permissions{}
+	before, after := &permissionset.Set{}, &permissionset.Set{}
 	state := &ownerState{refused: map[string]refusal{}}
 	if news := state.recordRefusal("web", refusal{what: "w", problem: plan.Problem{Message: "no"}, rights: before}, testBackoff, now); !news {
 		t.Error("a first refusal is news")
@@ -29,7 +30,7 @@ func TestRefusedStill(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		what   string
-		rights *permissions
+		rights *permissionset.Set
 		later  time.Duration
 		want   bool
 	}{

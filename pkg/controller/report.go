@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -20,8 +21,8 @@ type Denial struct {
 // Kind is the resource with its group, as in `deployments.apps` or
 // `memcacheds.cache.example.com/status`.
 func (d Denial) Kind() string {
-	resource, subresource := splitResource(d.Resource)
-	return resourceText(schema.GroupResource{Group: d.Group, Resource: resource}, subresource)
+	resource, subresource := permissionset.SplitResource(d.Resource)
+	return permissionset.ResourceText(schema.GroupResource{Group: d.Group, Resource: resource}, subresource)
 }
 
 // Denied returns what is denied to the policies now, whether or not an owner's
@@ -107,13 +108,13 @@ func (op *policyController) missingAccess() []v1alpha1.DeniedAccess {
 		if a.rights == nil || a.extent == toSee && !op.servedNamespaces[namespace] && !slices.Contains(named, namespace) {
 			continue
 		}
-		for _, m := range a.rights.missing {
-			if !m.optional {
-				list = append(list, m.problem.Denied...)
+		for _, m := range a.rights.Missing {
+			if !m.Optional {
+				list = append(list, m.Problem.Denied...)
 			}
 		}
-		for _, m := range op.narrowPermissions(namespace, a.rights).missing {
-			list = append(list, m.problem.Denied...)
+		for _, m := range op.narrowPermissions(namespace, a.rights).Missing {
+			list = append(list, m.Problem.Denied...)
 		}
 	}
 	return list

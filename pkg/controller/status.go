@@ -15,6 +15,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
+	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/internal/status"
 	"github.com/ambit-dev/ambit/pkg/plan"
@@ -127,7 +128,7 @@ func (p *ownerReconciler) writeStatus(ctx context.Context, planned *plan.Plan) e
 		return err
 	}
 	home := p.state.inputs.home
-	if p.isHeldBack(statusProblem, func() string { return statusText(next) }, home, home.own.problemFor(found.GVR.GroupResource(), "status", "patch")) {
+	if p.isHeldBack(statusProblem, func() string { return statusText(next) }, home, home.own.ProblemFor(found.GVR.GroupResource(), "status", "patch")) {
 		return nil
 	}
 	client, err := p.controller.options.Clients(p.identity)
@@ -139,7 +140,7 @@ func (p *ownerReconciler) writeStatus(ctx context.Context, planned *plan.Plan) e
 	if p.isStatusHeldBack(ctx, contested, objects) {
 		return nil
 	}
-	writing, end := p.traceWrite(ctx, "patch", resourceText(found.GVR.GroupResource(), "status"), p.owner.GetNamespace())
+	writing, end := p.traceWrite(ctx, "patch", permissionset.ResourceText(found.GVR.GroupResource(), "status"), p.owner.GetNamespace())
 	written, err := status.WriteStatus(writing, objects, p.owner, next, p.manager)
 	end(writingOf(err))
 	p.recordStatusConflict(contested, err)
@@ -180,7 +181,7 @@ func (p *ownerReconciler) statusWritten(ctx context.Context, owner discovery.Res
 func (p *ownerReconciler) statusRefused(ctx context.Context, owner discovery.Resource, next map[string]any, err error) {
 	problem := plan.Problem{Reason: v1alpha1.ReasonUnavailable, Message: err.Error()}
 	if apierrors.IsForbidden(err) {
-		problem = p.forbiddenProblem(missingAccess{resource: owner.GVR.GroupResource(), subresource: "status", verbs: []string{"patch"}}, p.owner.GetNamespace())
+		problem = p.placeFor(p.owner.GetNamespace()).Forbidden(permissionset.Missing{Resource: owner.GVR.GroupResource(), Subresource: "status", Verbs: []string{"patch"}})
 	}
 	a := access.Access{Verb: "patch", Group: owner.GVR.Group, Resource: owner.GVR.Resource, Subresource: "status", Name: p.owner.GetName()}
 	level := 1
@@ -203,7 +204,7 @@ func (p *ownerReconciler) logStatus(ctx context.Context, planned *plan.Plan) {
 	switch {
 	case stalled >= 0 && !isNewProblem(problemOf(was), &plan.Problem{Reason: planned.Conditions[stalled].Reason, Message: planned.Conditions[stalled].Message}):
 	case stalled >= 0:
-		if len(p.state.inputs.home.own.missing) > 0 {
+		if len(p.state.inputs.home.own.Missing) > 0 {
 			log = log.V(1) // the namespace's missing rights are logged once, not for each owner
 		}
 		message := planned.Conditions[stalled].Message

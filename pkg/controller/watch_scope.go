@@ -106,14 +106,14 @@ func (op *policyController) resolveNamespace(namespace string, resource schema.G
 	}
 	r, _ := op.currentPermissions(namespace)
 	switch {
-	case r.pendingFor(op.requestedSince(namespace), op.controller.now()) > 0:
+	case r.PendingFor(op.requestedSince(namespace), op.controller.now()) > 0:
 		return watchScope{undecided: []string{namespace}}
-	case r.mayWatch(resource):
+	case r.MayWatch(resource):
 		return watchScope{streams: []string{namespace}}
-	case r.refusal != nil:
-		return watchScope{problem: r.refusal}
+	case r.Refusal != nil:
+		return watchScope{problem: r.Refusal}
 	}
-	return watchScope{problem: r.problemFor(resource, "", "list", "watch")}
+	return watchScope{problem: r.ProblemFor(resource, "", "list", "watch")}
 }
 
 // requireEverywhere asks what may be done in all namespaces: first about all that the
@@ -131,7 +131,7 @@ func (op *policyController) requireEverywhere() {
 		op.putRequest(allNamespaces, least)
 	case !ok:
 		op.requirePermissions(allNamespaces, everything)
-	case len(r.missing) > 0 || r.refusal != nil:
+	case len(r.Missing) > 0 || r.Refusal != nil:
 		op.putRequest(allNamespaces, least)
 	default:
 		op.requirePermissions(allNamespaces, least) // or all, if that was asked before
@@ -142,11 +142,11 @@ func (op *policyController) requireEverywhere() {
 // owners cluster-wide nor learn which namespaces there are.
 func (op *policyController) nowhereProblem(denied *plan.Problem) *plan.Problem {
 	m := op.missingForNamespaces()
-	list := op.forbiddenProblem(m, allNamespaces)
+	list := op.placeFor(allNamespaces).Forbidden(m)
 	return &plan.Problem{
 		Reason: v1alpha1.ReasonForbidden, Terminal: true, Denied: slices.Concat(denied.Denied, list.Denied),
 		Message: fmt.Sprintf("%s, and cannot %s namespaces to look in each: grant one of them, or name the namespaces by --namespaces or spec.scope.namespaces",
-			denied.Message, strings.Join(m.verbs, ", ")),
+			denied.Message, strings.Join(m.Verbs, ", ")),
 	}
 }
 
