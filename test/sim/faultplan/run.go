@@ -201,6 +201,9 @@ type references struct {
 	known map[string]map[string]string
 }
 
+// maxReferences of a scenario are kept: most are of one plan alone, and an hour has many.
+const maxReferences = 100
+
 // of returns the reference of a world at rest.
 func (r *references) of(w *World) (map[string]string, error) {
 	inputs := inputsOf(w)
@@ -218,7 +221,7 @@ func (r *references) of(w *World) (map[string]string, error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.known == nil {
+	if r.known == nil || len(r.known) >= maxReferences {
 		r.known = map[string]map[string]string{}
 	}
 	r.known[key] = found
