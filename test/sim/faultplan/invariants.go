@@ -2,6 +2,7 @@ package faultplan
 
 import (
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -78,6 +79,17 @@ func (w *World) isGoing(key string) bool {
 	w.judge.mu.Unlock()
 	return slices.ContainsFunc(all, func(o *unstructured.Unstructured) bool {
 		return keyOf(o) == key && slices.ContainsFunc(going, func(uid types.UID) bool { return isMadeFor(o, uid) })
+	})
+}
+
+// isLate says whether an object of the reference is of an owner that is deleted and held back:
+// that was deleted before the object could be made, and nothing is made for it any more.
+func (w *World) isLate(key, text string) bool {
+	_, place, _ := strings.Cut(key, " ")
+	namespace, _, _ := strings.Cut(place, "/")
+	return slices.ContainsFunc(w.server.Objects(), func(o *unstructured.Unstructured) bool {
+		return isOwner(o, w.plan.Scenario) && o.GetDeletionTimestamp() != nil && ownerIn(text) == o.GetKind()+" "+o.GetName() &&
+			(o.GetNamespace() == "" || o.GetNamespace() == namespace)
 	})
 }
 

@@ -46,6 +46,7 @@ func (j *judge) compare(want, have map[string]string, w *World) {
 		case !wanted && (j.scenario.Remembers || j.mayRemain(key, w) || w.mayBeForgotten(key) || w.isUnlabelled(key) || j.isOvertakenAt(key, w)):
 		case !wanted:
 			j.violated("what should not be is not there", "%s", key)
+		case !there && w.isLate(key, should):
 		case !there:
 			j.violated("what should be is there", "%s is missing", key)
 		case is != should && j.comparable(is) != j.comparable(should) && !j.isOvertakenAt(key, w) && !(w.isHeldForGone(key) && j.comparable(withoutHold(is)) == j.comparable(should)):
