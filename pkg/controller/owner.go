@@ -68,7 +68,7 @@ type refusal struct {
 	what     string // which write: equal for equal writes
 	problem  plan.Problem
 	rights   *permissionset.Set // as of then: others, and the write is tried again at once
-	failures int                // in a row, of this write
+	failures int                // in a row, of this write or for the same reason
 	atLeast  time.Duration
 	until    time.Time
 }
@@ -78,7 +78,7 @@ type refusal struct {
 func (s *ownerState) recordRefusal(key string, r refusal, wait func(failures int) time.Duration, now time.Time) (news bool) {
 	maps.DeleteFunc(s.refused, func(_ string, r refusal) bool { return now.Sub(r.until) > retryMax })
 	before, ok := s.refused[key]
-	if ok && before.what == r.what {
+	if ok && (before.what == r.what || before.problem.Message == r.problem.Message) { // two that take turns, too
 		r.failures = before.failures + 1
 	}
 	r.until = now.Add(max(r.atLeast, wait(r.failures)))

@@ -309,6 +309,35 @@ func TestFoundRefusedMark(t *testing.T) {
 	}
 }
 
+// TestFoundTurns (seed 261125141450 of scenarios copies): all writes are refused, and two writes of
+// an owner's metadata took turns, so that each was another one than the one before, and none
+// waited longer than the first time.
+func TestFoundTurns(t *testing.T) {
+	s, err := copies()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pause := range []time.Duration{500 * time.Millisecond, 5479 * time.Millisecond} {
+		t.Run(pause.String(), func(t *testing.T) {
+			holds(t, &Plan{Seed: 261125141450, Scenario: s, Cleanup: true, Steps: []Step{
+				{Time: time.Second, Action: Action{Do: func(w *World) { w.create(s.Owners, s.Owner("two", "b", 2)) }}},
+				{Requests: 11, Action: Action{Do: func(w *World) {
+					until := time.Now().Add(45 * time.Second)
+					w.arm(answer{times: maxRefused, matches: func(r sim.Request) bool { return isWrite(r) && time.Now().Before(until) },
+						before: func(sim.Request) error { return apierrors.NewInternalError(fmt.Errorf("etcdserver: no leader")) }})
+				}}},
+				{Time: 456 * time.Millisecond, Action: Action{Do: func(w *World) { w.editOwner("two", "b", 1) }}},
+				{Time: 3450 * time.Millisecond, Action: Action{Do: func(w *World) { w.editOwner("two", "b", 2) }}},
+				{Time: pause, Action: Action{Do: func(w *World) {
+					if child := w.someChild(33); child != nil {
+						w.delete(child.resource, child.namespace, child.name)
+					}
+				}}},
+			}})
+		})
+	}
+}
+
 // TestOvertaken (seed 261124034399 of all scenarios) was a mistake of the plan: a write of one
 // process takes long, and another process takes back what it is about before it comes.
 func TestOvertaken(t *testing.T) {
