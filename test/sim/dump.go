@@ -7,9 +7,15 @@ func (s *Server) Objects() (all []*unstructured.Unstructured) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.sortedResourcesLocked() {
-		for _, key := range r.sortedKeys("") {
-			all = append(all, r.objects[key])
-		}
+		all = r.appendObjects(all)
+	}
+	return all
+}
+
+// appendObjects appends all objects of the resource, in the order of their keys.
+func (r *resource) appendObjects(all []*unstructured.Unstructured) []*unstructured.Unstructured {
+	for _, key := range r.sortedKeys("") {
+		all = append(all, r.objects[key])
 	}
 	return all
 }
@@ -20,11 +26,8 @@ func (s *Server) ObjectsOf(kind string) (all []*unstructured.Unstructured) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.sortedResourcesLocked() {
-		if r.kind != kind {
-			continue
-		}
-		for _, key := range r.sortedKeys("") {
-			all = append(all, r.objects[key])
+		if r.kind == kind {
+			all = r.appendObjects(all)
 		}
 	}
 	return all

@@ -15,13 +15,18 @@ import (
 func (c *chooser) trouble() Action {
 	long := time.Duration(1+c.IntN(60)) * time.Second
 	return Action{Text: fmt.Sprintf("for %s, all writes are answered 500", long), Do: func(w *World) {
-		until := time.Now().Add(long)
-		w.arm(answer{
-			times:   maxRefused,
-			matches: func(r sim.Request) bool { return isWrite(r) && time.Now().Before(until) },
-			before:  func(sim.Request) error { return apierrors.NewInternalError(fmt.Errorf("etcdserver: no leader")) },
-		})
+		w.refuseWrites(long)
 	}}
+}
+
+// refuseWrites has all writes answered 500 for a while.
+func (w *World) refuseWrites(long time.Duration) {
+	until := time.Now().Add(long)
+	w.arm(answer{
+		times:   maxRefused,
+		matches: func(r sim.Request) bool { return isWrite(r) && time.Now().Before(until) },
+		before:  func(sim.Request) error { return apierrors.NewInternalError(fmt.Errorf("etcdserver: no leader")) },
+	})
 }
 
 // maxRefused is more than any Ambit asks for in a plan.

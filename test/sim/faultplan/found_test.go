@@ -321,11 +321,7 @@ func TestFoundTurns(t *testing.T) {
 		t.Run(pause.String(), func(t *testing.T) {
 			holds(t, &Plan{Seed: 261125141450, Scenario: s, Cleanup: true, Steps: []Step{
 				{Time: time.Second, Action: Action{Do: func(w *World) { w.create(s.Owners, s.Owner("two", "b", 2)) }}},
-				{Requests: 11, Action: Action{Do: func(w *World) {
-					until := time.Now().Add(45 * time.Second)
-					w.arm(answer{times: maxRefused, matches: func(r sim.Request) bool { return isWrite(r) && time.Now().Before(until) },
-						before: func(sim.Request) error { return apierrors.NewInternalError(fmt.Errorf("etcdserver: no leader")) }})
-				}}},
+				{Requests: 11, Action: Action{Do: func(w *World) { w.refuseWrites(45 * time.Second) }}},
 				{Time: 456 * time.Millisecond, Action: Action{Do: func(w *World) { w.editOwner("two", "b", 1) }}},
 				{Time: 3450 * time.Millisecond, Action: Action{Do: func(w *World) { w.editOwner("two", "b", 2) }}},
 				{Time: pause, Action: Action{Do: func(w *World) {

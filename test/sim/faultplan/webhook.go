@@ -231,50 +231,53 @@ func (w *World) change(resource schema.GroupVersionResource, namespace, name str
 // and is never written again.
 func (w *World) removeUnlabelled() {
 	for _, obj := range w.server.Objects() {
-		if !w.judge.isMade(obj.GetUID()) || !lacksLabels(obj) || !w.plan.Scenario.isWrittenOnce(obj) {
-			continue
+		if w.judge.isMade(obj.GetUID()) && lacksLabels(obj) && w.plan.Scenario.isWrittenOnce(obj) {
+			w.removeObject(obj)
 		}
-		resource, err := resourceOf(w.server.As(sim.Admin), obj)
-		if err != nil {
-			w.problem("%v", err)
-			continue
-		}
-		w.delete(resource, obj.GetNamespace(), obj.GetName())
 	}
 }
 
-// isUnlabelled reports whether Ambit made an object that has lost a label by which it is found.
-// Where an ownerReference ties it to its owner, no record names it: once nobody wants it any
-// more it stays until the owner goes.
+// removeObject deletes an object of any kind.
+func (w *World) removeObject(obj *unstructured.Unstructured) {
+	resource, err := resourceOf(w.server.As(sim.Admin), obj)
+	if err != nil {
+		w.problem("%v", err)
+		return
+	}
+	w.delete(resource, obj.GetNamespace(), obj.GetName())
+}
+
+// isUnlabelled reports whether there is an unlabelled object of this key.
 func (w *World) isUnlabelled(key string) bool {
-	return slices.ContainsFunc(w.server.Objects(), func(obj *unstructured.Unstructured) bool {
-		return keyOf(obj) == key && w.judge.isMade(obj.GetUID()) && metav1.GetControllerOfNoCopy(obj) != nil && lacksLabels(obj)
+	return slices.ContainsFunc(w.unlabelledObjects(), func(obj *unstructured.Unstructured) bool { return keyOf(obj) == key })
+}
+
+// unlabelledObjects are those that Ambit made and that have lost a label by which they are found.
+// Where an ownerReference ties one to its owner, no record names it: once nobody wants it any
+// more it stays until the owner goes.
+func (w *World) unlabelledObjects() []*unstructured.Unstructured {
+	return slices.DeleteFunc(w.server.Objects(), func(obj *unstructured.Unstructured) bool {
+		return !w.judge.isMade(obj.GetUID()) || metav1.GetControllerOfNoCopy(obj) == nil || !lacksLabels(obj)
 	})
 }
 
 // removeAbandoned is what Ambit asks for where such an object has the name of one that another
 // owner wants by now, and reports whether there was one.
 func (w *World) removeAbandoned() (some bool) {
-	for _, obj := range w.server.Objects() {
-		if !w.isUnlabelled(keyOf(obj)) {
-			continue
+	unlabelled := w.unlabelledObjects()
+	if len(unlabelled) == 0 {
+		return false
+	}
+	want, err := w.plan.Scenario.references.of(w)
+	if err != nil {
+		w.problem("%v", err)
+		return false
+	}
+	for _, obj := range unlabelled {
+		if wanted, ok := want[keyOf(obj)]; ok && ownerIn(wanted) != ownerIn(textOf(obj)) {
+			w.removeObject(obj)
+			some = true
 		}
-		want, err := w.plan.Scenario.references.of(w)
-		if err != nil {
-			w.problem("%v", err)
-			return some
-		}
-		wanted, ok := want[keyOf(obj)]
-		if !ok || ownerIn(wanted) == ownerIn(textOf(obj)) {
-			continue
-		}
-		resource, err := resourceOf(w.server.As(sim.Admin), obj)
-		if err != nil {
-			w.problem("%v", err)
-			return some
-		}
-		w.delete(resource, obj.GetNamespace(), obj.GetName())
-		some = true
 	}
 	return some
 }
