@@ -184,6 +184,7 @@ func (p *ownerReconciler) takeOutcome(ctx context.Context, action plan.Action, o
 		log.V(1).Info("the cache is behind; will try again")
 	case outcome.Met:
 		p.existing = append(p.existing, existingObject{kind: action.GVK, object: outcome.Object})
+		p.confirmObject(action, outcome.Object.GetUID())
 		log.V(1).Info("it was there already")
 	case outcome.Object != nil && action.Verb == plan.Delete && slices.ContainsFunc(p.existing, func(m existingObject) bool { return m.hidden && m.isAbout(action) }):
 		p.dropExisting(action)
@@ -191,6 +192,9 @@ func (p *ownerReconciler) takeOutcome(ctx context.Context, action plan.Action, o
 		log.V(1).Info("on its way out", "because", action.Reason)
 	case outcome.Object != nil:
 		p.dropExisting(action)
+		if action.Verb == plan.Create {
+			p.confirmObject(action, outcome.Object.GetUID())
+		}
 		p.recordNormalized(action, outcome.Object)
 		for _, key := range p.streamsOf(action) {
 			p.controller.options.Informers.Observe(key, outcome.Object, p.state.subscriber)
@@ -201,13 +205,18 @@ func (p *ownerReconciler) takeOutcome(ctx context.Context, action plan.Action, o
 		log.V(1).Info("done", "because", action.Reason)
 	default:
 		p.dropExisting(action)
-		p.confirmedObjects[inventory.ObjectKey{Kind: action.GVK.GroupKind(), Namespace: action.Namespace, Name: action.Name}] = false
+		p.confirmObject(action, "")
 		delete(p.state.serverNormalized, action.UID)
 		for _, key := range p.streamsOf(action) {
 			p.controller.options.Informers.Deleted(key, lastSeen(action), p.state.subscriber)
 		}
 		log.Info("deleted", "because", action.Reason)
 	}
+}
+
+// confirmObject notes the uid of an action's object, as it was answered.
+func (p *ownerReconciler) confirmObject(action plan.Action, uid types.UID) {
+	p.confirmedObjects[inventory.ObjectKey{Kind: action.GVK.GroupKind(), Namespace: action.Namespace, Name: action.Name}] = uid
 }
 
 // existingObject is an object of ours that the cache does not show.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/ambit-dev/ambit/pkg/access"
@@ -98,20 +99,22 @@ func (r *recordReads) isGone(e goneEntry, now time.Time) bool {
 	return known && now.Sub(at) < confirmMemory
 }
 
-// confirmGone reads the objects of the entries that a mark drops, each at most once in a
-// reconcile: streams do not show those that have lost their labels, nor one whose create was
-// accepted while its answer was lost. It returns the mark that may be written; nil: none, now.
-// Where there are too many to be read in one reconcile, that keeps the others on record, and the owner
-// is looked at again. did: something was learnt that the next plan has to know.
-func (p *ownerReconciler) confirmGone(ctx context.Context, mark plan.OwnerMetadata) (may *plan.OwnerMetadata, did bool, err error) {
-	record := mark.DroppedEntries(p.program, p.owner)
+// confirmRecord reads the objects of the entries that a mark drops, or gives a uid, each at most once
+// in a reconcile: streams do not show those that have lost their labels, nor one whose create was
+// accepted while its answer was lost, and may be behind another process. It returns the mark that
+// may be written; nil: none, now. Where there are too many to be read in one reconcile, that keeps
+// the others as they are on record, and the owner is looked at again. did: something was learnt that
+// the next plan has to know.
+func (p *ownerReconciler) confirmRecord(ctx context.Context, mark plan.OwnerMetadata) (may *plan.OwnerMetadata, did bool, err error) {
+	record, wanted := mark.DoubtfulEntries(p.program, p.owner)
 	reads := &p.state.reads
 	var stay []inventory.Entry
 	left, end := -1, func(time.Time) {}
 	defer func() { end(p.controller.now()) }()
-	found := false
+	differs := false
 	for _, e := range record.Entries {
-		there, known := p.confirmedObjects[e.ObjectKey()]
+		want := wanted[e.ObjectKey()] // empty: it is dropped
+		uid, known := p.confirmedObjects[e.ObjectKey()]
 		entry := goneEntry{e, record.TokenSecret}
 		if !known && !reads.isGone(entry, p.controller.now()) {
 			if left < 0 {
@@ -122,18 +125,21 @@ func (p *ownerReconciler) confirmGone(ctx context.Context, mark plan.OwnerMetada
 				continue
 			}
 			left--
-			var ok bool
-			there, ok, err = p.verifyGone(ctx, mark, record, e)
-			reads.note(entry, there || !ok, p.controller.now())
+			outcome, ok, err := p.readRecorded(ctx, mark, record, e)
 			if err != nil || !ok {
+				reads.note(entry, true, p.controller.now())
 				return nil, true, err
 			}
-			did = did || there
+			var news bool
+			uid, news = p.takeConfirmed(ctx, e, outcome, want)
+			reads.note(entry, uid != "", p.controller.now())
+			did = did || news
 		}
-		found = found || there
+		differs = differs || uid != want
 	}
 	switch {
-	case found:
+	case differs:
+		p.isCacheBehind = p.isCacheBehind || !did
 		return nil, did, nil
 	case len(stay) == 0:
 		return &mark, false, nil
@@ -146,12 +152,12 @@ func (p *ownerReconciler) confirmGone(ctx context.Context, mark plan.OwnerMetada
 	return nil, false, nil
 }
 
-// verifyGone reads the object of one entry. ok is false if that could not be done now; a
-// problem of the owner's metadata then says why.
-func (p *ownerReconciler) verifyGone(ctx context.Context, mark plan.OwnerMetadata, record inventory.Inventory, e inventory.Entry) (there, ok bool, err error) {
+// readRecorded reads the object of one entry. ok is false if that could not be done now; a problem of
+// the owner's metadata then says why.
+func (p *ownerReconciler) readRecorded(ctx context.Context, mark plan.OwnerMetadata, record inventory.Inventory, e inventory.Entry) (outcome apply.Outcome, ok bool, err error) {
 	if !p.seekKind(e.GVK) {
 		p.problems[plan.KeyOwner] = *tooManyKinds()
-		return false, false, nil
+		return outcome, false, nil
 	}
 	found, served := p.controller.discovery.LookupAnyVersion(e.GVK)
 	if !served {
@@ -159,29 +165,39 @@ func (p *ownerReconciler) verifyGone(ctx context.Context, mark plan.OwnerMetadat
 		if problem != nil && !problem.Gone {
 			p.problems[plan.KeyOwner] = *problem
 		}
-		return false, problem != nil && problem.Gone, nil
+		return outcome, problem != nil && problem.Gone, nil
 	}
 	at := p.state.inputs.permissionsAt(e.Namespace)
 	if p.isHeldBack(plan.KeyOwner, func() string { return markText(mark) }, at, at.own.ProblemFor(found.GVR.GroupResource(), "", "get")) {
-		return false, false, nil
+		return outcome, false, nil
 	}
 	client, err := p.controller.options.Clients(p.identity)
 	if err != nil {
-		return false, false, err
+		return outcome, false, err
 	}
 	applier := apply.Applier{Client: client, Manager: p.manager, Identity: p.userName()}
-	outcome := applier.FindRecorded(ctx, record, e, apply.Target{Resource: found.GVR, OwnerUID: p.ownerUID(), Lives: p.ownerExists})
+	outcome = applier.FindRecorded(ctx, record, e, apply.Target{Resource: found.GVR, OwnerUID: p.ownerUID(), Lives: p.ownerExists})
 	if outcome.Problem != nil && !p.isMissing(found, *outcome.Problem) {
 		p.handleUnconfirmed(ctx, mark, e, found, *outcome.Problem)
-		return false, false, nil
+		return outcome, false, nil
 	}
-	there = outcome.Object != nil
-	if there {
-		p.existing = append(p.existing, existingObject{kind: e.GVK, object: outcome.Object, hidden: true})
-		ctrllog.FromContext(ctx).Info("found by the record, though no stream shows it", "kind", e.GVK.Kind, "namespace", e.Namespace, "object", e.Name)
+	return outcome, true, nil
+}
+
+// takeConfirmed takes over what the object of an entry was read as, and returns its uid: empty if
+// there is none that the record proves, nor the one that is wanted. news: it was taken for gone, or
+// for another.
+func (p *ownerReconciler) takeConfirmed(ctx context.Context, e inventory.Entry, outcome apply.Outcome, want types.UID) (uid types.UID, news bool) {
+	if live := outcome.Object; live != nil && (outcome.Met || live.GetUID() == want) {
+		uid = live.GetUID()
 	}
-	p.confirmedObjects[e.ObjectKey()] = there
-	return there, true, nil
+	p.confirmedObjects[e.ObjectKey()] = uid
+	if uid == "" || uid == want {
+		return uid, false
+	}
+	p.existing = append(p.existing, existingObject{kind: e.GVK, object: outcome.Object, hidden: true})
+	ctrllog.FromContext(ctx).Info("found by the record, though no stream shows it", "kind", e.GVK.Kind, "namespace", e.Namespace, "object", e.Name)
+	return uid, true
 }
 
 // handleUnconfirmed lets the next plan know that the mark cannot be written.

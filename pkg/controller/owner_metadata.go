@@ -19,7 +19,8 @@ import (
 )
 
 // writeOwnerMetadata makes the owner's metadata say what the plan wants it to, unless that was
-// tried in this reconcile already. What it drops from the record has to be confirmed first.
+// tried in this reconcile already. What it drops from the record, or settles, has to be confirmed
+// first.
 // The reconcile goes on with the owner as it is then.
 func (p *ownerReconciler) writeOwnerMetadata(ctx context.Context, mark plan.OwnerMetadata) (did bool, err error) {
 	id := "mark " + markText(mark)
@@ -43,7 +44,7 @@ func (p *ownerReconciler) writeOwnerMetadata(ctx context.Context, mark plan.Owne
 	if held, did, err := p.holdsMark(ctx, mark, found); held || err != nil {
 		return did, err
 	}
-	if may, did, err = p.confirmGone(ctx, mark); err != nil || may == nil {
+	if may, did, err = p.confirmRecord(ctx, mark); err != nil || may == nil {
 		delete(p.triedActions, id)
 		return did, err
 	}

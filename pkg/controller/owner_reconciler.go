@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
@@ -31,8 +32,9 @@ type ownerReconciler struct {
 	// it before anything is said.
 	isRefusalUnconfirmed bool
 	existing             []existingObject
-	// confirmedObjects says of objects of the record whether they are there, as of this reconcile.
-	confirmedObjects map[inventory.ObjectKey]bool
+	// confirmedObjects has the uids of objects of the record, as the API server has answered in this
+	// reconcile; empty: it is not there.
+	confirmedObjects map[inventory.ObjectKey]types.UID
 	verifiedAt       time.Time // when a write was sent whose answer was the owner as it is; zero: none was
 	isCacheBehind    bool      // an answer showed that the cache is behind
 	waits            bool      // the owner's metadata is held back, and again says until when
@@ -54,7 +56,7 @@ func (op *policyController) newOwnerReconciler(owner *unstructured.Unstructured,
 	}
 	return &ownerReconciler{
 		policyController: op, owner: owner, state: state, retire: retire, existing: before,
-		problems: map[string]plan.Problem{}, triedActions: map[string]bool{}, confirmedObjects: map[inventory.ObjectKey]bool{}, soughtKinds: kindSet{},
+		problems: map[string]plan.Problem{}, triedActions: map[string]bool{}, confirmedObjects: map[inventory.ObjectKey]types.UID{}, soughtKinds: kindSet{},
 	}
 }
 

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -20,6 +21,15 @@ func recordedObjects(from, to int) (list []inventory.Entry) {
 	return list
 }
 
+// withoutUIDs are the entries as they are before their objects are made.
+func withoutUIDs(entries []inventory.Entry) []inventory.Entry {
+	entries = slices.Clone(entries)
+	for i := range entries {
+		entries[i].UID = ""
+	}
+	return entries
+}
+
 func recordText(entries ...inventory.Entry) string {
 	inv := inventory.Inventory{Policy: "test", Entries: entries}
 	if len(entries) > 0 {
@@ -28,8 +38,8 @@ func recordText(entries ...inventory.Entry) string {
 	return inv.String()
 }
 
-// TestKeepRecorded: while entries that metadata drops are still to be looked at, they stay on the
-// owner, with the finalizer, and what is new is there too if there is room.
+// TestKeepRecorded: while entries that metadata drops, or gives a uid, are still to be looked at, they
+// stay on the owner as they are, with the finalizer, and what is new is there too if there is room.
 func TestKeepRecorded(t *testing.T) {
 	old, fresh := recordedObjects(0, 40), recordedObjects(5000, 5001)
 	full := recordedObjects(0, inventory.MaxEntries)
@@ -45,6 +55,8 @@ func TestKeepRecorded(t *testing.T) {
 		"NoneRead": {reason: "nothing was looked at", stored: old, stay: old, want: old, unchanged: true},
 		"NoRoom": {reason: "there is no room for what is wanted before the rest is gone", stored: full, next: fresh, stay: full,
 			want: full, unchanged: true},
+		"Settled": {reason: "a uid is put on record when its object was read", stored: withoutUIDs(old), next: old, stay: withoutUIDs(old[32:]),
+			want: append(withoutUIDs(old[32:]), old[:32]...)},
 		"RoomSoon": {reason: "as much goes as was looked at", stored: full, next: recordedObjects(5000, 5100), stay: full[32:], want: full[32:]},
 	}
 	for name, tc := range cases {
@@ -65,8 +77,8 @@ func TestKeepRecorded(t *testing.T) {
 			if _, err := inventory.Parse(kept.Children); err != nil {
 				t.Errorf("%s: it would not be believed: %v", tc.reason, err)
 			}
-			if dropped := kept.DroppedEntries(a.program, a.owner).Entries; len(dropped) != len(tc.stored)-len(tc.stay) {
-				t.Errorf("%s: it drops %d entries, want the %d that were looked at", tc.reason, len(dropped), len(tc.stored)-len(tc.stay))
+			if doubtful, _ := kept.DoubtfulEntries(a.program, a.owner); len(doubtful.Entries) != len(tc.stored)-len(tc.stay) {
+				t.Errorf("%s: %d entries are doubtful, want the %d that were looked at", tc.reason, len(doubtful.Entries), len(tc.stored)-len(tc.stay))
 			}
 			if fmt.Sprint(before) != fmt.Sprint(a.owner) {
 				t.Errorf("%s: the owner was changed", tc.reason)

@@ -14,9 +14,8 @@ import (
 )
 
 // FindRecorded reads the object of an entry in an owner's record, whatever its labels are. It is
-// one request. The outcome has the object in Object, with Met, if the record proves that
-// it is the owner's and nothing else ties it to an owner; nothing if it is gone or not
-// such a one; else Problem.
+// one request. The outcome has the object in Object, with Met if the record proves that
+// it is the owner's and nothing else ties it to an owner; nothing if it is gone; else Problem.
 func (a *Applier) FindRecorded(ctx context.Context, record inventory.Inventory, e inventory.Entry, t Target) Outcome {
 	w := actionWrite{
 		Action: plan.Action{GVK: e.GVK, Namespace: e.Namespace, Name: e.Name},
@@ -30,10 +29,8 @@ func (a *Applier) FindRecorded(ctx context.Context, record inventory.Inventory, 
 		return a.refusedOutcome(err, "get", w)
 	}
 	_, ours := record.ProveOwnership(e, live)
-	if !ours || w.isOfAnother(live) || otherPolicy(live, record.Policy) != "" || claims.IsControlled(live, t.OwnerUID) {
-		return Outcome{}
-	}
-	return Outcome{Object: live, Met: true}
+	met := ours && !w.isOfAnother(live) && otherPolicy(live, record.Policy) == "" && !claims.IsControlled(live, t.OwnerUID)
+	return Outcome{Object: live, Met: met}
 }
 
 // deleteObject removes the object of the action's uid; if the action has a

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/policy"
@@ -17,39 +18,45 @@ type OwnerMetadata struct {
 	Children string
 }
 
-// DroppedEntries returns the owner's inventory as it is before the metadata is written, with only
-// those entries that are then dropped because their objects are taken for gone: neither
-// places, nor what was merged, nor what is left behind. An entry is all that leads to its
-// object, and what a snapshot does not show may have lost its labels, or be younger than the
-// snapshot. So whoever writes the metadata reads these objects first, and plans again with
-// those that Prove says are the owner's.
+// DoubtfulEntries returns the owner's inventory as it is before the metadata is written, with only
+// those entries that then change on the word of a snapshot: neither places, nor what was merged.
+// Whoever writes the metadata reads their objects first, and plans again with those that Prove says
+// are the owner's.
+//   - Entries that are dropped because their objects are taken for gone, unless they are left
+//     behind. An entry is all that leads to its object, and what a snapshot does not show may have
+//     lost its labels, or be younger than the snapshot.
+//   - Entries that are given the uid of an object, which uids has. Another process may have seen
+//     that object go, and be about to make the next one: with the wrong uid nothing proves that to
+//     be the owner's.
 //
 // The kinds of the entries are in the version in which their objects are observed. There
 // are no entries if the inventory cannot be read or is another policy's. It is pure; the
-// result is the caller's.
-func (m OwnerMetadata) DroppedEntries(program *policy.Program, owner *unstructured.Unstructured) Inventory {
+// results are the caller's.
+func (m OwnerMetadata) DoubtfulEntries(program *policy.Program, owner *unstructured.Unstructured) (doubtful Inventory, uids map[ObjectKey]types.UID) {
 	stored := ReadStored(program, owner)
-	dropped := stored.Inventory
-	dropped.Entries = nil
+	doubtful = stored.Inventory
+	doubtful.Entries = nil
 	next, err := Parse(m.Children)
 	if stored.Err != nil || err != nil || len(stored.Entries) == 0 {
-		return dropped
+		return doubtful, nil
 	}
-	stays := make(map[ObjectKey]bool, len(next.Entries))
+	uids = make(map[ObjectKey]types.UID, len(next.Entries))
 	for _, e := range next.Entries {
-		stays[e.ObjectKey()] = true
+		uids[e.ObjectKey()] = e.UID
 	}
 	for _, e := range stored.Entries {
-		if stays[e.ObjectKey()] || !IsReadFirst(program, e) {
-			continue
+		uid, stays := uids[e.ObjectKey()]
+		dropped := !stays && IsReadFirst(program, e)
+		settled := stays && e.UID == "" && uid != "" && !e.IsPlace() && !e.Merged
+		if dropped || settled {
+			doubtful.Entries = append(doubtful.Entries, e)
 		}
-		dropped.Entries = append(dropped.Entries, e)
 	}
-	return dropped
+	return doubtful, uids
 }
 
-// KeepRecorded returns the metadata to write in place of m while entries of Drops stay on record,
-// and whether the owner has to be written for that. What m adds is left out where an inventory has
+// KeepRecorded returns the metadata to write in place of m while entries of DoubtfulEntries stay on
+// record as they are, and whether the owner has to be written for that. What m adds is left out where an inventory has
 // no room for both. It is pure.
 func (m OwnerMetadata) KeepRecorded(program *policy.Program, owner *unstructured.Unstructured, stay []Entry) (OwnerMetadata, bool) {
 	stored := ReadStored(program, owner)
@@ -57,10 +64,13 @@ func (m OwnerMetadata) KeepRecorded(program *policy.Program, owner *unstructured
 	if stored.Err != nil || err != nil {
 		return m, false
 	}
-	wanted := next.Entries
+	stays := make(map[ObjectKey]bool, len(stay))
+	for _, e := range stay {
+		stays[e.ObjectKey()] = true
+	}
+	wanted := slices.DeleteFunc(next.Entries, func(e Entry) bool { return stays[e.ObjectKey()] })
 	next.Policy, next.TokenSecret, next.Entries = program.Name, stored.TokenSecret, slices.Concat(wanted, stay)
 	if len(next.Entries) > MaxEntries || len(next.String()) > MaxBytes {
-		stays := map[ObjectKey]bool{}
 		for _, e := range next.Entries {
 			stays[e.ObjectKey()] = true
 		}

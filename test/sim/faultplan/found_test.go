@@ -334,6 +334,32 @@ func TestFoundTurns(t *testing.T) {
 	}
 }
 
+// TestFoundUID (seed 261125217340 of all scenarios, on two processors): somebody deletes a child that
+// only the record ties to its owner. One process sees that, and makes it again; another, to whom
+// the old one was still there, put its uid on record meanwhile. By that record the new one was not
+// the owner's: it was in the way for ever, and stayed when the owner went.
+func TestFoundUID(t *testing.T) {
+	s, err := copies()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const copied = "one-a-p"
+	holds(t, &Plan{Seed: 261125217340, Scenario: s, Cleanup: true, Steps: []Step{
+		{Time: time.Second, Action: Action{Do: func(w *World) { w.create(s.Owners, s.Owner("one", "a", 0)) }}},
+		{Time: 5 * time.Second, Action: Action{Do: func(w *World) {
+			w.later(0, (*World).start)
+			w.later(20*time.Second, func(w *World) { w.end(false) })
+		}}},
+		{Time: 2 * time.Second, Action: Action{Do: func(w *World) {
+			w.disturb("configmaps", disturbance{lag: 10 * time.Second, until: time.Now().Add(10 * time.Second), process: w.running[1].name})
+			w.arm(answer{times: 1, delay: 3 * time.Second, matches: func(r sim.Request) bool {
+				return r.Verb == "create" && r.Name == copied && r.Process == w.running[0].name
+			}})
+			w.delete(configMaps, library, copied)
+		}}},
+	}})
+}
+
 // TestOvertaken (seed 261124034399 of all scenarios) was a mistake of the plan: a write of one
 // process takes long, and another process takes back what it is about before it comes.
 func TestOvertaken(t *testing.T) {
