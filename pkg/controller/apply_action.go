@@ -17,6 +17,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
+	"github.com/ambit-dev/ambit/pkg/controller/placepermissions"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/internal/apply"
 	"github.com/ambit-dev/ambit/pkg/plan"
@@ -117,8 +118,8 @@ func (p *ownerReconciler) recordRefusal(key, what, place string, a access.Access
 		for _, d := range problem.Denied { // perhaps not the write, but a read before it
 			a.Verb = d.Verb
 		}
-		p.reportDenied(place, a)
-		p.isRefusalUnconfirmed, r.atLeast = true, 2*confirmGrace
+		p.permissions.ReportDenied(place, a)
+		p.isRefusalUnconfirmed, r.atLeast = true, 2*placepermissions.ConfirmGrace
 	}
 	return p.state.recordRefusal(key, r, p.controller.backoffAfter, p.controller.now())
 }

@@ -79,7 +79,7 @@ func (op *policyController) recordInspection(name types.NamespacedName, uid type
 
 func (op *policyController) stopInspection(name types.NamespacedName) {
 	op.controller.options.Informers.Require(childProbe{op.subscriberFor(name)}, nil)
-	op.setPlaceUses(name, nil)
+	op.permissions.SetUses(name, nil)
 }
 
 // childProbePlan is how to look for children of an owner.
@@ -92,8 +92,7 @@ type childProbePlan struct {
 // planChildProbe are the streams to look at, where they are permitted: those of all
 // namespaces where everything is.
 func (op *policyController) planChildProbe(ctx context.Context, name types.NamespacedName, owner *unstructured.Unstructured) (found childProbePlan) {
-	everywhere, ok := op.currentPermissions(allNamespaces)
-	all := ok && op.hasAll(everywhere)
+	_, all := op.permissions.HaveEverything()
 	l := &inputPlanner{policyController: op, owner: owner, name: name, cleans: true, uses: placeuses.ByPlace{}, s: newOwnerInputs()}
 	l.findQueries(ctx, plan.Snapshot{Owner: owner, Retire: true}, nil)
 	for _, s := range l.childQueries {
@@ -102,14 +101,14 @@ func (op *policyController) planChildProbe(ctx context.Context, name types.Names
 		}
 	}
 	if !all {
-		op.setPlaceUses(name, l.uses)
+		op.permissions.SetUses(name, l.uses)
 	}
 	for _, s := range l.childQueries {
 		place := s.Namespace
 		if all {
 			place = allNamespaces
 		}
-		r, pending := op.rightsAt(s.Namespace)
+		r, pending := op.permissions.ForUse(s.Namespace)
 		switch {
 		case s.elsewhere:
 		case pending > 0:

@@ -119,7 +119,7 @@
 //  5. What makes access look again: changes of RBAC objects where they may be watched
 //     (rbacWatcher), streams that are refused when they are opened anew, own writes that
 //     are refused. A refusal is told to nobody before a review has confirmed it, or
-//     confirmGrace is over.
+//     placepermissions.ConfirmGrace is over.
 //
 // Suspended policies, owners being deleted without our finalizer, and owners whose
 // stream is not live are left as they are.

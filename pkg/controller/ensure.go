@@ -8,6 +8,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
+	"github.com/ambit-dev/ambit/pkg/controller/placepermissions"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
@@ -30,7 +31,7 @@ func (op *policyController) ensurePolicyObjects(ctx context.Context) (*plan.Prob
 	case wait > 0:
 		return op.problemOf(nil), wait
 	case p.isRefusalUnconfirmed:
-		return op.problemOf(nil), confirmGrace
+		return op.problemOf(nil), placepermissions.ConfirmGrace
 	}
 	p.releaseUnusedKinds()
 	op.mu.Lock()
@@ -62,7 +63,7 @@ func (op *policyController) forgetEnsured() {
 		return
 	}
 	op.controller.options.Informers.Require(op.ensuredState.subscriber, nil)
-	op.setPlaceUses(types.NamespacedName{}, nil)
+	op.permissions.SetUses(types.NamespacedName{}, nil)
 	op.releaseAllKinds(types.NamespacedName{})
 	op.ensuredState = nil
 }

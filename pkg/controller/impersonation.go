@@ -10,6 +10,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
+	"github.com/ambit-dev/ambit/pkg/controller/placepermissions"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/permitted"
 	"github.com/ambit-dev/ambit/pkg/plan"
@@ -61,8 +62,8 @@ func (a impersonationCheck) checkPermitted() (*plan.Problem, time.Duration) {
 func (a impersonationCheck) checkExists() (*plan.Problem, time.Duration) {
 	found, status := a.account.Read()
 	switch {
-	case status.State == informer.Forbidden && a.operator.controller.now().Sub(status.Since) < confirmGrace:
-		return nil, confirmGrace
+	case status.State == informer.Forbidden && a.operator.controller.now().Sub(status.Since) < placepermissions.ConfirmGrace:
+		return nil, placepermissions.ConfirmGrace
 	case status.State == informer.Forbidden:
 		return a.deniedProblem("watch"), 0
 	case !status.Synced:

@@ -59,7 +59,7 @@ func (p *ownerReconciler) planInputs(ctx context.Context, shared bool, home *per
 	l.findQueries(ctx, plan.Snapshot{Owner: p.owner, Retire: p.retire}, p.state.queries)
 	l.s.records = p.owner != nil && (p.program.NeedsFinalizerFor(p.isNamespaced) || slices.ContainsFunc(p.program.Children, isElsewhere))
 	l.boundPlaces()
-	p.setPlaceUses(l.name, l.uses)
+	p.permissions.SetUses(l.name, l.uses)
 	if wait := l.checkPermissions(); wait > 0 {
 		return nil, wait
 	}
@@ -198,9 +198,38 @@ func (l *inputPlanner) isSpread(child *policy.Child, mine int) bool {
 	case child == nil || !child.CrossNamespace || mine > wideSpread:
 		return mine > wideSpread
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.policyController.placeUses.CountPlaces(child.ID) > wideSpread
+	return l.permissions.Uses.CountPlaces(child.ID) > wideSpread
+}
+
+// boundPlaces leaves out of the layout what is beyond the limits of places.
+func (l *inputPlanner) boundPlaces() {
+	if l.owner == nil {
+		return
+	}
+	b := l.permissions.Uses.FitOwner(l.name, l.uses)
+	for _, owner := range b.Crowded {
+		l.controller.enqueue(Key{Policy: l.id, Namespace: owner.Namespace, Name: owner.Name})
+	}
+	if b.Message == "" {
+		return
+	}
+	problem := limitProblem(b.Message)
+	l.s.complete, l.s.crowded = false, b.Message
+	for place := range b.Out {
+		delete(l.uses, place)
+	}
+	l.childQueries = slices.DeleteFunc(l.childQueries, func(s childQuery) bool {
+		if s.elsewhere && b.Out[s.Namespace] {
+			l.s.children[s.Location] = inputSource{problem: problem}
+			return true
+		}
+		return false
+	})
+	for i := range l.watchQueries {
+		if w := &l.watchQueries[i]; w.problem == nil && !w.everywhere && b.Out[w.need.Key.Namespace] {
+			w.problem = problem
+		}
+	}
 }
 
 // checkPermissions finds out what may be done in each place, or how long to wait for that.
@@ -211,7 +240,7 @@ func (l *inputPlanner) checkPermissions() (wait time.Duration) {
 	}
 	l.s.elsewhere = make(map[string]placePermissions, len(l.uses))
 	for _, place := range sortedKeys(l.uses) {
-		r, pending := l.rightsAt(place)
+		r, pending := l.permissions.ForUse(place)
 		if pending > 0 {
 			wait = max(wait, pending)
 			continue
@@ -234,8 +263,8 @@ func (l *inputPlanner) ownPermissions(place string, r *permissionset.Set) *permi
 	needs, _ := l.resourceNeeds()
 	return r.Restrict(l.placeFor(place), func(m permissionset.Missing, verb string) bool {
 		for _, n := range needs {
-			here := l.owner != nil && place == l.ownNamespace() && !n.elsewhere || l.uses.HasParts(place, n.Parts)
-			if here && n.resource == m.Resource && n.Subresource == m.Subresource && slices.Contains(n.Verbs, verb) {
+			here := l.owner != nil && place == l.ownNamespace() && !n.Elsewhere || l.uses.HasParts(place, n.Parts)
+			if here && n.Resource == m.Resource && n.Subresource == m.Subresource && slices.Contains(n.Verbs, verb) {
 				return true
 			}
 		}

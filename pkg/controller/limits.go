@@ -22,6 +22,8 @@ const (
 	slowEvaluation = meter.TimeLimit / 2
 	// throttleJitter spreads the tries of owners that wait for the throttle.
 	throttleJitter = 100 * time.Millisecond
+	// crowdedRetry is when an owner looks again whether others have made room.
+	crowdedRetry = 30 * time.Second
 )
 
 // quarantineWait returns how long an owner has to wait because it, or its policy, exceeded

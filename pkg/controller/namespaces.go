@@ -79,10 +79,7 @@ func (op *policyController) searchesNamespaces() bool {
 	if op.scope.HasNames() {
 		return false
 	}
-	op.mu.Lock()
-	used := op.placeUses.UsesIn(allNamespaces)
-	op.mu.Unlock()
-	return slices.ContainsFunc(used, func(w placeuses.Use) bool { return w.Optional && op.isDeniedEverywhere(w.Part) })
+	return slices.ContainsFunc(op.permissions.Uses.UsesIn(allNamespaces), func(w placeuses.Use) bool { return w.Optional && op.isDeniedEverywhere(w.Part) })
 }
 
 // isDeniedEverywhere says whether a watch for objects in all namespaces has to look in
@@ -93,8 +90,8 @@ func (op *policyController) isDeniedEverywhere(id string) bool {
 		return false
 	}
 	found, ok, _ := op.controller.discovery.Lookup(op.program.Watches[i].GVK)
-	r, asked := op.currentPermissions(allNamespaces)
-	return ok && asked && (op.program.NamespaceSelector != nil || !r.MayWatch(found.GVR.GroupResource()) || op.wasDenied(found.GVR.GroupResource()))
+	r, asked := op.permissions.CurrentAt(allNamespaces)
+	return ok && asked && (op.program.NamespaceSelector != nil || !r.MayWatch(found.GVR.GroupResource()) || op.permissions.WasDenied(found.GVR.GroupResource()))
 }
 
 // missingForNamespaces is what the policy lacks to list and watch namespaces.

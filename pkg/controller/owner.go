@@ -208,10 +208,10 @@ func (op *policyController) forgetOwner(name types.NamespacedName) {
 	op.releaseAllKinds(name)
 	if was.Worked {
 		op.controller.options.Informers.Require(op.subscriberFor(name), nil)
-		op.setPlaceUses(name, nil)
+		op.permissions.SetUses(name, nil)
 	}
 	if was.Last {
-		op.releasePermissions(name.Namespace)
+		op.permissions.ReleaseOwners(name.Namespace)
 	}
 	if was.Last || was.Inherited {
 		op.recheckScope(name.Namespace)

@@ -8,16 +8,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/controller/placepermissions"
 	"github.com/ambit-dev/ambit/pkg/informer"
 )
 
 // TestKindIsAnotherNow: when a kind is another one than it was, the streams of its objects
 // are laid out anew, and rights are asked for as it is now.
 func TestKindIsAnotherNow(t *testing.T) {
-	op := askOperator(t)
+	op := operatorFor(t, askPolicy, access.New(access.Options{}))
 	name := types.NamespacedName{Namespace: "home", Name: "x"}
 	state, _ := op.ownerStateOf(name, ownerOf("uid"), informer.Lister{})
-	home, _ := op.currentPermissions("home")
+	home, _ := op.permissions.ForOwners("home")
 	p := op.newOwnerReconciler(nil, state, false)
 	state.inputs = newOwnerInputs()
 	state.inputs.home = placePermissions{answer: home, own: home}
@@ -28,10 +29,11 @@ func TestKindIsAnotherNow(t *testing.T) {
 		t.Fatal("the sources do not hold, and nothing has changed")
 	}
 	asks := func(resource string) bool {
-		return slices.ContainsFunc(op.permissionRequests["home"].accesses, func(a access.Access) bool { return a.Resource == resource })
+		needs, _ := op.resourceNeeds()
+		return slices.ContainsFunc(needs, func(n placepermissions.Need) bool { return n.Resource.Resource == resource })
 	}
 	if !asks("configmaps") {
-		t.Fatalf("asked: %v", op.permissionRequests["home"].accesses)
+		t.Fatal("it is not asked about the kind")
 	}
 	server := serverOf(op.program)
 	for _, m := range server.served {
@@ -43,8 +45,7 @@ func TestKindIsAnotherNow(t *testing.T) {
 	if p.haveInputsFor(state.inputs, false, home) {
 		t.Error("the sources hold")
 	}
-	op.requirePermissionsAnew()
 	if asks("configmaps") || !asks("others") {
-		t.Errorf("asked: %v", op.permissionRequests["home"].accesses)
+		t.Error("it is asked about the kind as it was")
 	}
 }

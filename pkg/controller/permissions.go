@@ -3,7 +3,7 @@ package controller
 import (
 	"errors"
 	"fmt"
-	"time"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -11,40 +11,98 @@ import (
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
+	"github.com/ambit-dev/ambit/pkg/controller/placepermissions"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
+
+// newPermissions returns the tracker of what the policy may do.
+func (op *policyController) newPermissions() *placepermissions.Tracker {
+	o := op.controller.options
+	return placepermissions.New(placepermissions.Options{
+		Policy: op.id, Identity: op.identity, User: op.userName(), Reviewer: o.Access,
+		Needs: op.resourceNeeds, ResourceOf: op.resourceOf, IsClusterScoped: op.isClusterScoped.Load,
+		ScopeOf: op.requiredScope, IsServed: op.isServed, IsReplaced: op.replaced.Load,
+		WantsClusterWide: op.program.Informers == v1alpha1.InformersCluster,
+		Refused:          op.refusalProblem, Changed: op.permissionsChanged,
+		Now: op.controller.now, Logger: o.Logger,
+	})
+}
+
+// resourceNeeds returns what the policy needs, of the kinds that are known by now, and
+// whether that is all.
+func (op *policyController) resourceNeeds() (list []placepermissions.Need, complete bool) {
+	complete = true
+	for _, n := range op.program.NeedsFor(op.isNamespaced) {
+		found, ok := op.controller.discovery.LookupAnyVersion(n.GVK)
+		if !ok {
+			complete = false
+			continue
+		}
+		elsewhere := n.Elsewhere || !found.Namespaced && !op.isClusterScoped.Load()
+		list = placepermissions.AddNeed(list, placepermissions.Need{Need: n, Resource: found.GVR.GroupResource(), Elsewhere: elsewhere})
+	}
+	return list, complete
+}
+
+// isNamespaced says whether a kind lives in namespaces; one that is not known yet is
+// taken to.
+func (op *policyController) isNamespaced(gvk schema.GroupVersionKind) bool {
+	found, ok := op.controller.discovery.LookupAnyVersion(gvk)
+	return !ok || found.Namespaced
+}
+
+// resourceOf finds the resource of a kind; false: it is not known.
+func (op *policyController) resourceOf(gvk schema.GroupVersionKind) (schema.GroupResource, bool) {
+	found, ok := op.controller.discovery.LookupAnyVersion(gvk)
+	return found.GVR.GroupResource(), ok
+}
+
+// requiredScope says how much is asked about a namespace for the sake of owners.
+func (op *policyController) requiredScope(namespace string) placepermissions.Scope {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	switch {
+	case op.owners.WorkingIn(namespace) > 0:
+		return placepermissions.AtHome
+	case slices.Contains(op.candidates, namespace):
+		return placepermissions.ToSee
+	}
+	return placepermissions.AsUsed
+}
+
+// isServed says whether a namespace was named, or an owner was ever seen there.
+func (op *policyController) isServed(namespace string) bool {
+	op.mu.Lock()
+	served := op.servedNamespaces[namespace]
+	op.mu.Unlock()
+	return served || slices.Contains(op.scope.NamedNamespaces(), namespace)
+}
+
+// permissionsChanged acts upon a change. What is no longer permitted is closed at once; then the
+// policy and the owners that are concerned look at it anew.
+func (op *policyController) permissionsChanged(c placepermissions.Change) {
+	if c.IsNew {
+		op.closeRevoked(c.Place, c.Now)
+		if c.Place == allNamespaces {
+			op.recheckNamespaces(c.Now)
+		}
+		op.controller.enqueue(Key{Policy: op.id})
+		if c.Before != nil && c.Before.Reviewed && c.Before.String() != "" {
+			op.controller.rbacWatcher.checkSoon()
+		}
+	}
+	op.enqueueOwnersOf(c.Place)
+}
 
 // placeFor is a place, for messages.
 func (op *policyController) placeFor(namespace string) permissionset.Place {
 	return permissionset.Place{Namespace: namespace, User: op.userName()}
 }
 
-// judgePermissions makes rights of an answer about a place.
-func (op *policyController) judgePermissions(place string, a *permissionRequest, state access.State) *permissionset.Set {
-	r := &permissionset.Set{Reviewed: state.Reviewed || state.Refusal != nil || len(a.accesses) == 0, Refusal: op.refusalProblem(state.Refusal)}
-	at := access.Key{Identity: op.identity, Namespace: place}
-	var denied []access.Access
-	required := 0
-	for i, wanted := range a.accesses {
-		if op.controller.options.Access.Decide(at, wanted) != access.Denied {
-			continue
-		}
-		denied = append(denied, wanted)
-		if i < a.required {
-			required = len(denied)
-		}
-	}
-	r.AddDenied(op.placeFor(place), denied[:required], false)
-	r.AddDenied(op.placeFor(place), denied[required:], true)
-	return r
-}
-
 // refusalProblem is the problem of an identity that is refused as such.
 func (op *policyController) refusalProblem(err error) *plan.Problem {
 	switch {
-	case err == nil:
-		return nil
 	case apierrors.IsUnauthorized(err):
 		return &plan.Problem{Reason: v1alpha1.ReasonUnauthenticated, Terminal: true,
 			Message: fmt.Sprintf("the API server does not accept %s: %v", op.userName(), err)}
@@ -82,6 +140,11 @@ func (op *policyController) recheckNamespaces(everywhere *permissionset.Set) {
 	})
 }
 
-// confirmGrace is how long a refusal waits to be confirmed by a review before it
-// is told: some round trips.
-const confirmGrace = 500 * time.Millisecond
+// verbsOf are the verbs of accesses.
+func verbsOf(list []access.Access) []string {
+	verbs := make([]string, len(list))
+	for i, a := range list {
+		verbs[i] = a.Verb
+	}
+	return verbs
+}

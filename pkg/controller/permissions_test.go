@@ -3,71 +3,19 @@ package controller
 import (
 	"errors"
 	"net/http"
-	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
-	"github.com/ambit-dev/ambit/pkg/controller/placeuses"
 	"github.com/ambit-dev/ambit/pkg/policy"
-)
-
-var (
-	deployments = schema.GroupResource{Group: "apps", Resource: "deployments"}
-	pods        = schema.GroupResource{Resource: "pods"}
-	caches      = schema.GroupResource{Group: "example.com", Resource: "caches"}
 )
 
 // operatorAs is an policy controller of a policy that acts as an account, or as Ambit.
 func operatorAs(account string) *policyController {
 	e := &Controller{options: Options{Identity: "ambit"}}
 	return newPolicyController(e, &policy.Program{Name: "p", Namespace: "team", ServiceAccount: account})
-}
-
-func TestAccesses(t *testing.T) {
-	needs := []resourceNeed{
-		{Need: policy.Need{Parts: []string{policy.OwnerPart, "web"}, Verbs: []string{"get", "list", "watch", "create"}}, resource: caches},
-		{Need: policy.Need{Parts: []string{policy.OwnerPart}, Subresource: "status", Verbs: []string{"patch"}}, resource: caches},
-		{Need: policy.Need{Parts: []string{"pods"}, Verbs: []string{"list", "watch"}}, resource: pods},
-		{Need: policy.Need{Parts: []string{"copy"}, Verbs: []string{"create", "list"}}, resource: deployments, elsewhere: true},
-	}
-	of := func(verb, subresource string, resource schema.GroupResource) access.Access {
-		return access.Access{Verb: verb, Group: resource.Group, Resource: resource.Resource, Subresource: subresource}
-	}
-	seeing := []access.Access{of("list", "", caches), of("watch", "", caches)}
-	whole := []access.Access{
-		of("get", "", caches), of("list", "", caches), of("watch", "", caches), of("create", "", caches),
-		of("patch", "status", caches), of("list", "", pods), of("watch", "", pods),
-	}
-	creating := []access.Access{of("create", "", deployments), of("list", "", deployments)}
-	cases := map[string]struct {
-		reason   string
-		place    string
-		extent   reviewScope
-		used     []placeuses.Use
-		want     []access.Access
-		required int
-	}{
-		"ToSee":      {reason: "to see owners takes list and watch, whatever else is done with that kind", place: "a", extent: toSee, want: seeing, required: 2},
-		"AtHome":     {reason: "in their namespace all is needed that is not elsewhere", place: "a", extent: atHome, want: whole, required: 7},
-		"Everything": {reason: "in search of owners nothing is required in all namespaces", extent: everything, want: slices.Concat(whole, creating)},
-		"Used":       {reason: "elsewhere only what is made use of", place: "b", used: []placeuses.Use{{Part: "copy"}}, want: creating, required: 2},
-		"Optional":   {reason: "what is only of use there is only looked at", place: "b", used: []placeuses.Use{{Part: "copy", Optional: true}}, want: creating[1:]},
-		"Both":       {reason: "a place may be both", place: "a", extent: toSee, used: []placeuses.Use{{Part: "copy"}}, want: slices.Concat(seeing, creating), required: 4},
-		"Unused":     {reason: "nothing is asked without a use", place: "b"},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			got, required := operatorAs("").requiredAccess(needs, tc.place, tc.extent, tc.used)
-			if diff := cmp.Diff(tc.want, got); diff != "" || required != tc.required {
-				t.Errorf("%s: %d of them required, want %d (-want +got):\n%s", tc.reason, required, tc.required, diff)
-			}
-		})
-	}
 }
 
 func TestRefusal(t *testing.T) {
@@ -79,7 +27,6 @@ func TestRefusal(t *testing.T) {
 		err     error
 		want    string
 	}{
-		"None":          {reason: "no error, no problem", account: "bot"},
 		"Unauthorized":  {reason: "a 401 is about the credentials", err: unauthorized, want: v1alpha1.ReasonUnauthenticated},
 		"Impersonation": {reason: "a 403 of a review as somebody else is the impersonation's", account: "bot", err: forbidden, want: v1alpha1.ReasonImpersonationRefused},
 		"NoReviews":     {reason: "where Ambit may not even ask, it finds out by trying", err: forbidden},

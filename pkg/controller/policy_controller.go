@@ -14,7 +14,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/controller/fairqueue"
 	"github.com/ambit-dev/ambit/pkg/controller/owners"
 	"github.com/ambit-dev/ambit/pkg/controller/ownerscope"
-	"github.com/ambit-dev/ambit/pkg/controller/placeuses"
+	"github.com/ambit-dev/ambit/pkg/controller/placepermissions"
 	"github.com/ambit-dev/ambit/pkg/controller/recordedkinds"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/permitted"
@@ -64,20 +64,18 @@ type policyController struct {
 	// worker that has the policy's own key.
 	isListingNamespaces bool
 
-	// requestMutex is held while asked is changed together with what package access knows
-	// of it. It is taken before mu.
-	requestMutex sync.Mutex
+	// permissions is what the policy may do, and what it makes use of, place by place. It has locks of
+	// its own.
+	permissions *placepermissions.Tracker
 
 	// mu guards what is below. It is held over no call but Lister.List, which takes
 	// only the lock of its stream; streams hold none when they call Changed.
-	mu                 sync.Mutex
-	ownerViews         map[string]informer.Lister // by namespace
-	adoptedViews       map[string]adoptedView     // as of which the owners in views were queued
-	watchScope         watchScope                 // as of the views
-	ownerGroups        owners.Groups
-	owners             *owners.Index[ownerState]
-	placeUses          *placeuses.Index
-	permissionRequests map[string]*permissionRequest // by namespace
+	mu           sync.Mutex
+	ownerViews   map[string]informer.Lister // by namespace
+	adoptedViews map[string]adoptedView     // as of which the owners in views were queued
+	watchScope   watchScope                 // as of the views
+	ownerGroups  owners.Groups
+	owners       *owners.Index[ownerState]
 	// candidates are the namespaces in which owners are looked for one by one.
 	candidates []string
 	// servedNamespaces are the namespaces in which an owner was ever seen: that nothing may be
@@ -98,8 +96,6 @@ type policyController struct {
 	// works.
 	formerKinds []schema.GroupVersionKind
 	revisedAt   time.Time
-	// inheritedPermissions are what older versions knew of places, until this one has settled.
-	inheritedPermissions map[string]inheritedPermissions
 	// isEnsured: what the policy ensures is there, or cleaned up if the policy goes.
 	isEnsured bool
 	// haveEnsured: it was looked once at what the policy ensures.
@@ -110,8 +106,6 @@ type policyController struct {
 	isScopeResolved, isHalted bool
 	// currentProblem is what keeps the policy as a whole from its work; nil if nothing does.
 	currentProblem *plan.Problem
-	// loggedNarrow is what was logged last to be missing for cluster-wide watches.
-	loggedNarrow string
 	// loggedServing is what the policy serves, as it was logged last.
 	loggedServing string
 }
@@ -119,19 +113,18 @@ type policyController struct {
 func newPolicyController(e *Controller, program *policy.Program) *policyController {
 	op := &policyController{
 		controller: e, id: idOf(program), program: program, startedAt: e.startedAt,
-		manager:            v1alpha1.FieldManager(program.Name),
-		identity:           program.Identity(),
-		ownerGroups:        owners.Groups{},
-		owners:             owners.New[ownerState](),
-		scope:              ownerscope.New(program, e.options.Namespaces),
-		placeUses:          placeuses.New(),
-		permissionRequests: map[string]*permissionRequest{},
-		servedNamespaces:   map[string]bool{},
+		manager:          v1alpha1.FieldManager(program.Name),
+		identity:         program.Identity(),
+		ownerGroups:      owners.Groups{},
+		owners:           owners.New[ownerState](),
+		scope:            ownerscope.New(program, e.options.Namespaces),
+		servedNamespaces: map[string]bool{},
 
 		scanned:         map[string]map[informer.Key]bool{},
 		cleanupBlockers: map[types.NamespacedName][]plan.Problem{},
 	}
 	op.projections = projectionsOf(program, op.manager)
+	op.permissions = op.newPermissions()
 	op.impersonation, op.namespacesWatch = op.newImpersonationCheck(), op.newNamespacesWatch()
 	op.namedKinds = kindSet{}
 	for _, gvk := range op.kindsOf() {

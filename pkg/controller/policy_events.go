@@ -2,8 +2,9 @@ package controller
 
 import (
 	"cmp"
-	"k8s.io/apimachinery/pkg/types"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/informer"
@@ -24,10 +25,10 @@ func (op *policyController) checkEvent(event informer.Event) {
 		return
 	}
 	key := event.Key
-	if r, ok := op.currentPermissions(key.Namespace); ok && !r.MayWatch(key.GVR.GroupResource()) {
+	if r, ok := op.permissions.CurrentAt(key.Namespace); ok && !r.MayWatch(key.GVR.GroupResource()) {
 		return
 	}
-	op.reportDenied(key.Namespace, access.Access{Verb: "watch", Group: key.GVR.Group, Resource: key.GVR.Resource})
+	op.permissions.ReportDenied(key.Namespace, access.Access{Verb: "watch", Group: key.GVR.Group, Resource: key.GVR.Resource})
 }
 
 // enqueueOwnersOf queues the owners of a namespace and those that make use of it, or
@@ -36,7 +37,7 @@ func (op *policyController) enqueueOwnersOf(namespace string) {
 	op.mu.Lock()
 	var names []types.NamespacedName
 	note := func(name types.NamespacedName) {
-		if namespace == allNamespaces || name.Namespace == namespace || op.placeUses.HasPlace(name, namespace) {
+		if namespace == allNamespaces || name.Namespace == namespace || op.permissions.Uses.HasPlace(name, namespace) {
 			names = append(names, name)
 		}
 	}

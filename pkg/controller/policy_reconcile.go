@@ -53,7 +53,7 @@ func (op *policyController) reconcilePolicy(ctx context.Context) time.Duration {
 func (op *policyController) servePolicy(ctx context.Context, owner discovery.Resource) time.Duration {
 	op.isListingNamespaces = false
 	if op.lookAnew.Load() {
-		op.requirePermissionsAnew()
+		op.permissions.RefreshAll()
 	}
 	where := op.resolveScope(owner)
 	op.followNamespaces()
@@ -127,7 +127,7 @@ func (op *policyController) stopLooking() {
 	op.namespacesWatch.Release()
 	op.keepRequests(nil)
 	op.forgetEnsured()
-	op.dropRequest(allNamespaces)
+	op.permissions.ReleasePlace(allNamespaces)
 }
 
 // setProblem remembers what keeps the policy from its work, or from a part of it, and logs

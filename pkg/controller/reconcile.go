@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
+	"github.com/ambit-dev/ambit/pkg/controller/placepermissions"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
@@ -55,7 +56,7 @@ func (op *policyController) reconcileOwner(ctx context.Context, key Key) (wait t
 		p.state.existing = p.existing
 		return wait, nil
 	case p.isRefusalUnconfirmed:
-		return confirmGrace, nil
+		return placepermissions.ConfirmGrace, nil
 	}
 	p.recordPlan(ctx, planned)
 
@@ -111,7 +112,7 @@ func (op *policyController) beginReconcile(name types.NamespacedName, owner *uns
 	if !ok || state.releasedUID == owner.GetUID() { // of one that was let go the event is to come
 		return nil, nil, 0
 	}
-	home, wait := op.rightsIn(name.Namespace)
+	home, wait := op.permissions.ForOwners(name.Namespace)
 	if wait > 0 {
 		return nil, nil, wait
 	}

@@ -85,3 +85,8 @@ func (p *ownerReconciler) releaseUnusedKinds() {
 		return looked || p.soughtKinds[gvk]
 	})
 }
+
+// limitProblem is the problem of an owner that names more than it may.
+func limitProblem(message string) *plan.Problem {
+	return &plan.Problem{Reason: v1alpha1.ReasonLimitExceeded, Terminal: true, Message: message}
+}

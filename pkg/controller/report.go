@@ -97,25 +97,12 @@ func (op *policyController) policyError() *PolicyError {
 // namespaces with owners, and what it takes to see owners in those that are named
 // or where there were some.
 func (op *policyController) missingAccess() []v1alpha1.DeniedAccess {
-	named := op.scope.NamedNamespaces()
 	op.mu.Lock()
-	defer op.mu.Unlock()
-	var list []v1alpha1.DeniedAccess
-	if op.currentProblem != nil {
-		list = append(list, op.currentProblem.Denied...)
-	}
-	for namespace, a := range op.permissionRequests {
-		if a.rights == nil || a.extent == toSee && !op.servedNamespaces[namespace] && !slices.Contains(named, namespace) {
-			continue
-		}
-		for _, m := range a.rights.Missing {
-			if !m.Optional {
-				list = append(list, m.Problem.Denied...)
-			}
-		}
-		for _, m := range op.narrowPermissions(namespace, a.rights).Missing {
-			list = append(list, m.Problem.Denied...)
-		}
+	problem := op.currentProblem
+	op.mu.Unlock()
+	list := op.permissions.ListDenials(op.isServed)
+	if problem != nil {
+		list = append(list, problem.Denied...)
 	}
 	return list
 }

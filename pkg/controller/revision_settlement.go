@@ -31,9 +31,7 @@ func (op *policyController) isSettled() bool {
 // endSuccession forgets what older versions knew. If namespaces were listed for them, it is seen
 // whether this one needs that.
 func (op *policyController) endSuccession() {
-	op.mu.Lock()
-	op.inheritedPermissions = nil
-	op.mu.Unlock()
+	op.permissions.ForgetInherited()
 	if op.namespaceList.Load() != nil {
 		op.controller.enqueue(Key{Policy: op.id})
 	}

@@ -22,8 +22,10 @@ func (op *policyController) succeedRevision(before *policyController) {
 	}
 	op.formerKinds = formerKinds(before, op.program)
 	kinds := slices.Equal(childKinds(op.program), childKinds(before.program))
-	wide := before.inheritedClusterAccess()
 	op.inheritOwners(before)
+	if op.identity == before.identity {
+		op.permissions.InheritFrom(before.permissions)
+	}
 	before.mu.Lock()
 	defer before.mu.Unlock()
 	op.costs = before.costs.Successor()
@@ -38,17 +40,6 @@ func (op *policyController) succeedRevision(before *policyController) {
 	}
 	op.namespaceList.Store(before.namespaceList.Load())
 	maps.Copy(op.servedNamespaces, before.servedNamespaces)
-	op.inheritedPermissions = maps.Clone(before.inheritedPermissions)
-	if op.inheritedPermissions == nil {
-		op.inheritedPermissions = make(map[string]inheritedPermissions, len(before.permissionRequests))
-	}
-	for namespace, a := range before.permissionRequests {
-		op.inheritedPermissions[namespace] = inheritedPermissions{answer: a.answer(), told: a.told, logged: a.logged}
-	}
-	if everywhere, ok := op.inheritedPermissions[allNamespaces]; ok && wide != nil {
-		everywhere.asked = wide
-		op.inheritedPermissions[allNamespaces] = everywhere
-	}
 }
 
 // formerKinds are those that a version, or older ones whose owners it may not have looked at

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/controller/placepermissions"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/policy"
@@ -231,7 +232,7 @@ func (s *ownerInputs) isSyncing(now time.Time) (syncing bool, doubtful time.Dura
 		case !status.State.IsFinal():
 			return true, 0
 		case status.State == informer.Forbidden:
-			doubtful = max(doubtful, confirmGrace-now.Sub(status.Since))
+			doubtful = max(doubtful, placepermissions.ConfirmGrace-now.Sub(status.Since))
 		}
 	}
 	return false, doubtful

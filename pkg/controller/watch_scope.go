@@ -9,6 +9,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
+	"github.com/ambit-dev/ambit/pkg/controller/placepermissions"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
@@ -102,11 +103,11 @@ func (op *policyController) resolveNamespace(namespace string, resource schema.G
 	if namespace == allNamespaces {
 		op.requireEverywhere()
 	} else {
-		op.requirePermissions(namespace, toSee)
+		op.permissions.RequireScope(namespace, placepermissions.ToSee)
 	}
-	r, _ := op.currentPermissions(namespace)
+	r, _ := op.permissions.CurrentAt(namespace)
 	switch {
-	case r.PendingFor(op.requestedSince(namespace), op.controller.now()) > 0:
+	case op.permissions.PendingFor(namespace, r) > 0:
 		return watchScope{undecided: []string{namespace}}
 	case r.MayWatch(resource):
 		return watchScope{streams: []string{namespace}}
@@ -121,20 +122,20 @@ func (op *policyController) resolveNamespace(namespace string, resource schema.G
 // granted, only about what it takes to see owners, or to work on those that are in no
 // namespace.
 func (op *policyController) requireEverywhere() {
-	least := toSee
+	least := placepermissions.ToSee
 	if op.isClusterScoped.Load() {
-		least = atHome
+		least = placepermissions.AtHome
 	}
-	r, ok := op.currentPermissions(allNamespaces)
+	r, ok := op.permissions.CurrentAt(allNamespaces)
 	switch {
-	case !ok && op.isKnownNarrow():
-		op.putRequest(allNamespaces, least)
+	case !ok && op.permissions.IsKnownNarrow():
+		op.permissions.SetScope(allNamespaces, least)
 	case !ok:
-		op.requirePermissions(allNamespaces, everything)
+		op.permissions.RequireScope(allNamespaces, placepermissions.Everything)
 	case len(r.Missing) > 0 || r.Refusal != nil:
-		op.putRequest(allNamespaces, least)
+		op.permissions.SetScope(allNamespaces, least)
 	default:
-		op.requirePermissions(allNamespaces, least) // or all, if that was asked before
+		op.permissions.RequireScope(allNamespaces, least) // or all, if that was asked before
 	}
 }
 
@@ -153,23 +154,13 @@ func (op *policyController) nowhereProblem(denied *plan.Problem) *plan.Problem {
 // keepRequests drops what was asked about namespaces in which owners are no longer
 // looked for, and in which there are none.
 func (op *policyController) keepRequests(candidates []string) {
-	op.requestMutex.Lock()
-	defer op.requestMutex.Unlock()
 	op.mu.Lock()
 	op.candidates = candidates
-	var idle []string
-	for namespace, a := range op.permissionRequests {
-		if namespace != allNamespaces && a.extent > asUsed && op.owners.WorkingIn(namespace) == 0 && !slices.Contains(candidates, namespace) {
-			idle = append(idle, namespace)
-		}
-	}
 	for namespace := range op.servedNamespaces {
 		if candidates != nil && !slices.Contains(candidates, namespace) {
 			delete(op.servedNamespaces, namespace)
 		}
 	}
 	op.mu.Unlock()
-	for _, namespace := range idle {
-		op.releasePermissionsLocked(namespace)
-	}
+	op.permissions.ReleaseUnsought()
 }
