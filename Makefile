@@ -118,9 +118,10 @@ fuzz: ## Run each fuzz target for FUZZ_TIME (1m), and stop at the first that fai
 	hack/fuzz.sh $(FUZZ_TIME) $(FUZZ_KEEP) '$(FUZZ_TARGET)'
 
 .PHONY: soak
-soak: controlplane ## Run plans of faults on the simulated cluster for SOAK_TIME (1h), from the seed SOAK_SEED; then properties with draws of their own, then the stories that look on, for a minute each.
+soak: controlplane ## Run plans of faults on the simulated cluster for SOAK_TIME (1h), from the seed SOAK_SEED; then properties with draws of their own, the time that reviews take, and the stories that look on, for a minute each.
 	go test -count=1 -timeout 0 -v -run '^TestPlans$$' ./test/sim -soak $(SOAK_TIME) -first $(SOAK_SEED)
 	go test -count=1 -timeout $(STORIES_TIMEOUT) $$($(PROPERTIES)) -rapid.seed=0 -rapid.checks=1000
+	go test -count=1 -timeout $(TEST_TIMEOUT) -run '^TestReal' ./pkg/access -timed
 	go test -count=1 -timeout $(STORIES_TIMEOUT) -v -run '^(TestQuiet|TestPoliciesQuiet|TestPoliciesTogether|TestManagerKills|TestHostile)$$' ./test/stories -steady 1m -kills 30 -timed -everywhere
 
 .PHONY: bugs

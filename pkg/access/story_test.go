@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -101,16 +102,36 @@ func (w *world) unbind(namespace string) {
 	w.must(w.admin.RbacV1().RoleBindings(namespace).Delete(w.Context(), "asker", metav1.DeleteOptions{}))
 }
 
+// timed is for a machine that does nothing else, as make soak is: on a busy one nothing is promised.
+var timed = flag.Bool("timed", false, "stories on the real API server fail if something takes longer than is promised")
+
+// storyPatience is how long a busy machine may take for what is promised in seconds.
+const storyPatience = time.Minute
+
 // eventually waits until ok, and returns how long that took.
 func (w *world) eventually(what string, within time.Duration, ok func() bool) time.Duration {
 	w.Helper()
 	start := time.Now()
-	err := wait.PollUntilContextTimeout(w.Context(), 2*time.Millisecond, within, true,
+	err := wait.PollUntilContextTimeout(w.Context(), 2*time.Millisecond, storyPatience, true,
 		func(context.Context) (bool, error) { return ok(), nil })
 	if err != nil {
-		w.Fatalf("%s: not within %v", what, within)
+		w.Fatalf("%s: not within %v", what, storyPatience)
 	}
-	return time.Since(start)
+	took := time.Since(start)
+	w.compare(what, took, within)
+	return took
+}
+
+// compare says when something took longer than is promised.
+func (w *world) compare(what string, took, within time.Duration) {
+	w.Helper()
+	switch {
+	case took <= within:
+	case *timed:
+		w.Fatalf("%s: after %v, which is promised within %v", what, took, within)
+	default:
+		w.Logf("%s: after %v, and %v on a machine that is not busy", what, took, within)
+	}
 }
 
 // hinted gives the invalidation that rights have changed in a namespace, waits until the reviewer
@@ -123,7 +144,7 @@ func (w *world) hinted(what, namespace string, of authorizationv1.ResourceAttrib
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: "asker", ResourceAttributes: &of}}
 	knows, within, start := false, time.Second+retryStages()[2]-retryStages()[1], time.Now()
 	w.reviewer.Invalidate(namespace)
-	took := w.eventually(what, within, func() bool {
+	took := w.eventually(what, storyPatience, func() bool {
 		if !knows && !ok() {
 			answer, err := w.admin.AuthorizationV1().SubjectAccessReviews().Create(w.Context(), review, metav1.CreateOptions{})
 			w.must(err)
@@ -133,9 +154,7 @@ func (w *world) hinted(what, namespace string, of authorizationv1.ResourceAttrib
 		}
 		return ok()
 	})
-	if took > within {
-		w.Fatalf("%s: after %v", what, took)
-	}
+	w.compare(what, took, within)
 	return took
 }
 
