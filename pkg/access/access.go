@@ -14,6 +14,15 @@ type Access struct {
 	Name string
 }
 
+// VerbsOf returns the verbs of accesses, in their order. The result is the caller's.
+func VerbsOf(list []Access) []string {
+	verbs := make([]string, len(list))
+	for i, a := range list {
+		verbs[i] = a.Verb
+	}
+	return verbs
+}
+
 // Key is where somebody acts.
 type Key struct {
 	// Identity is empty for Ambit's own account; otherwise a user name that Ambit

@@ -106,7 +106,7 @@
 //
 //  1. resolveScope finds out where a policy's owners may be watched: cluster-wide, or in
 //     each namespace of its scope (package ownerscope). A policy with a ServiceAccount first has to be able to act
-//     as it (impersonationCheck). That ServiceAccount, the namespaces, RBAC objects and
+//     as it (package impersonation). That ServiceAccount, the namespaces, RBAC objects and
 //     CustomResourceDefinitions are watched where that is permitted (package permitted).
 //  2. In each namespace with owners the policy asks package access for all that its
 //     program needs there (requirePermissions). The answer is one value, a permissionset.Set, which is

@@ -96,7 +96,7 @@ func (op *policyController) isDeniedEverywhere(id string) bool {
 
 // missingForNamespaces is what the policy lacks to list and watch namespaces.
 func (op *policyController) missingForNamespaces() permissionset.Missing {
-	return permissionset.Missing{Resource: namespaces.GroupResource(), Verbs: verbsOf(op.namespacesWatch.Permission().Missing)}
+	return permissionset.Missing{Resource: namespaces.GroupResource(), Verbs: access.VerbsOf(op.namespacesWatch.Permission().Missing)}
 }
 
 // selectedNamespaces are the namespaces of a scope with a selector: those that are named go on

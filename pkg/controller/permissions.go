@@ -8,8 +8,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/controller/impersonation"
 	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
 	"github.com/ambit-dev/ambit/pkg/controller/placepermissions"
 	"github.com/ambit-dev/ambit/pkg/informer"
@@ -107,10 +107,15 @@ func (op *policyController) refusalProblem(err error) *plan.Problem {
 		return &plan.Problem{Reason: v1alpha1.ReasonUnauthenticated, Terminal: true,
 			Message: fmt.Sprintf("the API server does not accept %s: %v", op.userName(), err)}
 	case op.identity != "":
-		return op.impersonation.refusedProblem()
+		return op.account().RefusedProblem()
 	}
 	// Not even reviews are allowed: what may be done is found out by doing it.
 	return nil
+}
+
+// account is the ServiceAccount that the policy acts as; without a name it acts as Ambit itself.
+func (op *policyController) account() impersonation.Account {
+	return impersonation.Account{Namespace: op.program.Namespace, Name: op.program.ServiceAccount, By: op.controller.options.Identity}
 }
 
 // closeRevoked closes the streams that are no longer permitted.
@@ -138,13 +143,4 @@ func (op *policyController) recheckNamespaces(everywhere *permissionset.Set) {
 	op.controller.options.Informers.ExpireWatches(func(key informer.Key) bool {
 		return key.Identity == op.identity && key.Namespace != allNamespaces && !everywhere.MayWatch(key.GVR.GroupResource())
 	})
-}
-
-// verbsOf are the verbs of accesses.
-func verbsOf(list []access.Access) []string {
-	verbs := make([]string, len(list))
-	for i, a := range list {
-		verbs[i] = a.Verb
-	}
-	return verbs
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/fairqueue"
 	"github.com/ambit-dev/ambit/pkg/controller/owners"
@@ -53,8 +54,10 @@ type policyController struct {
 	// isClusterScoped: the owners are of a cluster-scoped kind.
 	isClusterScoped atomic.Bool
 	// scope are the namespaces in which owners may be; see inScope for those in none.
-	scope         *ownerscope.Scope
-	impersonation impersonationCheck
+	scope *ownerscope.Scope
+	// accountWatch shows the ServiceAccount that the policy acts as; nil: it acts as Ambit itself. It
+	// belongs to the worker that has the policy's own key.
+	accountWatch *permitted.Watch
 	// namespacesWatch shows the namespaces there are. Its Permission is safe for concurrent use; all
 	// else belongs to the worker that has the policy's own key.
 	namespacesWatch *permitted.Watch
@@ -125,7 +128,10 @@ func newPolicyController(e *Controller, program *policy.Program) *policyControll
 	}
 	op.projections = projectionsOf(program, op.manager)
 	op.permissions = op.newPermissions()
-	op.impersonation, op.namespacesWatch = op.newImpersonationCheck(), op.newNamespacesWatch()
+	op.namespacesWatch = op.newNamespacesWatch()
+	if account := op.account(); account.Name != "" {
+		op.accountWatch = e.permitted.NewWatch(account.Query(access.Payer{Group: op.id}), op.enqueuePolicy)
+	}
 	op.namedKinds = kindSet{}
 	for _, gvk := range op.kindsOf() {
 		op.namedKinds[gvk] = true
@@ -149,5 +155,7 @@ func (op *policyController) releaseAll() {
 		op.forgetOwner(name)
 	}
 	op.stopLooking()
-	op.impersonation.releaseAll()
+	if op.accountWatch != nil {
+		op.accountWatch.Release()
+	}
 }

@@ -9,6 +9,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
+	"github.com/ambit-dev/ambit/pkg/controller/impersonation"
 	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
@@ -38,13 +39,15 @@ func (op *policyController) reconcilePolicy(ctx context.Context) time.Duration {
 		return 0
 	}
 	op.isClusterScoped.Store(!owner.Namespaced)
-	problem, wait := op.impersonation.checkPermitted()
-	if wait > 0 {
-		return wait
-	}
-	if problem != nil {
-		op.haltPolicy(ctx, problem)
-		return 0
+	if op.accountWatch != nil {
+		problem, wait := impersonation.CheckAccount(op.account(), op.accountWatch, op.controller.now())
+		if wait > 0 {
+			return wait
+		}
+		if problem != nil {
+			op.haltPolicy(ctx, problem)
+			return 0
+		}
 	}
 	return op.servePolicy(ctx, owner)
 }

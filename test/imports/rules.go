@@ -29,6 +29,7 @@ func layers() []layer {
 		{packages: []string{"pkg/policysource", "pkg/controller", "pkg/permissions"}},
 		{packages: []string{"pkg/policysource/filesource", "pkg/policysource/objectsource", "pkg/policysource/statuswriter"}},
 		{packages: []string{"pkg/internal/apply", "pkg/internal/status", "pkg/internal/life", "pkg/permitted", "pkg/controller/discovery", "pkg/controller/fairqueue"}},
+		{packages: []string{"pkg/controller/impersonation"}},
 		{packages: []string{"pkg/controller/placepermissions"}},
 		{packages: []string{"pkg/controller/permissionset", "pkg/controller/recordedkinds"}, pure: true},
 		{packages: []string{"pkg/controller/owners", "pkg/controller/ownerscope", "pkg/controller/placeuses", "pkg/controller/writeconflict"}, pure: true},
