@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -55,6 +56,7 @@ func (p *ownerReconciler) applyAction(ctx context.Context, action plan.Action) (
 		return true, nil
 	}
 	applier := apply.Applier{Client: client, Manager: p.manager, Identity: p.userName()}
+	sent := p.controller.now()
 	outcome, err := p.applyTraced(ctx, applier, action, found)
 	if err != nil {
 		return false, err
@@ -66,7 +68,7 @@ func (p *ownerReconciler) applyAction(ctx context.Context, action plan.Action) (
 	if p.lacksLabels(ctx, action, found, outcome) {
 		return true, nil
 	}
-	p.takeOutcome(ctx, action, outcome)
+	p.takeOutcome(ctx, action, outcome, sent)
 	if !outcome.Stale && !outcome.Met {
 		p.state.conflicts.RecordWrite(action, p.controller.backoffAfter, p.controller.now())
 	}
@@ -172,8 +174,8 @@ func (p *ownerReconciler) handleRefusal(ctx context.Context, action plan.Action,
 	actionLog(ctx, action).V(level).Info("refused", "reason", problem.Reason, "message", problem.Message)
 }
 
-// takeOutcome lets the next plan know what an action that was accepted has made.
-func (p *ownerReconciler) takeOutcome(ctx context.Context, action plan.Action, outcome apply.Outcome) {
+// takeOutcome lets the next plan know what an action that was sent then, and accepted, has made.
+func (p *ownerReconciler) takeOutcome(ctx context.Context, action plan.Action, outcome apply.Outcome, sent time.Time) {
 	log := actionLog(ctx, action)
 	if _, before := p.state.refused[action.Key()]; before && !outcome.Stale {
 		log.Info("no longer refused")
@@ -185,7 +187,7 @@ func (p *ownerReconciler) takeOutcome(ctx context.Context, action plan.Action, o
 		log.V(1).Info("the cache is behind; will try again")
 	case outcome.Met:
 		p.existing = append(p.existing, existingObject{kind: action.GVK, object: outcome.Object})
-		p.confirmObject(action, outcome.Object.GetUID())
+		p.confirmObject(action, confirmedObject{uid: outcome.Object.GetUID(), at: sent})
 		log.V(1).Info("it was there already")
 	case outcome.Object != nil && action.Verb == plan.Delete && slices.ContainsFunc(p.existing, func(m existingObject) bool { return m.hidden && m.isAbout(action) }):
 		p.dropExisting(action)
@@ -194,7 +196,7 @@ func (p *ownerReconciler) takeOutcome(ctx context.Context, action plan.Action, o
 	case outcome.Object != nil:
 		p.dropExisting(action)
 		if action.Verb == plan.Create {
-			p.confirmObject(action, outcome.Object.GetUID())
+			p.confirmObject(action, confirmedObject{uid: outcome.Object.GetUID(), at: sent})
 		}
 		p.recordNormalized(action, outcome.Object)
 		for _, key := range p.streamsOf(action) {
@@ -206,7 +208,7 @@ func (p *ownerReconciler) takeOutcome(ctx context.Context, action plan.Action, o
 		log.V(1).Info("done", "because", action.Reason)
 	default:
 		p.dropExisting(action)
-		p.confirmObject(action, "")
+		p.confirmObject(action, confirmedObject{at: sent})
 		delete(p.state.serverNormalized, action.UID)
 		for _, key := range p.streamsOf(action) {
 			p.controller.options.Informers.Deleted(key, lastSeen(action), p.state.subscriber)
@@ -215,9 +217,9 @@ func (p *ownerReconciler) takeOutcome(ctx context.Context, action plan.Action, o
 	}
 }
 
-// confirmObject notes the uid of an action's object, as it was answered.
-func (p *ownerReconciler) confirmObject(action plan.Action, uid types.UID) {
-	p.confirmedObjects[inventory.ObjectKey{Kind: action.GVK.GroupKind(), Namespace: action.Namespace, Name: action.Name}] = uid
+// confirmObject notes what was answered about an action's object.
+func (p *ownerReconciler) confirmObject(action plan.Action, c confirmedObject) {
+	p.confirmedObjects[inventory.ObjectKey{Kind: action.GVK.GroupKind(), Namespace: action.Namespace, Name: action.Name}] = c
 }
 
 // existingObject is an object of ours that the cache does not show.

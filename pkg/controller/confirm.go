@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"time"
 
@@ -99,62 +100,115 @@ func (r *recordReads) isGone(e goneEntry, now time.Time) bool {
 	return known && now.Sub(at) < confirmMemory
 }
 
+// confirmedObject is what the API server has answered about an object of the record.
+type confirmedObject struct {
+	uid types.UID // empty: it is gone, or neither proven nor wanted
+	at  time.Time // when it was asked
+}
+
+// settleTrust is how long an answer is taken for what is there when a uid is put on record: mostly
+// longer than the writes of one plan take. In between, another process may see the object go, and make
+// another; that this can happen after the last answer as well is not to be helped.
+const settleTrust = 10 * time.Second
+
 // confirmRecord reads the objects of the entries that a mark drops, or gives a uid, each at most once
 // in a reconcile: streams do not show those that have lost their labels, nor one whose create was
 // accepted while its answer was lost, and may be behind another process. It returns the mark that
-// may be written; nil: none, now. Where there are too many to be read in one reconcile, that keeps
-// the others as they are on record, and the owner is looked at again. did: something was learnt that
-// the next plan has to know.
+// may be written; nil: none, now. did: something was learnt that the next plan has to know.
+//
+// An entry that is to be dropped, and whose object is there, is in the way of the whole mark. One whose
+// uid is not confirmed stays as it is on record, and so do those that are too many to be read in one
+// reconcile; then the owner is looked at again.
 func (p *ownerReconciler) confirmRecord(ctx context.Context, mark plan.OwnerMetadata) (may *plan.OwnerMetadata, did bool, err error) {
 	record, wanted := mark.DoubtfulEntries(p.program, p.owner)
 	reads := &p.state.reads
 	var stay []inventory.Entry
 	left, end := -1, func(time.Time) {}
 	defer func() { end(p.controller.now()) }()
-	differs := false
+	isThere, isPaced := false, false
 	for _, e := range record.Entries {
 		want := wanted[e.ObjectKey()] // empty: it is dropped
-		uid, known := p.confirmedObjects[e.ObjectKey()]
-		entry := goneEntry{e, record.TokenSecret}
-		if !known && !reads.isGone(entry, p.controller.now()) {
+		if entry := (goneEntry{e, record.TokenSecret}); !p.isConfirmed(entry, want) {
 			if left < 0 {
 				left, end = reads.startBatch(&p.confirms, p.controller.backoffAfter, p.controller.now())
 			}
 			if left == 0 {
-				stay = append(stay, e)
+				stay, isPaced = append(stay, e), true
 				continue
 			}
 			left--
-			outcome, ok, err := p.readRecorded(ctx, mark, record, e)
-			if err != nil || !ok {
-				reads.note(entry, true, p.controller.now())
+			news, ok, err := p.readEntry(ctx, mark, record, e, want)
+			reads.note(entry, !ok || p.confirmedObjects[e.ObjectKey()].uid != "", p.controller.now())
+			switch {
+			case err != nil || !ok && want == "":
 				return nil, true, err
+			case !ok:
+				stay = append(stay, e)
+				continue
 			}
-			var news bool
-			uid, news = p.takeConfirmed(ctx, e, outcome, want)
-			reads.note(entry, uid != "", p.controller.now())
 			did = did || news
 		}
-		differs = differs || uid != want
+		switch is := p.confirmedObjects[e.ObjectKey()].uid == want; {
+		case is:
+		case want == "":
+			isThere = true
+		default:
+			stay = append(stay, e)
+		}
 	}
 	switch {
-	case differs:
-		p.isCacheBehind = p.isCacheBehind || !did
+	case isThere:
 		return nil, did, nil
 	case len(stay) == 0:
 		return &mark, false, nil
+	case isPaced:
+		p.waits = true
+		p.requeueAt(reads.next)
 	}
-	p.waits = true
-	p.requeueAt(reads.next)
 	if kept, changes := mark.KeepRecorded(p.program, p.owner, stay); changes {
-		return &kept, false, nil
+		return &kept, did, nil
 	}
-	return nil, false, nil
+	return nil, did, nil
 }
 
-// readRecorded reads the object of one entry. ok is false if that could not be done now; a problem of
-// the owner's metadata then says why.
-func (p *ownerReconciler) readRecorded(ctx context.Context, mark plan.OwnerMetadata, record inventory.Inventory, e inventory.Entry) (outcome apply.Outcome, ok bool, err error) {
+// isConfirmed reports whether the object of an entry need not be read now: it was a short while ago, or
+// in this reconcile, or was made in it.
+func (p *ownerReconciler) isConfirmed(e goneEntry, want types.UID) bool {
+	now := p.controller.now()
+	if c, known := p.confirmedObjects[e.ObjectKey()]; known {
+		return want == "" || now.Sub(c.at) < settleTrust
+	}
+	return p.state.reads.isGone(e, now)
+}
+
+// readEntry reads the object of an entry that is to be dropped, or to be given the uid that it wants. ok is
+// false if that could not be done now. Of one to be dropped a problem of the owner's metadata then says
+// why. news: the plan did not know the object.
+func (p *ownerReconciler) readEntry(ctx context.Context, mark plan.OwnerMetadata, record inventory.Inventory, e inventory.Entry, want types.UID) (news, ok bool, err error) {
+	read := confirmedObject{at: p.controller.now()}
+	var outcome apply.Outcome
+	if want == "" {
+		outcome, ok, err = p.readDropped(ctx, mark, record, e)
+	} else {
+		outcome, ok, err = p.readSettled(ctx, record, e)
+	}
+	if err != nil || !ok {
+		return false, false, err
+	}
+	if live := outcome.Object; live != nil && (outcome.Met || live.GetUID() == want) {
+		read.uid = live.GetUID()
+	}
+	p.confirmedObjects[e.ObjectKey()] = read
+	if read.uid == "" || read.uid == want {
+		return false, true, nil
+	}
+	p.existing = append(p.existing, existingObject{kind: e.GVK, object: outcome.Object, hidden: true})
+	ctrllog.FromContext(ctx).Info("found by the record, though no stream shows it", "kind", e.GVK.Kind, "namespace", e.Namespace, "object", e.Name, "uid", read.uid)
+	return true, true, nil
+}
+
+// readDropped reads the object of an entry that is to be dropped.
+func (p *ownerReconciler) readDropped(ctx context.Context, mark plan.OwnerMetadata, record inventory.Inventory, e inventory.Entry) (outcome apply.Outcome, ok bool, err error) {
 	if !p.seekKind(e.GVK) {
 		p.problems[plan.KeyOwner] = *tooManyKinds()
 		return outcome, false, nil
@@ -171,33 +225,37 @@ func (p *ownerReconciler) readRecorded(ctx context.Context, mark plan.OwnerMetad
 	if p.isHeldBack(plan.KeyOwner, func() string { return markText(mark) }, at, at.own.ProblemFor(found.GVR.GroupResource(), "", "get")) {
 		return outcome, false, nil
 	}
-	client, err := p.controller.options.Clients(p.identity)
-	if err != nil {
-		return outcome, false, err
-	}
-	applier := apply.Applier{Client: client, Manager: p.manager, Identity: p.userName()}
-	outcome = applier.FindRecorded(ctx, record, e, apply.Target{Resource: found.GVR, OwnerUID: p.ownerUID(), Lives: p.ownerExists})
-	if outcome.Problem != nil && !p.isMissing(found, *outcome.Problem) {
+	outcome, err = p.findRecorded(ctx, record, e, found)
+	if err == nil && outcome.Problem != nil && !p.isMissing(found, *outcome.Problem) {
 		p.handleUnconfirmed(ctx, mark, e, found, *outcome.Problem)
 		return outcome, false, nil
 	}
-	return outcome, true, nil
+	return outcome, err == nil, err
 }
 
-// takeConfirmed takes over what the object of an entry was read as, and returns its uid: empty if
-// there is none that the record proves, nor the one that is wanted. news: it was taken for gone, or
-// for another.
-func (p *ownerReconciler) takeConfirmed(ctx context.Context, e inventory.Entry, outcome apply.Outcome, want types.UID) (uid types.UID, news bool) {
-	if live := outcome.Object; live != nil && (outcome.Met || live.GetUID() == want) {
-		uid = live.GetUID()
+// readSettled reads the object of an entry that is to be given a uid. Nothing waits for that.
+func (p *ownerReconciler) readSettled(ctx context.Context, record inventory.Inventory, e inventory.Entry) (outcome apply.Outcome, ok bool, err error) {
+	id := fmt.Sprintf("settle %s %s/%s", e.GVK, e.Namespace, e.Name)
+	found, served := p.controller.discovery.LookupAnyVersion(e.GVK)
+	if !served || p.triedActions[id] {
+		return outcome, false, nil
 	}
-	p.confirmedObjects[e.ObjectKey()] = uid
-	if uid == "" || uid == want {
-		return uid, false
+	if p.state.inputs.permissionsAt(e.Namespace).own.ProblemFor(found.GVR.GroupResource(), "", "get") != nil {
+		p.waits = true // for a grant, of which the owner is told
+		return outcome, false, nil
 	}
-	p.existing = append(p.existing, existingObject{kind: e.GVK, object: outcome.Object, hidden: true})
-	ctrllog.FromContext(ctx).Info("found by the record, though no stream shows it", "kind", e.GVK.Kind, "namespace", e.Namespace, "object", e.Name)
-	return uid, true
+	outcome, err = p.findRecorded(ctx, record, e, found)
+	p.triedActions[id] = outcome.Problem != nil
+	return outcome, err == nil && outcome.Problem == nil, err
+}
+
+func (p *ownerReconciler) findRecorded(ctx context.Context, record inventory.Inventory, e inventory.Entry, found discovery.Resource) (apply.Outcome, error) {
+	client, err := p.controller.options.Clients(p.identity)
+	if err != nil {
+		return apply.Outcome{}, err
+	}
+	applier := apply.Applier{Client: client, Manager: p.manager, Identity: p.userName()}
+	return applier.FindRecorded(ctx, record, e, apply.Target{Resource: found.GVR, OwnerUID: p.ownerUID(), Lives: p.ownerExists}), nil
 }
 
 // handleUnconfirmed lets the next plan know that the mark cannot be written.

@@ -112,7 +112,7 @@ type ownerWrite struct {
 	do   func(context.Context, *apply.Applier, dynamic.ResourceInterface) apply.Outcome
 }
 
-// isOwnerHeldBack says whether the owner is not to be written now: see held.
+// isOwnerHeldBack says whether the owner is not to be written now: see isHeldBack.
 func (p *ownerReconciler) isOwnerHeldBack(w ownerWrite) bool {
 	home := p.state.inputs.home
 	return p.isHeldBack(plan.KeyOwner, func() string { return w.text }, home, home.own.ProblemFor(w.kind.GVR.GroupResource(), "", "patch"))

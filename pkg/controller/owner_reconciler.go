@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
@@ -32,9 +31,8 @@ type ownerReconciler struct {
 	// it before anything is said.
 	isRefusalUnconfirmed bool
 	existing             []existingObject
-	// confirmedObjects has the uids of objects of the record, as the API server has answered in this
-	// reconcile; empty: it is not there.
-	confirmedObjects map[inventory.ObjectKey]types.UID
+	// confirmedObjects are objects that this reconcile has made, removed, or read because of the record.
+	confirmedObjects map[inventory.ObjectKey]confirmedObject
 	verifiedAt       time.Time // when a write was sent whose answer was the owner as it is; zero: none was
 	isCacheBehind    bool      // an answer showed that the cache is behind
 	waits            bool      // the owner's metadata is held back, and again says until when
@@ -56,7 +54,7 @@ func (op *policyController) newOwnerReconciler(owner *unstructured.Unstructured,
 	}
 	return &ownerReconciler{
 		policyController: op, owner: owner, state: state, retire: retire, existing: before,
-		problems: map[string]plan.Problem{}, triedActions: map[string]bool{}, confirmedObjects: map[inventory.ObjectKey]types.UID{}, soughtKinds: kindSet{},
+		problems: map[string]plan.Problem{}, triedActions: map[string]bool{}, confirmedObjects: map[inventory.ObjectKey]confirmedObject{}, soughtKinds: kindSet{},
 	}
 }
 
@@ -227,7 +225,11 @@ func (p *ownerReconciler) requeueAfter(planned *plan.Plan) time.Duration {
 	if !p.requeueTime.IsZero() {
 		sooner(max(p.requeueTime.Sub(now), time.Millisecond))
 	}
-	if !p.isCacheBehind {
+	switch {
+	case p.isCacheBehind:
+	case p.waits: // nothing was found out that was not known before
+		return wait
+	default:
 		p.state.failures = 0
 		return wait
 	}

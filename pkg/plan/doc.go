@@ -58,7 +58,7 @@
 // written before its object is made or merged into (Plan.OwnerMetadata), and goes when the
 // object is not seen any more, or is left behind. What may still be wanted, and is merged into
 // or to be left behind, stays in it, seen or not. As an object without our labels is not seen
-// either, whoever writes the metadata first reads what it drops (OwnerMetadata.DoubtfulEntries). An entry
+// either, whoever writes the metadata first reads what it drops, or gives a uid (OwnerMetadata.DoubtfulEntries). An entry
 // holds no uid as long as the object is about to be made: a crash between the two writes leaves
 // an object that the token proves to be ours. Where objects with an ownerReference may be in any
 // namespace, the inventory holds the places, so that leftovers are found there. An inventory

@@ -86,3 +86,54 @@ func TestKeepRecorded(t *testing.T) {
 		})
 	}
 }
+
+// TestDoubtfulEntries: what changes on the word of a snapshot is to be read first, and nothing else is.
+func TestDoubtfulEntries(t *testing.T) {
+	a := newAttack(t, anywhere)
+	one := recordedObjects(0, 1)[0]
+	change := func(f func(*inventory.Entry)) inventory.Entry {
+		e := one
+		f(&e)
+		return e
+	}
+	unsettled, other := withoutUIDs([]inventory.Entry{one})[0], change(func(e *inventory.Entry) { e.UID = "another" })
+	merged := change(func(e *inventory.Entry) { e.Merged = true })
+	mergedBefore := change(func(e *inventory.Entry) { e.Merged, e.UID = true, "" })
+	orphan := change(func(e *inventory.Entry) { e.Child, e.Orphan = "gone", true })
+	orphanBefore := change(func(e *inventory.Entry) { e.Child, e.Orphan, e.UID = "gone", true, "" })
+	place := change(func(e *inventory.Entry) { e.Name, e.UID = "", "" })
+	for name, tc := range map[string]struct {
+		reason       string
+		stored, next inventory.Entry // the zero value: none
+		want         types.UID       // that it is read for
+		isRead       bool
+	}{
+		"Dropped":       {reason: "it is taken for gone", stored: one, isRead: true},
+		"DroppedBefore": {reason: "its create may have been accepted", stored: unsettled, isRead: true},
+		"Settled":       {reason: "the object may be another one by now", stored: unsettled, next: one, want: one.UID, isRead: true},
+		"Stays":         {reason: "nothing changes", stored: one, next: one},
+		"Unsettled":     {reason: "nothing changes", stored: unsettled, next: unsettled},
+		"MadeAnew":      {reason: "with a uid on record nobody makes it", stored: one, next: unsettled},
+		"Adopted":       {reason: "the same", stored: one, next: other},
+		"New":           {reason: "nothing is lost", next: one},
+		"Merged":        {reason: "the object is somebody else's", stored: merged},
+		"MergedSettled": {reason: "the same", stored: mergedBefore, next: merged},
+		"Place":         {reason: "it is no object", stored: place},
+		"Orphan":        {reason: "it is left behind", stored: orphan},
+		"OrphanSettled": {reason: "it has to be found again", stored: orphanBefore, next: orphan, want: orphan.UID, isRead: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			list := func(e inventory.Entry) []inventory.Entry {
+				if e == (inventory.Entry{}) {
+					return nil
+				}
+				return []inventory.Entry{e}
+			}
+			a.owner.SetAnnotations(map[string]string{v1alpha1.AnnotationChildren: recordText(list(tc.stored)...)})
+			doubtful, uids := OwnerMetadata{Children: recordText(list(tc.next)...)}.DoubtfulEntries(a.program, a.owner)
+			if isRead := len(doubtful.Entries) == 1; isRead != tc.isRead || isRead && uids[tc.stored.ObjectKey()] != tc.want {
+				t.Errorf("%s: %v is read, for %v", tc.reason, doubtful.Entries, uids)
+			}
+		})
+	}
+}

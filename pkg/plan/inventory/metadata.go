@@ -20,14 +20,15 @@ type OwnerMetadata struct {
 
 // DoubtfulEntries returns the owner's inventory as it is before the metadata is written, with only
 // those entries that then change on the word of a snapshot: neither places, nor what was merged.
-// Whoever writes the metadata reads their objects first, and plans again with those that Prove says
+// Whoever writes the metadata reads their objects first, and plans again with those that ProveOwnership says
 // are the owner's.
 //   - Entries that are dropped because their objects are taken for gone, unless they are left
 //     behind. An entry is all that leads to its object, and what a snapshot does not show may have
 //     lost its labels, or be younger than the snapshot.
 //   - Entries that are given the uid of an object, which uids has. Another process may have seen
 //     that object go, and be about to make the next one: with the wrong uid nothing proves that to
-//     be the owner's.
+//     be the owner's. While there is a uid on record nobody makes the object, so that an entry may
+//     go from one uid to another, or to none, unread.
 //
 // The kinds of the entries are in the version in which their objects are observed. There
 // are no entries if the inventory cannot be read or is another policy's. It is pure; the

@@ -47,7 +47,7 @@ func (inv Inventory) ProveOwnership(e Entry, obj *unstructured.Unstructured) (or
 	return inv.MatchToken(e, obj)
 }
 
-// MatchToken is Prove without a look at who wrote the token.
+// MatchToken is ProveOwnership without a look at who wrote the token.
 func (inv Inventory) MatchToken(e Entry, obj *unstructured.Unstructured) (orphan, ours bool) {
 	token, _, _ := unstructured.NestedString(obj.Object, "metadata", "annotations", v1alpha1.AnnotationClaim)
 	switch {
