@@ -44,8 +44,8 @@ func (p *pruner) entryStays(e inventory.Entry) bool {
 		undecided = nil
 	}
 	switch {
-	case undecided != nil && !inventory.IsReadFirst(p.program, e) && p.isOwnSite(inventory.SiteOf(e)) && (obj == nil || !p.isEntered(e, obj)):
-		return true // another process may just have made it, or merged into it
+	case undecided != nil && p.isOwnSite(inventory.SiteOf(e)) && (obj == nil || !p.isEntered(e, obj)):
+		return true // perhaps it is wanted; another process may just have made it, or merged into it
 	case obj == nil || !p.isEntered(e, obj):
 		return false
 	case undecided != nil:

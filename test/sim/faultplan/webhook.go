@@ -252,12 +252,24 @@ func (w *World) isUnlabelled(key string) bool {
 	return slices.ContainsFunc(w.unlabelledObjects(), func(obj *unstructured.Unstructured) bool { return keyOf(obj) == key })
 }
 
-// unlabelledObjects are those that Ambit made and that have lost a label by which they are found.
-// Where an ownerReference ties one to its owner, no record names it: once nobody wants it any
-// more it stays until the owner goes.
+// unlabelledObjects are those that Ambit made and that have lost a label by which they are found, and
+// that need not be on record: where an ownerReference ties one to its owner, it stays until the owner
+// goes once nobody wants it any more; and one that is left behind stays for ever.
 func (w *World) unlabelledObjects() []*unstructured.Unstructured {
 	return slices.DeleteFunc(w.server.Objects(), func(obj *unstructured.Unstructured) bool {
-		return !w.judge.isMade(obj.GetUID()) || metav1.GetControllerOfNoCopy(obj) == nil || !lacksLabels(obj)
+		isTied := metav1.GetControllerOfNoCopy(obj) != nil || w.plan.Scenario.isOrphan(obj)
+		return !w.judge.isMade(obj.GetUID()) || !isTied || !lacksLabels(obj)
+	})
+}
+
+// isAbandoned reports whether an unlabelled object is another owner's than the one that wants such an
+// object, as the reference says it is: its ownerReference says so, or no record has it.
+func (w *World) isAbandoned(obj *unstructured.Unstructured, wanted string) bool {
+	if metav1.GetControllerOfNoCopy(obj) != nil {
+		return ownerIn(wanted) != ownerIn(textOf(obj))
+	}
+	return !slices.ContainsFunc(w.server.Objects(), func(owner *unstructured.Unstructured) bool {
+		return strings.Contains(owner.GetAnnotations()[v1alpha1.AnnotationChildren], string(obj.GetUID()))
 	})
 }
 
@@ -274,7 +286,7 @@ func (w *World) removeAbandoned() (some bool) {
 		return false
 	}
 	for _, obj := range unlabelled {
-		if wanted, ok := want[keyOf(obj)]; ok && ownerIn(wanted) != ownerIn(textOf(obj)) {
+		if wanted, ok := want[keyOf(obj)]; ok && w.isAbandoned(obj, wanted) {
 			w.removeObject(obj)
 			some = true
 		}
