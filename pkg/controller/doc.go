@@ -109,12 +109,12 @@
 //     as it (package impersonation). That ServiceAccount, the namespaces, RBAC objects and
 //     CustomResourceDefinitions are watched where that is permitted (package permitted).
 //  2. In each namespace with owners the policy asks package access for all that its
-//     program needs there (requirePermissions). The answer is one value, a permissionset.Set, which is
+//     program needs there (placepermissions.Tracker.ForOwners). The answer is one value, a permissionset.Set, which is
 //     the same pointer until the answer changes: what was planned under other rights is
 //     planned again.
 //  3. What may not be listed and watched is not watched; what may not be written is
 //     not tried. Both are problems in the plan, which name every missing verb.
-//  4. When the answer changes (permissionHandler.Changed), streams that are no longer permitted
+//  4. When the answer changes (permissionsChanged), streams that are no longer permitted
 //     are closed, in that call; then the owners there are queued.
 //  5. What makes access look again: changes of RBAC objects where they may be watched
 //     (rbacWatcher), streams that are refused when they are opened anew, own writes that

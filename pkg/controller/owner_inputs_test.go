@@ -13,7 +13,7 @@ import (
 )
 
 // TestKindIsAnotherNow: when a kind is another one than it was, the streams of its objects
-// are laid out anew, and rights are asked for as it is now.
+// are laid out anew, and the policy needs what it is now.
 func TestKindIsAnotherNow(t *testing.T) {
 	op := operatorFor(t, askPolicy, access.New(access.Options{}))
 	name := types.NamespacedName{Namespace: "home", Name: "x"}

@@ -73,10 +73,14 @@ func (op *policyController) requiredScope(namespace string) placepermissions.Sco
 
 // isServed says whether a namespace was named, or an owner was ever seen there.
 func (op *policyController) isServed(namespace string) bool {
+	return op.hasServed(namespace) || slices.Contains(op.scope.NamedNamespaces(), namespace)
+}
+
+// hasServed says whether an owner was ever seen in a namespace.
+func (op *policyController) hasServed(namespace string) bool {
 	op.mu.Lock()
-	served := op.servedNamespaces[namespace]
-	op.mu.Unlock()
-	return served || slices.Contains(op.scope.NamedNamespaces(), namespace)
+	defer op.mu.Unlock()
+	return op.servedNamespaces[namespace]
 }
 
 // permissionsChanged acts upon a change. What is no longer permitted is closed at once; then the
@@ -100,21 +104,21 @@ func (op *policyController) placeFor(namespace string) permissionset.Place {
 	return permissionset.Place{Namespace: namespace, User: op.userName()}
 }
 
-// refusalProblem is the problem of an identity that is refused as such.
+// refusalProblem is the problem of an identity that is refused as such, by an error that is not nil.
 func (op *policyController) refusalProblem(err error) *plan.Problem {
 	switch {
 	case apierrors.IsUnauthorized(err):
 		return &plan.Problem{Reason: v1alpha1.ReasonUnauthenticated, Terminal: true,
 			Message: fmt.Sprintf("the API server does not accept %s: %v", op.userName(), err)}
 	case op.identity != "":
-		return op.account().RefusedProblem()
+		return op.actingAccount().RefusedProblem()
 	}
 	// Not even reviews are allowed: what may be done is found out by doing it.
 	return nil
 }
 
-// account is the ServiceAccount that the policy acts as; without a name it acts as Ambit itself.
-func (op *policyController) account() impersonation.Account {
+// actingAccount is the ServiceAccount that the policy acts as; without a name it acts as Ambit itself.
+func (op *policyController) actingAccount() impersonation.Account {
 	return impersonation.Account{Namespace: op.program.Namespace, Name: op.program.ServiceAccount, By: op.controller.options.Identity}
 }
 

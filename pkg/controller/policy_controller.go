@@ -72,7 +72,8 @@ type policyController struct {
 	permissions *placepermissions.Tracker
 
 	// mu guards what is below. It is held over no call but Lister.List, which takes
-	// only the lock of its stream; streams hold none when they call Changed.
+	// only the lock of its stream, and those of permissions.Uses; streams hold none when they call
+	// Changed.
 	mu           sync.Mutex
 	ownerViews   map[string]informer.Lister // by namespace
 	adoptedViews map[string]adoptedView     // as of which the owners in views were queued
@@ -95,7 +96,7 @@ type policyController struct {
 	// lock of its own.
 	confirms fairqueue.Throttle
 	// formerKinds are the kinds that older versions made beside owners, and this one does not;
-	// of owners that were made after followed there are none. Not changed once the policy controller
+	// of owners that were made after revisedAt there are none. Not changed once the policy controller
 	// works.
 	formerKinds []schema.GroupVersionKind
 	revisedAt   time.Time
@@ -129,7 +130,7 @@ func newPolicyController(e *Controller, program *policy.Program) *policyControll
 	op.projections = projectionsOf(program, op.manager)
 	op.permissions = op.newPermissions()
 	op.namespacesWatch = op.newNamespacesWatch()
-	if account := op.account(); account.Name != "" {
+	if account := op.actingAccount(); account.Name != "" {
 		op.accountWatch = e.permitted.NewWatch(account.Query(access.Payer{Group: op.id}), op.enqueuePolicy)
 	}
 	op.namedKinds = kindSet{}

@@ -40,7 +40,7 @@ func (op *policyController) reconcilePolicy(ctx context.Context) time.Duration {
 	}
 	op.isClusterScoped.Store(!owner.Namespaced)
 	if op.accountWatch != nil {
-		problem, wait := impersonation.CheckAccount(op.account(), op.accountWatch, op.controller.now())
+		problem, wait := impersonation.CheckAccount(op.actingAccount(), op.accountWatch, op.controller.now())
 		if wait > 0 {
 			return wait
 		}

@@ -100,11 +100,14 @@ func (op *policyController) missingAccess() []v1alpha1.DeniedAccess {
 	op.mu.Lock()
 	problem := op.currentProblem
 	op.mu.Unlock()
-	list := op.permissions.ListDenials(op.isServed)
+	var list []v1alpha1.DeniedAccess
 	if problem != nil {
 		list = append(list, problem.Denied...)
 	}
-	return list
+	named := op.scope.NamedNamespaces()
+	return append(list, op.permissions.ListDenials(func(namespace string) bool {
+		return slices.Contains(named, namespace) || op.hasServed(namespace)
+	})...)
 }
 
 // Report says how a policy fares.

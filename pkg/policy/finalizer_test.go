@@ -23,7 +23,7 @@ func TestMarks(t *testing.T) {
 		reason          string
 		kind, in, more  string
 		marks           bool
-		inNamespace, no bool // MarksFor, for an owner with a namespace and without
+		inNamespace, no bool // NeedsFinalizerFor, for an owner with a namespace and without
 	}{
 		"Controlled":    {reason: "an ownerReference ties it", kind: "Part"},
 		"ClusterScoped": {reason: "that the kind has no namespace only a cluster knows", kind: "Wide", inNamespace: true},

@@ -148,7 +148,7 @@ func (w *Watch) requiredScope() Scope {
 
 // NeedsFinalizer says whether the policy may have to write on the metadata of its owners:
 // the finalizer, and the record of children that no ownerReference ties to them.
-// What only a cluster knows is not counted: see MarksFor. Owners that stop matching
+// What only a cluster knows is not counted: see NeedsFinalizerFor. Owners that stop matching
 // must then still be seen, so that they can be cleaned up.
 func (p *Program) NeedsFinalizer() bool { return p.NeedsFinalizerFor(nil) }
 

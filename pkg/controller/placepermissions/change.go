@@ -50,7 +50,6 @@ func (t *Tracker) logAnswer(place string, a *request, r *permissionset.Set) {
 		return
 	}
 	t.logClusterWide(place, r)
-	isServed := t.options.IsServed(place)
 	t.mu.Lock()
 	now, was, whole := r.RequiredText(), a.logged, a.scope != ToSee
 	if now == "" || was == "" || whole {
@@ -58,7 +57,7 @@ func (t *Tracker) logAnswer(place string, a *request, r *permissionset.Set) {
 	}
 	t.mu.Unlock()
 	log := t.options.Logger.WithValues("policy", t.options.Policy, "namespace", place)
-	if !whole && !isServed {
+	if !whole && !t.options.IsServed(place) {
 		log = log.V(1)
 	}
 	switch {

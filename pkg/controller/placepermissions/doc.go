@@ -17,8 +17,8 @@
 //
 // # Locks
 //
-// A Tracker is safe for concurrent use. What is asked about one place changes in one step, under a lock
-// that is held while Options.ScopeOf is called, and no other function of Options. The others
-// are called under none. The methods of Uses call nobody: they may be called under any lock of the
-// caller's, and no other method may be under one that ScopeOf or IsServed takes.
+// A Tracker is safe for concurrent use. Options.Changed is called under no lock. Each other function of
+// Options may be called while what is asked about a place changes, under a lock of the Tracker's: it must
+// call no method of the Tracker's, and nobody may call one under a lock that such a function takes. The
+// methods of Uses call nobody, and may be called anywhere.
 package placepermissions

@@ -36,6 +36,7 @@ type fakeReviewer struct {
 	handlers map[access.Key]access.ChangeHandler
 	requires int
 	reported []access.Key
+	asked    func() // what happens before State answers; may be nil
 }
 
 func (f *fakeReviewer) Require(handler access.ChangeHandler, at access.Key, accesses []access.Access, payer access.Payer) {
@@ -61,6 +62,9 @@ func (f *fakeReviewer) Decide(at access.Key, a access.Access) access.Decision {
 }
 
 func (f *fakeReviewer) State(at access.Key) access.State {
+	if f.asked != nil {
+		f.asked()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.states[at]

@@ -43,7 +43,7 @@ type Options struct {
 	IsReplaced func() bool
 	// WantsClusterWide: a policy that may not watch in all namespaces together is to say so.
 	WantsClusterWide bool
-	// Refused returns the problem of an identity for which reviews are refused; nil: what may be done
+	// Refused returns the problem of an identity for which reviews are refused, with this error; nil: what may be done
 	// is found out by doing it.
 	Refused func(error) *plan.Problem
 	// Changed is called when there is something to act upon, under no lock.
@@ -65,9 +65,10 @@ type Reviewer interface {
 type Change struct {
 	Place string
 	Now   *permissionset.Set
-	// Before is what was acted upon last; nil: nothing was.
+	// Before is what was acted upon last, or was known before other things were asked; it may be Now.
+	// Nil: nothing was.
 	Before *permissionset.Set
-	// IsNew: Now is another set than Before.
+	// IsNew: Now was not acted upon yet.
 	IsNew bool
 	// IsConfirmed: somebody reported a refusal against the permissions, and there is an answer.
 	IsConfirmed bool
@@ -76,14 +77,13 @@ type Change struct {
 // Tracker keeps what one policy may do in each place. Safe for concurrent use.
 type Tracker struct {
 	options Options
-	// Uses are the places that owners make use of. SetUses changes them.
-	Uses Uses
+	uses    Uses
 
 	// requesting is held while what is asked is changed together with what package access knows of
 	// it. It is taken before mu.
 	requesting sync.Mutex
 
-	mu       sync.Mutex // guards what is below; held over no call but Reviewer.Require, which makes no request
+	mu       sync.Mutex // guards what is below; held over no call but Reviewer.Require, which makes no request, and of uses
 	requests map[string]*request
 	// inherited are what earlier revisions knew of places, until this one has settled.
 	inherited map[string]inherited
@@ -118,7 +118,7 @@ func (a *request) lastAnswer() *permissionset.Set {
 
 // New returns a Tracker, which asks for nothing yet.
 func New(o Options) *Tracker {
-	return &Tracker{options: o, requests: map[string]*request{}, Uses: Uses{index: placeuses.New()}}
+	return &Tracker{options: o, requests: map[string]*request{}, uses: Uses{index: placeuses.New()}}
 }
 
 func (t *Tracker) keyOf(place string) access.Key {
@@ -185,7 +185,7 @@ func (t *Tracker) accessesAt(needs []Need, place string, scope Scope, used []pla
 func (t *Tracker) putRequestLocked(place string, scope Scope) {
 	needs, complete := t.options.Needs()
 	next := &request{scope: scope, complete: complete, since: t.options.Now()}
-	next.accesses, next.required = t.accessesAt(needs, place, scope, t.Uses.UsesIn(place))
+	next.accesses, next.required = t.accessesAt(needs, place, scope, t.uses.UsesIn(place))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	next.payer = t.payerLocked(place, scope)
@@ -212,16 +212,19 @@ func (t *Tracker) putRequestLocked(place string, scope Scope) {
 // payerLocked is on whose account a place is asked about: the policy's own where owners are, or are
 // looked for, else that of an owner that makes use of it. The caller holds mu.
 func (t *Tracker) payerLocked(place string, scope Scope) access.Payer {
-	payer, used := t.Uses.payerOf(place)
+	payer, used := t.uses.payerOf(place)
 	if scope > AsUsed || place == allNamespaces || !used {
 		return access.Payer{Group: t.options.Policy}
 	}
 	return access.Payer{Group: t.options.Policy, Tenant: placeuses.TenantOf(payer), Name: payer.Name}
 }
 
+// AllUses returns the places that owners make use of, which SetUses changes.
+func (t *Tracker) AllUses() *Uses { return &t.uses }
+
 // SetUses notes what an owner makes use of from now on, and asks about the places.
 func (t *Tracker) SetUses(owner types.NamespacedName, next placeuses.ByPlace) {
-	for _, place := range t.Uses.setOwner(owner, next) {
+	for _, place := range t.uses.setOwner(owner, next) {
 		t.updateRequest(place)
 	}
 }
@@ -240,7 +243,7 @@ func (t *Tracker) updateRequest(place string) {
 		scope = before.scope
 	}
 	t.mu.Unlock()
-	if scope > AsUsed || t.Uses.isUsed(place) {
+	if scope > AsUsed || t.uses.isUsed(place) {
 		t.putRequestLocked(place, scope)
 		return
 	}
@@ -265,7 +268,7 @@ func (t *Tracker) releaseOwnersLocked(namespace string) {
 	case namespace == allNamespaces: // it is asked about for all
 	case scope == ToSee:
 		t.putRequestLocked(namespace, ToSee)
-	case t.Uses.isUsed(namespace):
+	case t.uses.isUsed(namespace):
 		t.putRequestLocked(namespace, AsUsed)
 	default:
 		t.dropRequestLocked(namespace)
@@ -297,7 +300,7 @@ func (t *Tracker) ReleaseUnsought() {
 func (t *Tracker) ReleasePlace(place string) {
 	t.requesting.Lock()
 	defer t.requesting.Unlock()
-	if t.Uses.isUsed(place) {
+	if t.uses.isUsed(place) {
 		defer t.CurrentAt(place) // as in releaseOwnersLocked
 		t.putRequestLocked(place, AsUsed)
 		return

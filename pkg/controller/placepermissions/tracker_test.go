@@ -73,27 +73,52 @@ func TestEverywhere(t *testing.T) {
 func TestChanges(t *testing.T) {
 	b := newBench(t)
 	b.RequireScope("home", AtHome)
-	listPods := accessTo("list", "", pods)
+	listPods, listCaches := accessTo("list", "", pods), accessTo("list", "", caches)
 	for _, step := range []struct {
 		reason string
 		do     func()
-		want   []Change
+		want   string // what is missing before and now, of a change
 	}{
-		{reason: "the first answer", do: func() { b.answer("home", listPods) }, want: []Change{{IsNew: true}}},
+		{reason: "the first answer", do: func() { b.answer("home", listPods) }, want: "new: nothing -> pods"},
 		{reason: "the same", do: func() { b.answer("home", listPods) }},
-		{reason: "the same, to a doubt", do: func() { b.ReportDenied("home", listPods); b.answer("home", listPods) }, want: []Change{{IsConfirmed: true}}},
-		{reason: "a grant", do: func() { b.answer("home") }, want: []Change{{IsNew: true}}},
-		{reason: "a refused review", do: func() { b.refuse("home", errors.New("no")) }, want: []Change{{IsNew: true}}},
+		{reason: "the same, to a doubt", do: func() { b.ReportDenied("home", listPods); b.answer("home", listPods) }, want: "confirmed: pods -> pods"},
+		{reason: "more is missing", do: func() { b.answer("home", listPods, listCaches) }, want: "new: pods -> caches, pods"},
+		{reason: "less is asked", do: func() { b.SetScope("home", ToSee); b.answer("home", listCaches) }, want: "new: caches, pods -> caches"},
+		{reason: "a grant", do: func() { b.answer("home") }, want: "new: caches -> "},
+		{reason: "a refused review", do: func() { b.refuse("home", errors.New("no")) }, want: "new:  -> no"},
 		{reason: "a place that was given up", do: func() { b.ReleasePlace("home"); b.answer("home", listPods) }},
 	} {
 		step.do()
-		got := b.takeChanges()
-		if !slices.EqualFunc(step.want, got, func(w, c Change) bool {
-			return c.Place == "home" && w.IsNew == c.IsNew && w.IsConfirmed == c.IsConfirmed
-		}) {
-			t.Errorf("%s: told %+v", step.reason, got)
+		got := ""
+		for _, c := range b.takeChanges() {
+			got += changeText(c)
+		}
+		if got != step.want {
+			t.Errorf("%s: told %q, want %q", step.reason, got, step.want)
 		}
 	}
+}
+
+// changeText says what a change is, and which resources are missing before and now.
+func changeText(c Change) string {
+	missing := func(r *permissionset.Set) string {
+		switch {
+		case r == nil:
+			return "nothing"
+		case r.Refusal != nil:
+			return r.Refusal.Message
+		}
+		var list []string
+		for _, m := range r.Missing {
+			list = append(list, m.Resource.Resource)
+		}
+		return strings.Join(list, ", ")
+	}
+	what := "confirmed"
+	if c.IsNew {
+		what = "new"
+	}
+	return what + ": " + missing(c.Before) + " -> " + missing(c.Now)
 }
 
 // TestRelease: about a namespace without owners no more is asked than what it takes to see the next
@@ -263,7 +288,7 @@ func TestLog(t *testing.T) {
 }
 
 // TestRequestRace: while one worker notes that an owner makes use of its own namespace, which changes
-// nothing of what is asked there, another asks about it for its owner.
+// nothing of what is asked there, another asks about it for its owner. The race detector sees the rest.
 func TestRequestRace(t *testing.T) {
 	b := newBench(t)
 	b.RequireScope("home", AtHome)
@@ -289,6 +314,11 @@ func TestRequestRace(t *testing.T) {
 // TestReleasedInBetween: an owner whose namespace was given up in this moment looks again soon.
 func TestReleasedInBetween(t *testing.T) {
 	b := newBench(t)
+	b.reviewer.asked = func() { b.ReleasePlace("home") } // while it is asked for the answer
+	if r, wait := b.ForOwners("home"); r != nil || wait != ConfirmGrace {
+		t.Errorf("wait %s for a namespace that was given up, with %v", wait, r)
+	}
+	b.reviewer.asked = nil
 	if _, wait := b.ForUse("place"); wait != ConfirmGrace {
 		t.Errorf("wait %s for a place that nobody asks about", wait)
 	}
