@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"time"
 
@@ -102,7 +101,7 @@ func (r *recordReads) isGone(e goneEntry, now time.Time) bool {
 
 // confirmedObject is what the API server has answered about an object of the record.
 type confirmedObject struct {
-	uid types.UID // empty: it is gone, or neither proven nor wanted
+	uid types.UID // empty: it is gone, or is not the owner's
 	at  time.Time // when it was asked
 }
 
@@ -121,90 +120,152 @@ const settleTrust = 10 * time.Second
 // reconcile; then the owner is looked at again.
 func (p *ownerReconciler) confirmRecord(ctx context.Context, mark plan.OwnerMetadata) (may *plan.OwnerMetadata, did bool, err error) {
 	record, wanted := mark.DoubtfulEntries(p.program, p.owner)
-	reads := &p.state.reads
-	var stay []inventory.Entry
-	left, end := -1, func(time.Time) {}
-	defer func() { end(p.controller.now()) }()
-	isThere, isPaced := false, false
+	c := &recordCheck{ownerReconciler: p, mark: mark, record: record, end: func(time.Time) {}}
+	defer func() { c.end(p.controller.now()) }()
+	isThere := false
 	for _, e := range record.Entries {
-		want := wanted[e.ObjectKey()] // empty: it is dropped
-		if entry := (goneEntry{e, record.TokenSecret}); !p.isConfirmed(entry, want) {
-			if left < 0 {
-				left, end = reads.startBatch(&p.confirms, p.controller.backoffAfter, p.controller.now())
-			}
-			if left == 0 {
-				stay, isPaced = append(stay, e), true
-				continue
-			}
-			left--
-			news, ok, err := p.readEntry(ctx, mark, record, e, want)
-			reads.note(entry, !ok || p.confirmedObjects[e.ObjectKey()].uid != "", p.controller.now())
-			switch {
-			case err != nil || !ok && want == "":
+		if wanted[e.ObjectKey()] != "" {
+			continue
+		}
+		there, ok, err := c.checkDropped(ctx, e)
+		if err != nil || !ok {
+			return nil, true, err
+		}
+		isThere = isThere || there
+	}
+	if isThere {
+		return nil, c.did, nil
+	}
+	for _, e := range record.Entries {
+		if want := wanted[e.ObjectKey()]; want != "" {
+			if err := c.checkSettled(ctx, e, want); err != nil {
 				return nil, true, err
-			case !ok:
-				stay = append(stay, e)
-				continue
 			}
-			did = did || news
-		}
-		switch is := p.confirmedObjects[e.ObjectKey()].uid == want; {
-		case is:
-		case want == "":
-			isThere = true
-		default:
-			stay = append(stay, e)
 		}
 	}
-	switch {
-	case isThere:
-		return nil, did, nil
-	case len(stay) == 0:
+	if len(c.stay) == 0 {
 		return &mark, false, nil
-	case isPaced:
-		p.waits = true
-		p.requeueAt(reads.next)
 	}
-	if kept, changes := mark.KeepRecorded(p.program, p.owner, stay); changes {
-		return &kept, did, nil
+	p.waits, p.isPaced = !c.isFailed, c.isPaced
+	if c.isPaced {
+		p.requeueAt(p.state.reads.next)
 	}
-	return nil, did, nil
+	if kept, changes := mark.KeepRecorded(p.program, p.owner, c.stay); changes {
+		return &kept, c.did, nil
+	}
+	return nil, c.did, nil
 }
 
-// isConfirmed reports whether the object of an entry need not be read now: it was a short while ago, or
-// in this reconcile, or was made in it.
-func (p *ownerReconciler) isConfirmed(e goneEntry, want types.UID) bool {
-	now := p.controller.now()
-	if c, known := p.confirmedObjects[e.ObjectKey()]; known {
-		return want == "" || now.Sub(c.at) < settleTrust
-	}
-	return p.state.reads.isGone(e, now)
+// recordCheck is one run of confirmRecord.
+type recordCheck struct {
+	*ownerReconciler
+	mark   plan.OwnerMetadata
+	record inventory.Inventory
+
+	isStarted bool // left and end are those of a batch
+	left      int  // how many objects may still be read
+	end       func(time.Time)
+
+	stay     []inventory.Entry // entries that stay as they are
+	isPaced  bool              // some because they are too many
+	isFailed bool              // some because they could not be read, or are not what was wanted
+	did      bool
 }
 
-// readEntry reads the object of an entry that is to be dropped, or to be given the uid that it wants. ok is
-// false if that could not be done now. Of one to be dropped a problem of the owner's metadata then says
-// why. news: the plan did not know the object.
-func (p *ownerReconciler) readEntry(ctx context.Context, mark plan.OwnerMetadata, record inventory.Inventory, e inventory.Entry, want types.UID) (news, ok bool, err error) {
-	read := confirmedObject{at: p.controller.now()}
-	var outcome apply.Outcome
-	if want == "" {
-		outcome, ok, err = p.readDropped(ctx, mark, record, e)
-	} else {
-		outcome, ok, err = p.readSettled(ctx, record, e)
+// mayRead counts one object to be read, unless there were enough.
+func (c *recordCheck) mayRead() bool {
+	if !c.isStarted {
+		c.left, c.end = c.state.reads.startBatch(&c.confirms, c.controller.backoffAfter, c.controller.now())
+		c.isStarted = true
 	}
-	if err != nil || !ok {
-		return false, false, err
+	if c.left == 0 {
+		c.isPaced = true
+		return false
 	}
-	if live := outcome.Object; live != nil && (outcome.Met || live.GetUID() == want) {
-		read.uid = live.GetUID()
-	}
-	p.confirmedObjects[e.ObjectKey()] = read
-	if read.uid == "" || read.uid == want {
+	c.left--
+	return true
+}
+
+// checkDropped reports whether the object of an entry that is to be dropped is there. ok is false if
+// that could not be found out now; a problem of the owner's metadata then says why.
+func (c *recordCheck) checkDropped(ctx context.Context, e inventory.Entry) (there, ok bool, err error) {
+	entry, sent := goneEntry{e, c.record.TokenSecret}, c.controller.now()
+	switch known, isKnown := c.confirmedObjects[e.ObjectKey()]; {
+	case isKnown:
+		return known.uid != "", true, nil
+	case c.state.reads.isGone(entry, sent):
+		return false, true, nil
+	case !c.mayRead():
+		c.stay = append(c.stay, e)
 		return false, true, nil
 	}
-	p.existing = append(p.existing, existingObject{kind: e.GVK, object: outcome.Object, hidden: true})
-	ctrllog.FromContext(ctx).Info("found by the record, though no stream shows it", "kind", e.GVK.Kind, "namespace", e.Namespace, "object", e.Name, "uid", read.uid)
-	return true, true, nil
+	outcome, ok, err := c.readDropped(ctx, c.mark, c.record, e)
+	if err != nil || !ok {
+		c.state.reads.note(entry, true, c.controller.now()) // for all that is known
+		return false, false, err
+	}
+	there = c.takeConfirmed(ctx, e, outcome, "", sent) != ""
+	c.state.reads.note(entry, there, c.controller.now())
+	return there, true, nil
+}
+
+// checkSettled has an entry stay as it is unless its object is the one that it is to be given the uid of.
+// After one that could not be read, the others are for the next reconcile.
+func (c *recordCheck) checkSettled(ctx context.Context, e inventory.Entry, want types.UID) error {
+	const failed = "settle"
+	found, served := c.controller.discovery.LookupAnyVersion(e.GVK)
+	sent := c.controller.now()
+	known, isKnown := c.confirmedObjects[e.ObjectKey()]
+	uid := known.uid
+	switch isKnown = isKnown && sent.Sub(known.at) < settleTrust; {
+	case isKnown:
+	case !served || c.state.inputs.permissionsAt(e.Namespace).own.ProblemFor(found.GVR.GroupResource(), "", "get") != nil:
+		c.stay = append(c.stay, e) // the owner is queued when that changes
+		return nil
+	case c.triedActions[failed]:
+		c.isFailed = true
+	case c.mayRead():
+		outcome, err := c.findRecorded(ctx, c.record, e, found)
+		c.state.reads.note(goneEntry{e, c.record.TokenSecret}, true, c.controller.now())
+		if err != nil {
+			return err
+		}
+		if outcome.Problem != nil {
+			c.triedActions[failed], c.isFailed = true, true
+			c.reportUnsettled(ctx, e, found, *outcome.Problem)
+			break
+		}
+		uid, isKnown = c.takeConfirmed(ctx, e, outcome, want, sent), true
+	}
+	if !isKnown || uid != want {
+		c.isFailed = c.isFailed || isKnown
+		c.stay = append(c.stay, e)
+	}
+	return nil
+}
+
+// reportUnsettled logs why an entry stays without a uid, and has a refusal reviewed.
+func (c *recordCheck) reportUnsettled(ctx context.Context, e inventory.Entry, found discovery.Resource, problem plan.Problem) {
+	if problem.Reason == v1alpha1.ReasonForbidden {
+		c.permissions.ReportDenied(e.Namespace, access.Access{Verb: "get", Group: found.GVR.Group, Resource: found.GVR.Resource, Name: e.Name})
+	}
+	ctrllog.FromContext(ctx).V(1).Info("the record stays without the uid of a child that cannot be read", "kind", e.GVK.Kind, "namespace", e.Namespace, "object", e.Name, "reason", problem.Reason, "message", problem.Message)
+}
+
+// takeConfirmed takes over what the object of an entry was read as, and returns its uid: empty if it is
+// gone, or is neither proven by the record nor the one that is wanted. Another one than that is new to
+// the plan.
+func (c *recordCheck) takeConfirmed(ctx context.Context, e inventory.Entry, outcome apply.Outcome, want types.UID, sent time.Time) (uid types.UID) {
+	if live := outcome.Object; live != nil && (outcome.Met || live.GetUID() == want) {
+		uid = live.GetUID()
+	}
+	c.confirmedObjects[e.ObjectKey()] = confirmedObject{uid: uid, at: sent}
+	if uid != "" && uid != want {
+		c.existing = append(c.existing, existingObject{kind: e.GVK, object: outcome.Object, hidden: true})
+		c.did = true
+		ctrllog.FromContext(ctx).Info("found by the record, and not by a stream", "kind", e.GVK.Kind, "namespace", e.Namespace, "object", e.Name, "uid", uid)
+	}
+	return uid
 }
 
 // readDropped reads the object of an entry that is to be dropped.
@@ -231,22 +292,6 @@ func (p *ownerReconciler) readDropped(ctx context.Context, mark plan.OwnerMetada
 		return outcome, false, nil
 	}
 	return outcome, err == nil, err
-}
-
-// readSettled reads the object of an entry that is to be given a uid. Nothing waits for that.
-func (p *ownerReconciler) readSettled(ctx context.Context, record inventory.Inventory, e inventory.Entry) (outcome apply.Outcome, ok bool, err error) {
-	id := fmt.Sprintf("settle %s %s/%s", e.GVK, e.Namespace, e.Name)
-	found, served := p.controller.discovery.LookupAnyVersion(e.GVK)
-	if !served || p.triedActions[id] {
-		return outcome, false, nil
-	}
-	if p.state.inputs.permissionsAt(e.Namespace).own.ProblemFor(found.GVR.GroupResource(), "", "get") != nil {
-		p.waits = true // for a grant, of which the owner is told
-		return outcome, false, nil
-	}
-	outcome, err = p.findRecorded(ctx, record, e, found)
-	p.triedActions[id] = outcome.Problem != nil
-	return outcome, err == nil && outcome.Problem == nil, err
 }
 
 func (p *ownerReconciler) findRecorded(ctx context.Context, record inventory.Inventory, e inventory.Entry, found discovery.Resource) (apply.Outcome, error) {

@@ -198,7 +198,7 @@ func (l *inputPlanner) isSpread(child *policy.Child, mine int) bool {
 	case child == nil || !child.CrossNamespace || mine > wideSpread:
 		return mine > wideSpread
 	}
-	return l.permissions.AllUses().CountPlaces(child.ID) > wideSpread
+	return l.permissions.UsesIndex().CountPlaces(child.ID) > wideSpread
 }
 
 // boundPlaces leaves out of the layout what is beyond the limits of places.
@@ -206,7 +206,7 @@ func (l *inputPlanner) boundPlaces() {
 	if l.owner == nil {
 		return
 	}
-	b := l.permissions.AllUses().FitOwner(l.name, l.uses)
+	b := l.permissions.UsesIndex().FitOwner(l.name, l.uses)
 	for _, owner := range b.Crowded {
 		l.controller.enqueue(Key{Policy: l.id, Namespace: owner.Namespace, Name: owner.Name})
 	}

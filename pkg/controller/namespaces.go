@@ -79,7 +79,7 @@ func (op *policyController) searchesNamespaces() bool {
 	if op.scope.HasNames() {
 		return false
 	}
-	return slices.ContainsFunc(op.permissions.AllUses().UsesIn(allNamespaces), func(w placeuses.Use) bool { return w.Optional && op.isDeniedEverywhere(w.Part) })
+	return slices.ContainsFunc(op.permissions.UsesIndex().UsesIn(allNamespaces), func(w placeuses.Use) bool { return w.Optional && op.isDeniedEverywhere(w.Part) })
 }
 
 // isDeniedEverywhere says whether a watch for objects in all namespaces has to look in

@@ -94,7 +94,7 @@ func (s *ownerInputs) standingProblems() []plan.Problem {
 
 // haveInputsFor says whether the sources of an earlier reconcile are still right.
 func (p *ownerReconciler) haveInputsFor(s *ownerInputs, shared bool, home *permissionset.Set) bool {
-	if s == nil || !s.complete || p.permissions.AllUses().IsCrowded(p.state.subscriber.name) || s.shared != shared || s.home.answer != home {
+	if s == nil || !s.complete || p.permissions.UsesIndex().IsCrowded(p.state.subscriber.name) || s.shared != shared || s.home.answer != home {
 		return false
 	}
 	if p.owner != nil && (s.uid != p.owner.GetUID() || s.resourceVersion != p.owner.GetResourceVersion()) {

@@ -35,7 +35,8 @@ type ownerReconciler struct {
 	confirmedObjects map[inventory.ObjectKey]confirmedObject
 	verifiedAt       time.Time // when a write was sent whose answer was the owner as it is; zero: none was
 	isCacheBehind    bool      // an answer showed that the cache is behind
-	waits            bool      // the owner's metadata is held back, and again says until when
+	waits            bool      // the owner's metadata is held back, and requeueTime, or what is told, says until when
+	isPaced          bool      // there was more to read by name than may be read in a row
 	requeueTime      time.Time // when to look at what was held back, or is not over; zero: there is nothing
 	// firstEvent is when the first event came that led to the reconcile, until a write has answered
 	// it; zero: there was none. last is the plan that the reconcile came to; nil: to none.
@@ -227,7 +228,7 @@ func (p *ownerReconciler) requeueAfter(planned *plan.Plan) time.Duration {
 	}
 	switch {
 	case p.isCacheBehind:
-	case p.waits: // nothing was found out that was not known before
+	case p.isPaced: // as much was found out as may be: it goes on as before
 		return wait
 	default:
 		p.state.failures = 0

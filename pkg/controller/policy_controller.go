@@ -72,7 +72,7 @@ type policyController struct {
 	permissions *placepermissions.Tracker
 
 	// mu guards what is below. It is held over no call but Lister.List, which takes
-	// only the lock of its stream, and those of permissions.Uses; streams hold none when they call
+	// only the lock of its stream, and those of permissions.UsesIndex; streams hold none when they call
 	// Changed.
 	mu           sync.Mutex
 	ownerViews   map[string]informer.Lister // by namespace

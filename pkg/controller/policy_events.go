@@ -37,7 +37,7 @@ func (op *policyController) enqueueOwnersOf(namespace string) {
 	op.mu.Lock()
 	var names []types.NamespacedName
 	note := func(name types.NamespacedName) {
-		if namespace == allNamespaces || name.Namespace == namespace || op.permissions.AllUses().HasPlace(name, namespace) {
+		if namespace == allNamespaces || name.Namespace == namespace || op.permissions.UsesIndex().HasPlace(name, namespace) {
 			names = append(names, name)
 		}
 	}

@@ -44,7 +44,8 @@ func (p *pruner) entryStays(e inventory.Entry) bool {
 		undecided = nil
 	}
 	switch {
-	case undecided != nil && p.isOwnSite(inventory.SiteOf(e)) && (obj == nil || !p.isEntered(e, obj)):
+	case undecided != nil && p.isOwnSite(inventory.SiteOf(e)) && (obj == nil || !p.isEntered(e, obj)) && (p.hasRoom() || !inventory.IsReadFirst(p.program, e)):
+		p.suspended.suspendUnseen(e.GVK)
 		return true // perhaps it is wanted; another process may just have made it, or merged into it
 	case obj == nil || !p.isEntered(e, obj):
 		return false
@@ -57,6 +58,10 @@ func (p *pruner) entryStays(e inventory.Entry) bool {
 	p.addCandidate(e.GVK, obj, &e)
 	return true
 }
+
+// hasRoom reports whether there is room for entries of objects that are not seen: those that are wanted
+// are at most half of what a record holds.
+func (p *pruner) hasRoom() bool { return len(p.inventory.Next) < inventory.MaxEntries/2 }
 
 // holdsUnwanted says whether there is an object of ours in a place that no child makes.
 func (p *pruner) holdsUnwanted(e inventory.Entry, in Input) bool {

@@ -43,11 +43,16 @@ func unseenText(gvk schema.GroupVersionKind, problem *Problem) string {
 
 // suspendKind notes one object of a kind.
 func (s *suspension) suspendKind(gvk schema.GroupVersionKind, why string) {
+	s.suspendUnseen(gvk)
+	s.noteReason(why, 1)
+}
+
+// suspendUnseen notes that there may be an object of a kind, which nobody is told of.
+func (s *suspension) suspendUnseen(gvk schema.GroupVersionKind) {
 	if s.kinds == nil {
 		s.kinds = map[schema.GroupKind]bool{}
 	}
 	s.kinds[gvk.GroupKind()] = true
-	s.noteReason(why, 1)
 }
 
 // conditionText is for the owner's conditions; empty if nothing is suspended.

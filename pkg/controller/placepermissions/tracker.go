@@ -219,8 +219,8 @@ func (t *Tracker) payerLocked(place string, scope Scope) access.Payer {
 	return access.Payer{Group: t.options.Policy, Tenant: placeuses.TenantOf(payer), Name: payer.Name}
 }
 
-// AllUses returns the places that owners make use of, which SetUses changes.
-func (t *Tracker) AllUses() *Uses { return &t.uses }
+// UsesIndex returns the places that owners make use of, which SetUses changes.
+func (t *Tracker) UsesIndex() *Uses { return &t.uses }
 
 // SetUses notes what an owner makes use of from now on, and asks about the places.
 func (t *Tracker) SetUses(owner types.NamespacedName, next placeuses.ByPlace) {

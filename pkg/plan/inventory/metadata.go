@@ -27,8 +27,8 @@ type OwnerMetadata struct {
 //     lost its labels, or be younger than the snapshot.
 //   - Entries that are given the uid of an object, which uids has. Another process may have seen
 //     that object go, and be about to make the next one: with the wrong uid nothing proves that to
-//     be the owner's. While there is a uid on record nobody makes the object, so that an entry may
-//     go from one uid to another, or to none, unread.
+//     be the owner's. While a uid is on record nobody creates the object, so an entry may go from one
+//     uid to another, or to none, unread.
 //
 // The kinds of the entries are in the version in which their objects are observed. There
 // are no entries if the inventory cannot be read or is another policy's. It is pure; the

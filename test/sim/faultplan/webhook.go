@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 	"github.com/ambit-dev/ambit/test/sim"
 )
 
@@ -257,19 +258,24 @@ func (w *World) isUnlabelled(key string) bool {
 // goes once nobody wants it any more; and one that is left behind stays for ever.
 func (w *World) unlabelledObjects() []*unstructured.Unstructured {
 	return slices.DeleteFunc(w.server.Objects(), func(obj *unstructured.Unstructured) bool {
-		isTied := metav1.GetControllerOfNoCopy(obj) != nil || w.plan.Scenario.isOrphan(obj)
-		return !w.judge.isMade(obj.GetUID()) || !isTied || !lacksLabels(obj)
+		needsNoRecord := metav1.GetControllerOfNoCopy(obj) != nil || w.plan.Scenario.isOrphan(obj)
+		return !w.judge.isMade(obj.GetUID()) || !needsNoRecord || !lacksLabels(obj)
 	})
 }
 
 // isAbandoned reports whether an unlabelled object is another owner's than the one that wants such an
-// object, as the reference says it is: its ownerReference says so, or no record has it.
+// object, as the reference says it is: its ownerReference says so, or no record proves it.
 func (w *World) isAbandoned(obj *unstructured.Unstructured, wanted string) bool {
 	if metav1.GetControllerOfNoCopy(obj) != nil {
 		return ownerIn(wanted) != ownerIn(textOf(obj))
 	}
 	return !slices.ContainsFunc(w.server.Objects(), func(owner *unstructured.Unstructured) bool {
-		return strings.Contains(owner.GetAnnotations()[v1alpha1.AnnotationChildren], string(obj.GetUID()))
+		record, err := inventory.Parse(owner.GetAnnotations()[v1alpha1.AnnotationChildren])
+		record.Owner = owner.GetUID()
+		return err == nil && slices.ContainsFunc(record.Entries, func(e inventory.Entry) bool {
+			_, ours := record.MatchToken(e, obj)
+			return ours && e.Namespace == obj.GetNamespace() && e.Name == obj.GetName()
+		})
 	})
 }
 
