@@ -2,6 +2,7 @@ package faultplan
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -356,6 +357,31 @@ func TestFoundUID(t *testing.T) {
 				return r.Verb == "create" && r.Name == copied && r.Process == w.running[0].name
 			}})
 			w.delete(configMaps, library, copied)
+		}}},
+	}})
+}
+
+// TestUnconfirmedUID: the answer to a create is lost, and the child cannot be read for a minute: its entry
+// stays without a uid, which holds up no other child, and is completed later.
+func TestUnconfirmedUID(t *testing.T) {
+	s, err := copies()
+	if err != nil {
+		t.Fatal(err)
+	}
+	holds(t, &Plan{Seed: 1, Scenario: s, Cleanup: true, Steps: []Step{
+		{Time: time.Second, Action: Action{Do: func(w *World) {
+			end := time.Now().Add(time.Minute)
+			w.arm(answer{times: 1, matches: func(r sim.Request) bool { return r.Verb == "create" && r.Name == "one-a-p" },
+				after: func(sim.Request) error { return context.DeadlineExceeded }})
+			w.arm(answer{times: maxRefused, matches: func(r sim.Request) bool { return r.Verb == "get" && r.Name == "one-a-p" && time.Now().Before(end) },
+				before: func(sim.Request) error { return apierrors.NewInternalError(errors.New("etcdserver: no leader")) }})
+			w.create(s.Owners, s.Owner("one", "a", 0))
+		}}},
+		{Time: 20 * time.Second, Action: Action{Do: func(w *World) { w.editOwner("one", "a", 1) }}},
+		{Time: 10 * time.Second, Action: Action{Do: func(w *World) {
+			if w.read(configMaps, library, "one-a-q") == nil {
+				t.Error("another child waits for the one that cannot be read")
+			}
 		}}},
 	}})
 }
