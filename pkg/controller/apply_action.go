@@ -48,14 +48,13 @@ func (p *ownerReconciler) applyAction(ctx context.Context, action plan.Action) (
 			return did, err
 		}
 	}
-	client, err := p.controller.options.Clients(p.identity)
+	applier, err := p.newApplier()
 	if err != nil {
 		return false, err
 	}
-	if p.isChildHeldBack(ctx, action, client.Resource(found.GVR).Namespace(action.Namespace)) {
+	if p.isChildHeldBack(ctx, action, applier.Client.Resource(found.GVR).Namespace(action.Namespace)) {
 		return true, nil
 	}
-	applier := apply.Applier{Client: client, Manager: p.manager, Identity: p.userName()}
 	sent := p.controller.now()
 	outcome, err := p.applyTraced(ctx, applier, action, found)
 	if err != nil {
@@ -73,6 +72,12 @@ func (p *ownerReconciler) applyAction(ctx context.Context, action plan.Action) (
 		p.state.conflicts.RecordWrite(action, p.controller.backoffAfter, p.controller.now())
 	}
 	return true, nil
+}
+
+// newApplier returns who writes for the policy.
+func (p *ownerReconciler) newApplier() (apply.Applier, error) {
+	client, err := p.controller.options.Clients(p.identity)
+	return apply.Applier{Client: client, Manager: p.manager, Identity: p.userName()}, err
 }
 
 // isHeldBack says whether a write is not to be tried now, and notes why: the right is

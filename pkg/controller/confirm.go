@@ -210,38 +210,45 @@ func (c *recordCheck) checkDropped(ctx context.Context, e inventory.Entry) (ther
 }
 
 // checkSettled has an entry stay as it is unless its object is the one that it is to be given the uid of.
-// After one that could not be read, the others are for the next reconcile.
 func (c *recordCheck) checkSettled(ctx context.Context, e inventory.Entry, want types.UID) error {
+	uid, ok, err := c.readSettled(ctx, e, want)
+	if err != nil || ok && uid == want {
+		return err
+	}
+	c.isFailed = c.isFailed || ok
+	c.stay = append(c.stay, e)
+	return nil
+}
+
+// readSettled returns the uid of an entry's object, as takeConfirmed does. ok is false if it could not be
+// read now: after one of which that is so, the others are for the next reconcile.
+func (c *recordCheck) readSettled(ctx context.Context, e inventory.Entry, want types.UID) (uid types.UID, ok bool, err error) {
 	const failed = "settle"
-	found, served := c.controller.discovery.LookupAnyVersion(e.GVK)
 	sent := c.controller.now()
-	known, isKnown := c.confirmedObjects[e.ObjectKey()]
-	uid := known.uid
-	switch isKnown = isKnown && sent.Sub(known.at) < settleTrust; {
-	case isKnown:
+	if known, is := c.confirmedObjects[e.ObjectKey()]; is && sent.Sub(known.at) < settleTrust {
+		return known.uid, true, nil
+	}
+	found, served := c.controller.discovery.LookupAnyVersion(e.GVK)
+	switch {
 	case !served || c.state.inputs.permissionsAt(e.Namespace).own.ProblemFor(found.GVR.GroupResource(), "", "get") != nil:
-		c.stay = append(c.stay, e) // the owner is queued when that changes
-		return nil
+		return "", false, nil // the owner is queued when that changes
 	case c.triedActions[failed]:
 		c.isFailed = true
-	case c.mayRead():
-		outcome, err := c.findRecorded(ctx, c.record, e, found)
-		c.state.reads.note(goneEntry{e, c.record.TokenSecret}, true, c.controller.now())
-		if err != nil {
-			return err
-		}
-		if outcome.Problem != nil {
-			c.triedActions[failed], c.isFailed = true, true
-			c.reportUnsettled(ctx, e, found, *outcome.Problem)
-			break
-		}
-		uid, isKnown = c.takeConfirmed(ctx, e, outcome, want, sent), true
+		return "", false, nil
+	case !c.mayRead():
+		return "", false, nil
 	}
-	if !isKnown || uid != want {
-		c.isFailed = c.isFailed || isKnown
-		c.stay = append(c.stay, e)
+	outcome, err := c.findRecorded(ctx, c.record, e, found)
+	c.state.reads.note(goneEntry{e, c.record.TokenSecret}, true, c.controller.now())
+	switch {
+	case err != nil:
+		return "", false, err
+	case outcome.Problem != nil:
+		c.triedActions[failed], c.isFailed = true, true
+		c.reportUnsettled(ctx, e, found, *outcome.Problem)
+		return "", false, nil
 	}
-	return nil
+	return c.takeConfirmed(ctx, e, outcome, want, sent), true, nil
 }
 
 // reportUnsettled logs why an entry stays without a uid, and has a refusal reviewed.
@@ -295,11 +302,10 @@ func (p *ownerReconciler) readDropped(ctx context.Context, mark plan.OwnerMetada
 }
 
 func (p *ownerReconciler) findRecorded(ctx context.Context, record inventory.Inventory, e inventory.Entry, found discovery.Resource) (apply.Outcome, error) {
-	client, err := p.controller.options.Clients(p.identity)
+	applier, err := p.newApplier()
 	if err != nil {
 		return apply.Outcome{}, err
 	}
-	applier := apply.Applier{Client: client, Manager: p.manager, Identity: p.userName()}
 	return applier.FindRecorded(ctx, record, e, apply.Target{Resource: found.GVR, OwnerUID: p.ownerUID(), Lives: p.ownerExists}), nil
 }
 

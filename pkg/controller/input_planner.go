@@ -269,8 +269,8 @@ func (l *inputPlanner) ownPermissions(place string, r *permissionset.Set) *permi
 			}
 		}
 		return slices.ContainsFunc(l.uses[place], func(u placeuses.Use) bool {
-			found, ok := l.controller.discovery.LookupAnyVersion(u.Kind)
-			return u.Part == "" && !u.Optional && ok && found.GVR.GroupResource() == m.Resource && m.Subresource == ""
+			resource, ok := l.resourceOf(u.Kind)
+			return u.Part == "" && !u.Optional && ok && resource == m.Resource && m.Subresource == ""
 		})
 	})
 }

@@ -120,14 +120,13 @@ func (p *ownerReconciler) isOwnerHeldBack(w ownerWrite) bool {
 
 // writeOwner writes, and goes on with the owner as it is then.
 func (p *ownerReconciler) writeOwner(ctx context.Context, w ownerWrite) error {
-	client, err := p.controller.options.Clients(p.identity)
+	applier, err := p.newApplier()
 	if err != nil {
 		return err
 	}
-	applier := apply.Applier{Client: client, Manager: p.manager, Identity: p.userName()}
 	sent := p.controller.now()
 	writing, end := p.traceWrite(ctx, "patch", w.kind.GVR.GroupResource().String(), p.owner.GetNamespace())
-	outcome := w.do(writing, &applier, client.Resource(w.kind.GVR).Namespace(p.owner.GetNamespace()))
+	outcome := w.do(writing, &applier, applier.Client.Resource(w.kind.GVR).Namespace(p.owner.GetNamespace()))
 	end(metadataOutcome(outcome))
 	if outcome.Problem != nil {
 		p.ownerRefused(ctx, w, *outcome.Problem)
