@@ -29,7 +29,7 @@ func (c *chooser) action() Action {
 		c.editChild, c.deleteChild,
 		c.kill, c.kill, c.restart, c.secondProcess,
 		c.loseAnswer, c.loseAnswer, c.refuse, c.refuse, c.delay,
-		c.forgeRecord, c.replaceChild, c.trouble, c.behind, c.missHistory, c.behindTheOther,
+		c.forgeRecord, c.replaceChild, c.trouble, c.unread, c.behind, c.missHistory, c.behindTheOther,
 		c.lag, c.lag, c.endStreams, c.expireStreams, c.forgetHistory,
 	}
 	kinds = append(kinds, c.denyWrites, c.denyWrites, c.changeWrites, c.changeWrites, c.holdChildren, c.revertMarks, c.setClock)
@@ -105,11 +105,13 @@ func (c *chooser) replaceOwner() Action {
 // editChild changes what Ambit wrote, as its user might.
 func (c *chooser) editChild() Action {
 	i := c.IntN(100)
-	return Action{Text: fmt.Sprintf("somebody labels child %d, and takes its labels of Ambit away", i), Do: func(w *World) {
-		if child := w.someChild(i); child != nil {
-			w.patch(child.resource, child.namespace, child.name, `{"metadata":{"labels":{"user":"was-here","app.kubernetes.io/managed-by":null,"ambit.dev/policy":null}}}`)
-		}
-	}}
+	return Action{Text: fmt.Sprintf("somebody labels child %d, and takes its labels of Ambit away", i), Do: func(w *World) { w.editChild(i) }}
+}
+
+func (w *World) editChild(i int) {
+	if child := w.someChild(i); child != nil {
+		w.patch(child.resource, child.namespace, child.name, `{"metadata":{"labels":{"user":"was-here","app.kubernetes.io/managed-by":null,"ambit.dev/policy":null}}}`)
+	}
 }
 
 func (c *chooser) deleteChild() Action { return c.deleteChildAt(c.IntN(100)) }

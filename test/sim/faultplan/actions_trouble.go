@@ -1,6 +1,7 @@
 package faultplan
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -25,6 +26,38 @@ func (w *World) refuseWrites(long time.Duration) {
 	w.arm(answer{
 		times:   maxRefused,
 		matches: func(r sim.Request) bool { return isWrite(r) && time.Now().Before(until) },
+		before:  func(sim.Request) error { return apierrors.NewInternalError(fmt.Errorf("etcdserver: no leader")) },
+	})
+}
+
+// unread has answers of creates be lost, of those that an edit leads to among them, while no object
+// can be read by its name: what has become of them cannot be confirmed for as long as that lasts.
+func (c *chooser) unread() Action {
+	times, long, edit := 1+c.IntN(5), time.Duration(20+c.IntN(60))*time.Second, c.editOwner()
+	return Action{
+		Text: fmt.Sprintf("the answers of the next %d creates are lost, and for %s no object can be read by its name; %s", times, long, edit.Text),
+		Do: func(w *World) {
+			w.loseCreates(times, long, func(sim.Request) bool { return true })
+			edit.Do(w)
+			w.later(long, func(*World) {}) // the plan does not end before
+		},
+	}
+}
+
+// loseCreates has the answers of the next creates be lost, and what they have made be unreadable by
+// its name for a while. It is about those that match.
+func (w *World) loseCreates(times int, long time.Duration, match func(sim.Request) bool) {
+	until := time.Now().Add(long)
+	w.arm(answer{
+		times: times,
+		matches: func(r sim.Request) bool {
+			return r.Verb == "create" && isWrite(r) && match(r) && time.Now().Before(until)
+		},
+		after: func(sim.Request) error { return context.DeadlineExceeded },
+	})
+	w.arm(answer{
+		times:   maxRefused,
+		matches: func(r sim.Request) bool { return r.Verb == "get" && match(r) && time.Now().Before(until) },
 		before:  func(sim.Request) error { return apierrors.NewInternalError(fmt.Errorf("etcdserver: no leader")) },
 	})
 }
