@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,8 +30,9 @@ import (
 var memcacheds = schema.GroupVersionResource{Group: "cache.example.com", Version: "v1alpha1", Resource: "memcacheds"}
 
 // patience is how long a story waits for something that takes well under a
-// second on a quiet machine.
-const patience = 60 * time.Second
+// second on a quiet machine: longer than the controller manager pauses before it
+// tries again what it could not do a few times.
+const patience = 3 * time.Minute
 
 // world is one story's view of the control plane.
 type world struct {
@@ -74,6 +76,11 @@ func memcachedRights() []rbacv1.PolicyRule {
 func (w *world) namespace(rules ...rbacv1.PolicyRule) string {
 	w.t.Helper()
 	namespace := w.control.Namespace(w.t.Context(), w.t, w.user)
+	// A Pod cannot be made before, and the pauses between the attempts grow to minutes.
+	w.eventually("namespace "+namespace+" has its ServiceAccount", func(ctx context.Context) error {
+		_, err := w.typed.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{})
+		return err
+	})
 	if len(rules) > 0 {
 		w.grant(namespace, rules...)
 	}
@@ -198,10 +205,40 @@ func (w *world) deploymentHas(namespace, name string, replicas int32) {
 			return err
 		}
 		if *d.Spec.Replicas != replicas || d.Status.AvailableReplicas != replicas {
-			return fmt.Errorf("%d wanted, %d available", *d.Spec.Replicas, d.Status.AvailableReplicas)
+			return errorFunc(func() string {
+				return fmt.Sprintf("%d wanted, %d available; %s", *d.Spec.Replicas, d.Status.AvailableReplicas, w.podsOf(d))
+			})
 		}
 		return nil
 	})
+}
+
+// errorFunc is an error whose text is made when it is read.
+type errorFunc func() string
+
+func (f errorFunc) Error() string { return f() }
+
+// podsOf says what has become of a Deployment's Pods, for who reads why a story failed.
+func (w *world) podsOf(d *appsv1.Deployment) string {
+	ctx := w.t.Context()
+	said := []string{fmt.Sprintf("conditions %v", d.Status.Conditions)}
+	sets, err := w.typed.AppsV1().ReplicaSets(d.Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Sprintf("no ReplicaSet can be listed: %v", err)
+	}
+	for i := range sets.Items {
+		set := &sets.Items[i]
+		said = append(said, fmt.Sprintf("ReplicaSet %s: %d made, %v", set.Name, set.Status.Replicas, set.Status.Conditions))
+	}
+	pods, err := w.typed.CoreV1().Pods(d.Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Sprintf("no Pod can be listed: %v", err)
+	}
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		said = append(said, fmt.Sprintf("Pod %s on %q: %s, %v", pod.Name, pod.Spec.NodeName, pod.Status.Phase, pod.Status.Conditions))
+	}
+	return strings.Join(said, "; ")
 }
 
 func (w *world) gone(namespace, name string) {
