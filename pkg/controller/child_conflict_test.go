@@ -18,7 +18,7 @@ import (
 func TestChildConflict(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	e := idle(t, clock, compiled(t, "a", "1", ""))
-	op := e.revisions.currentOf("ambit-system/a")
+	op := e.revisions.CurrentOf("ambit-system/a")
 	state := newOwnerState(op.subscriberFor(types.NamespacedName{Name: "x"}))
 	create := plan.Action{Verb: plan.Create, Name: "web", Wanted: "w"}
 	create.GVK.Kind = "Deployment"
@@ -54,7 +54,7 @@ func TestChildConflict(t *testing.T) {
 // undone by nobody.
 func TestConflictEndsWithTheKind(t *testing.T) {
 	e := idle(t, clocktesting.NewFakeClock(time.Unix(1000, 0)), compiled(t, "a", "1", ""))
-	op := e.revisions.currentOf("ambit-system/a")
+	op := e.revisions.CurrentOf("ambit-system/a")
 	p := op.newOwnerReconciler(nil, newOwnerState(op.subscriberFor(types.NamespacedName{Name: "x"})), false)
 	child := op.program.Children[0]
 	create := plan.Action{Verb: plan.Create, GVK: child.GVK, Namespace: "n", Name: "x", Wanted: "w"}

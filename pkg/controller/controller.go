@@ -24,6 +24,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/controller/fairqueue"
+	"github.com/ambit-dev/ambit/pkg/controller/revisions"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/permitted"
 	"github.com/ambit-dev/ambit/pkg/policy"
@@ -85,7 +86,7 @@ type Controller struct {
 	permitted   *permitted.Informers
 	rbacWatcher *rbacWatcher
 	crdWatcher  *crdWatcher
-	revisions   *revisions
+	revisions   revisions.Registry[*policyController]
 	startedAt   time.Time
 	throttle    fairqueue.Throttle
 	events      fairqueue.FirstEvents
@@ -115,7 +116,7 @@ func New(o Options) (*Controller, error) {
 	if o.Jitter == nil {
 		o.Jitter = func(most time.Duration) time.Duration { return mathrand.N(most + 1) }
 	}
-	e := &Controller{options: o, startedAt: o.Clock.Now(), tracer: o.Tracer, revisions: newRevisions(), permitted: permitted.New(o.Informers, o.Access)}
+	e := &Controller{options: o, startedAt: o.Clock.Now(), tracer: o.Tracer, permitted: permitted.New(o.Informers, o.Access)}
 	e.rbacWatcher, e.crdWatcher = newRBACWatcher(e), newCRDWatcher(e)
 	e.discovery = discovery.New(discovery.Options{Served: o.Served, Missing: e.crdWatcher.missingResources, Clock: o.Clock})
 	if err := e.Set(o.Programs, o.Retire); err != nil {
@@ -153,7 +154,7 @@ func (e *Controller) Start(ctx context.Context) error {
 	background.Wait()
 	e.setMutex.Lock()
 	defer e.setMutex.Unlock()
-	e.releaseRevisions(slices.Concat(e.revisions.clearOlder(), e.revisions.allCurrent()))
+	e.releaseRevisions(slices.Concat(e.revisions.ClearOlder(), e.revisions.AllCurrent()))
 	return err
 }
 
@@ -168,7 +169,7 @@ func (e *Controller) newQueue(name string, limiter workqueue.TypedRateLimiter[Ke
 // setQueue receives the queue when the controller starts.
 func (e *Controller) setQueue(_ context.Context, queue workqueue.TypedRateLimitingInterface[Key]) error {
 	e.queue.Store(&queue)
-	for _, op := range e.revisions.allCurrent() {
+	for _, op := range e.revisions.AllCurrent() {
 		e.enqueue(Key{Policy: op.id})
 	}
 	return nil
@@ -188,7 +189,7 @@ func (e *Controller) pollKinds(ctx context.Context) {
 // name is not served concerns the owners of these records, and nobody else.
 func (e *Controller) handleKindChanges(news map[schema.GroupKind]bool) {
 	e.crdWatcher.checkSoon(e.discovery.AnyUnserved())
-	for _, op := range e.revisions.allCurrent() {
+	for _, op := range e.revisions.AllCurrent() {
 		if op.concernsKinds(news) {
 			op.lookAnew.Store(true)
 			e.enqueue(Key{Policy: op.id})
@@ -211,10 +212,11 @@ func (e *Controller) enqueue(key Key) {
 // is nothing.
 func (e *Controller) reconcileKey(ctx context.Context, key Key) (reconcile.Result, error) {
 	ctx = e.withEvent(ctx, key)
-	op := e.revisions.enterRevision(key.Policy)
-	if op == nil {
+	revision := e.revisions.EnterCurrent(key.Policy)
+	if revision == nil {
 		return reconcile.Result{}, nil
 	}
+	op := revision.Value()
 	defer e.leaveRevision(op, key)
 	if key.Name == "" {
 		wait := op.reconcilePolicy(ctx)

@@ -33,14 +33,14 @@ spec:
 		t.Fatal(err)
 	}
 	e := idleWith(t, serverOf(program), clocktesting.NewFakeClock(time.Unix(1000, 0)), program)
-	before := e.revisions.enterRevision("ambit-system/a")
+	before := e.revisions.EnterCurrent("ambit-system/a").Value()
 	before.haveLookedUpKinds()
 	e.discovery.PollRound(t.Context())
 	x := types.NamespacedName{Namespace: "n", Name: "x"}
 	before.owners.MarkParentMissing(x, "x")
 	e.leaveRevision(before, Key{Policy: before.id})
 	set(t, e, program, true)
-	op := e.revisions.currentOf("ambit-system/a")
+	op := e.revisions.CurrentOf("ambit-system/a")
 	op.isScopeResolved, op.adoptedViews = true, map[string]adoptedView{}
 	if _, done := e.RetiredOf(op.id); done {
 		t.Error("it is done, and nobody has looked for an owner that it worked on")

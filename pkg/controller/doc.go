@@ -68,8 +68,9 @@
 //
 // # Policies that change
 //
-// There is an policy controller for each version of a policy (revisions). Set puts another in its
-// place; one whose policy says what it said before stays, with all that it has.
+// There is a policy controller for each version of a policy; package revisions counts the workers that
+// are in them. Set puts another in its place; one whose policy says what it said before stays, with all
+// that it has.
 //
 //  1. A worker enters the version that there is when it takes a key, and leaves it when it
 //     has done. The queue gives a key to one worker at a time, and the key names the
@@ -85,7 +86,7 @@
 //     streams whose right is gone. So streams and places that both need are never closed.
 //     It is released when the new one is settled, that is, has looked where it may watch,
 //     has the first list of each stream of owners, and has declared what it needs for
-//     each owner that it inherited; after keepOlder at the latest, but never while a
+//     each owner that it inherited; after revisions.KeepOlder at the latest, but never while a
 //     worker is in it.
 //     Versions between the two are released with it; one that never had a worker has
 //     nothing to give back.

@@ -27,7 +27,7 @@ func newFeedbackWorld(t *testing.T) *feedbackWorld {
 	t.Helper()
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	e := idle(t, clock, compiled(t, "a", "1", "  status: {step: \"${owner.?status.?step.orValue(0) + 1}\"}"))
-	op := e.revisions.currentOf("ambit-system/a")
+	op := e.revisions.CurrentOf("ambit-system/a")
 	owner := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{}}}
 	owner.SetGeneration(1)
 	return &feedbackWorld{clock: clock, op: op, owner: owner, state: newOwnerState(op.subscriberFor(types.NamespacedName{Name: "x"}))}
@@ -115,7 +115,7 @@ func TestStatusFeedback(t *testing.T) {
 // TestFeedbackUnread: a status that the policy does not read is written as ever.
 func TestFeedbackUnread(t *testing.T) {
 	e := idle(t, clocktesting.NewFakeClock(time.Unix(1000, 0)), compiled(t, "a", "1", "  status: {step: \"${owner.spec.step}\"}"))
-	op := e.revisions.currentOf("ambit-system/a")
+	op := e.revisions.CurrentOf("ambit-system/a")
 	p := op.newOwnerReconciler(&unstructured.Unstructured{Object: map[string]any{}}, newOwnerState(op.subscriberFor(types.NamespacedName{Name: "x"})), false)
 	for i := range int64(100) {
 		old, next := map[string]any{"step": i}, map[string]any{"step": i + 1}

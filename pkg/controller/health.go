@@ -46,7 +46,7 @@ type Owners struct {
 // policy does not want are counted while there is something left to clean up.
 func (e *Controller) Owners() []Owners {
 	var list []Owners
-	for _, op := range e.revisions.allCurrent() {
+	for _, op := range e.revisions.AllCurrent() {
 		list = append(list, op.countHealth())
 	}
 	return list

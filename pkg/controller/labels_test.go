@@ -23,7 +23,7 @@ import (
 func TestLacksLabels(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	e := idle(t, clock, compiled(t, "a", "1", ""))
-	op := e.revisions.currentOf("ambit-system/a")
+	op := e.revisions.CurrentOf("ambit-system/a")
 	state := newOwnerState(op.subscriberFor(types.NamespacedName{Namespace: "n", Name: "x"}))
 	state.inputs = newOwnerInputs()
 	object := func(labels map[string]string) *unstructured.Unstructured {

@@ -18,7 +18,7 @@ import (
 // that take long.
 func TestSlowPlansAreExpensive(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
-	op := idle(t, clock, compiled(t, "a", "1", "")).revisions.currentOf("ambit-system/a")
+	op := idle(t, clock, compiled(t, "a", "1", "")).revisions.CurrentOf("ambit-system/a")
 	x := types.NamespacedName{Name: "x"}
 	evaluates := func(took time.Duration) {
 		began := clock.Now()
@@ -61,7 +61,7 @@ func TestQuarantineWait(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			op := idle(t, clocktesting.NewFakeClock(time.Unix(1000, 0)), compiled(t, "a", "1", "")).revisions.currentOf("ambit-system/a")
+			op := idle(t, clocktesting.NewFakeClock(time.Unix(1000, 0)), compiled(t, "a", "1", "")).revisions.CurrentOf("ambit-system/a")
 			op.retiring = tc.retiring
 			x := types.NamespacedName{Namespace: "n", Name: "x"}
 			if wait := op.quarantineWait(x, tc.owner); wait != 0 {
@@ -80,7 +80,7 @@ func TestQuarantineWait(t *testing.T) {
 func TestEnterThrottle(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	e := idle(t, clock, compiled(t, "a", "1", ""), compiled(t, "b", "1", ""), compiled(t, "c", "1", ""))
-	a, b, quick := e.revisions.currentOf("ambit-system/a"), e.revisions.currentOf("ambit-system/b"), e.revisions.currentOf("ambit-system/c")
+	a, b, quick := e.revisions.CurrentOf("ambit-system/a"), e.revisions.CurrentOf("ambit-system/b"), e.revisions.CurrentOf("ambit-system/c")
 	x := types.NamespacedName{Namespace: "n", Name: "x"}
 	a.recordExceeded(x, "1")
 	b.recordExceeded(x, "1")
@@ -117,7 +117,7 @@ func TestEnterThrottle(t *testing.T) {
 // for how long.
 func TestPolicyQuarantine(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
-	op := idle(t, clock, compiled(t, "a", "1", "")).revisions.currentOf("ambit-system/a")
+	op := idle(t, clock, compiled(t, "a", "1", "")).revisions.CurrentOf("ambit-system/a")
 	for i := range fairqueue.PolicyTripsAt {
 		if problem, wait := op.policyQuarantine(); problem != nil || wait != 0 {
 			t.Fatalf("with %d owners: %+v for %s", i, problem, wait)

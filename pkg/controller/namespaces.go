@@ -59,7 +59,7 @@ func (op *policyController) knownCandidates() []string {
 // all of them, one by one; or gives it back if nobody has asked for it on this turn.
 func (op *policyController) followNamespaces() {
 	var now *ownerscope.Namespaces
-	if op.searchesNamespaces() || op.succeeding.Load() && op.namespaceList.Load() != nil { // as the version before
+	if op.searchesNamespaces() || op.revision.IsSucceeding() && op.namespaceList.Load() != nil { // as the version before
 		now, _ = op.listNamespaces()
 	}
 	if !op.isListingNamespaces {

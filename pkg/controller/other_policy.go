@@ -44,5 +44,5 @@ func (p *ownerReconciler) recordOtherPolicy(planned *plan.Plan) {
 func (p *ownerReconciler) otherStays() bool {
 	other := p.state.other
 	return other.name != "" && p.controller.now().Sub(other.since) >= otherGrace &&
-		!slices.ContainsFunc(p.controller.revisions.allCurrent(), func(op *policyController) bool { return op.retiring && op.program.Name == other.name })
+		!slices.ContainsFunc(p.controller.revisions.AllCurrent(), func(op *policyController) bool { return op.retiring && op.program.Name == other.name })
 }

@@ -18,7 +18,7 @@ func TestOtherStays(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	a, b := compiled(t, "a", "1", ""), compiled(t, "b", "1", "")
 	e := idle(t, clock, a, b)
-	op := e.revisions.currentOf("ambit-system/a")
+	op := e.revisions.CurrentOf("ambit-system/a")
 	p := op.newOwnerReconciler(nil, newOwnerState(op.subscriberFor(types.NamespacedName{Name: "x"})), false)
 	foreign := &plan.Plan{Foreign: "b", Blockers: []plan.Problem{{Reason: v1alpha1.ReasonOtherPolicy}}}
 	p.recordOtherPolicy(foreign)

@@ -23,7 +23,7 @@ func ownerOf(uid types.UID) *unstructured.Unstructured {
 // but not for ever: the resourceVersions may have begun anew.
 func TestOlderView(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
-	op := idle(t, clock, compiled(t, "a", "1", "")).revisions.currentOf("ambit-system/a")
+	op := idle(t, clock, compiled(t, "a", "1", "")).revisions.CurrentOf("ambit-system/a")
 	name := types.NamespacedName{Namespace: "home", Name: "x"}
 	at := func(version string) *unstructured.Unstructured {
 		owner := ownerOf("uid")
@@ -56,7 +56,7 @@ func TestOlderView(t *testing.T) {
 // their last owner has gone; that one which is watched by itself had owners is remembered.
 func TestNamespacesThatCameAndWent(t *testing.T) {
 	e := idle(t, clocktesting.NewFakeClock(time.Unix(1000, 0)), compiled(t, "a", "1", ""))
-	op := e.revisions.currentOf("ambit-system/a")
+	op := e.revisions.CurrentOf("ambit-system/a")
 	live := func(stream, namespace string) {
 		name := types.NamespacedName{Namespace: namespace, Name: "x"}
 		owner := &unstructured.Unstructured{}

@@ -22,7 +22,7 @@ func (op *policyController) newPermissions() *placepermissions.Tracker {
 	return placepermissions.New(placepermissions.Options{
 		Policy: op.id, Identity: op.identity, User: op.userName(), Reviewer: o.Access,
 		Needs: op.resourceNeeds, ResourceOf: op.resourceOf, IsClusterScoped: op.isClusterScoped.Load,
-		ScopeOf: op.requiredScope, IsServed: op.isServed, IsReplaced: op.replaced.Load,
+		ScopeOf: op.requiredScope, IsServed: op.isServed, IsReplaced: op.revision.IsReplaced,
 		WantsClusterWide: op.program.Informers == v1alpha1.InformersCluster,
 		Refused:          op.refusalProblem, Changed: op.permissionsChanged,
 		Now: op.controller.now, Logger: o.Logger,

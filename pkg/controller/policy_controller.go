@@ -17,6 +17,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/controller/ownerscope"
 	"github.com/ambit-dev/ambit/pkg/controller/placepermissions"
 	"github.com/ambit-dev/ambit/pkg/controller/recordedkinds"
+	"github.com/ambit-dev/ambit/pkg/controller/revisions"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/permitted"
 	"github.com/ambit-dev/ambit/pkg/plan"
@@ -35,14 +36,10 @@ type policyController struct {
 	retiring    bool // the policy goes: what is ours is removed
 	// startedAt: no owner that is younger was worked on before this version of the policy.
 	startedAt time.Time
-	// replaced: there is another version of the policy, or none any more. succeeding:
-	// older ones still hold what they needed. incomplete: Set has yet to tell what these
-	// have worked on.
-	replaced, succeeding, incomplete atomic.Bool
-	// workers are those that have a key of the policy, worked says that there was one.
-	// They are guarded by mu of versions.
-	workers int
-	worked  bool
+	// revision is the policy controller as the controller's registry of revisions counts it.
+	revision *revisions.Revision[*policyController]
+	// incomplete: Set has yet to tell what older revisions have worked on.
+	incomplete atomic.Bool
 	// ensuredState is the state of what the policy itself ensures; nil if there is none. It
 	// belongs to the worker that has the policy's own key.
 	ensuredState *ownerState
@@ -127,6 +124,7 @@ func newPolicyController(e *Controller, program *policy.Program) *policyControll
 		scanned:         map[string]map[informer.Key]bool{},
 		cleanupBlockers: map[types.NamespacedName][]plan.Problem{},
 	}
+	op.revision = revisions.New(op.id, op)
 	op.projections = projectionsOf(program, op.manager)
 	op.permissions = op.newPermissions()
 	op.namespacesWatch = op.newNamespacesWatch()

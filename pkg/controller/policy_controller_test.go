@@ -48,7 +48,7 @@ func operatorFor(t *testing.T, text string, reviewer *access.Reviewer) *policyCo
 	if err != nil {
 		t.Fatal(err)
 	}
-	op := e.revisions.currentOf(idOf(program))
+	op := e.revisions.CurrentOf(idOf(program))
 	op.haveLookedUpKinds()
 	e.discovery.PollRound(t.Context())
 	return op

@@ -55,7 +55,7 @@ func (op *policyController) releaseAllKinds(owner types.NamespacedName) {
 // releaseKinds has kinds no longer looked up that no policy, and no owner, needs.
 func (e *Controller) releaseKinds(gone []schema.GroupVersionKind) {
 	ended := e.discovery.ReleaseUnneeded(gone, func() (list []schema.GroupVersionKind) {
-		for _, op := range e.revisions.allRevisions() {
+		for _, op := range e.revisions.AllRevisions() {
 			list = append(append(list, op.kindsOf()...), op.recordedKinds.AllKinds()...)
 		}
 		return list

@@ -20,7 +20,7 @@ import (
 func TestKindsOfRecords(t *testing.T) {
 	server := &fakeServer{}
 	e := idleWith(t, server, clocktesting.NewFakeClock(time.Unix(1000, 0)), compiled(t, "a", "1", ""))
-	op := e.revisions.currentOf("ambit-system/a")
+	op := e.revisions.CurrentOf("ambit-system/a")
 	op.haveLookedUpKinds()
 	mine := op.program.Owner.GVK
 	wanted := func(when string, want bool) {
@@ -74,7 +74,7 @@ func TestKindsOfRecords(t *testing.T) {
 func TestTooManyRecordedKinds(t *testing.T) {
 	server := &fakeServer{}
 	e := idleWith(t, server, clocktesting.NewFakeClock(time.Unix(1000, 0)), compiled(t, "a", "1", ""))
-	op := e.revisions.currentOf("ambit-system/a")
+	op := e.revisions.CurrentOf("ambit-system/a")
 	owner := types.NamespacedName{Namespace: "n", Name: "x"}
 	for i := range recordedkinds.OwnerLimit + 1 {
 		_, problem := op.kindFor(owner, schema.GroupVersionKind{Group: fmt.Sprintf("g%d.example.com", i), Version: "v1", Kind: "Thing"})

@@ -53,7 +53,7 @@ func TestRefusedStill(t *testing.T) {
 func TestRefusedNames(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	e := idle(t, clock, compiled(t, "a", "1", ""))
-	op := e.revisions.currentOf("ambit-system/a")
+	op := e.revisions.CurrentOf("ambit-system/a")
 	state := newOwnerState(op.subscriberFor(types.NamespacedName{Namespace: "n", Name: "x"}))
 	state.inputs = newOwnerInputs()
 	problem := plan.Problem{Reason: v1alpha1.ReasonQuotaExceeded, Message: "exceeded quota"}

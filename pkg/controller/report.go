@@ -31,7 +31,7 @@ func (d Denial) Kind() string {
 // owner are not in it.
 func (e *Controller) Denied() []Denial {
 	var list []Denial
-	for _, op := range e.revisions.allCurrent() {
+	for _, op := range e.revisions.AllCurrent() {
 		list = append(list, op.listDenials()...)
 	}
 	return list
@@ -56,7 +56,7 @@ func compareDenials(a, b Denial) int {
 // policy. They are the controller's own.
 func (e *Controller) Programs() []*policy.Program {
 	var list []*policy.Program
-	for _, op := range e.revisions.allCurrent() {
+	for _, op := range e.revisions.AllCurrent() {
 		if !op.retiring {
 			list = append(list, op.program)
 		}
@@ -75,7 +75,7 @@ type PolicyError struct {
 // PolicyErrors returns the policies that cannot do their work as a whole, sorted by name.
 func (e *Controller) PolicyErrors() []PolicyError {
 	var list []PolicyError
-	for _, op := range e.revisions.allCurrent() {
+	for _, op := range e.revisions.AllCurrent() {
 		if halt := op.policyError(); halt != nil {
 			list = append(list, *halt)
 		}
@@ -130,7 +130,7 @@ type Report struct {
 // Reports says how each policy fares, those that are retired included, sorted by policy.
 // It reads what is there: its cost grows with the number of owners and of namespaces.
 func (e *Controller) Reports() []Report {
-	operators := e.revisions.allCurrent()
+	operators := e.revisions.AllCurrent()
 	list := make([]Report, len(operators))
 	for i, op := range operators {
 		list[i] = Report{Policy: op.id, Serving: op.isServing(), Nowhere: op.isNowhere(), Owners: op.countHealth(), Denied: op.listDenials(), PolicyError: op.policyError()}

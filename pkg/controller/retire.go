@@ -46,7 +46,7 @@ type CleanupBlocker struct {
 // namespace and name, the most important of each first.
 func (e *Controller) CleanupBlockers() []CleanupBlocker {
 	var list []CleanupBlocker
-	for _, op := range e.revisions.allCurrent() {
+	for _, op := range e.revisions.AllCurrent() {
 		op.mu.Lock()
 		for name, problems := range op.cleanupBlockers {
 			for _, problem := range problems {
@@ -76,7 +76,7 @@ func (p *ownerReconciler) recordCleanupBlockers(planned *plan.Plan) {
 // What cannot be seen, for want of a right or of a first list, is not done.
 func (e *Controller) Retired() (left int, done bool) {
 	done = true
-	for _, op := range e.revisions.allCurrent() {
+	for _, op := range e.revisions.AllCurrent() {
 		if !op.retiring {
 			continue
 		}
@@ -89,7 +89,7 @@ func (e *Controller) Retired() (left int, done bool) {
 // RetiredOf is Retired for one policy by its id, as in Key.Policy. One that is not
 // retired is not done.
 func (e *Controller) RetiredOf(policy string) (left int, done bool) {
-	op := e.revisions.currentOf(policy)
+	op := e.revisions.CurrentOf(policy)
 	if op == nil || !op.retiring {
 		return 0, false
 	}
@@ -99,7 +99,7 @@ func (e *Controller) RetiredOf(policy string) (left int, done bool) {
 // countRetired is Retired for one policy. As long as a worker is in an older version of it,
 // that may still make something.
 func (e *Controller) countRetired(op *policyController) (left int, done bool) {
-	busy := e.revisions.isBusy(op.id)
+	busy := e.revisions.IsBusy(op.id)
 	left, complete := op.leftToRetire()
 	return left, !busy && complete && left == 0
 }

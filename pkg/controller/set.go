@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/ambit-dev/ambit/pkg/controller/revisions"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -38,19 +39,19 @@ func (e *Controller) Set(programs, retire []*policy.Program) error {
 	e.setMutex.Lock()
 	defer e.setMutex.Unlock()
 	now := e.now()
-	next := make(map[string]*policyController, len(programs)+len(retire))
+	next := make(map[string]*revisions.Revision[*policyController], len(programs)+len(retire))
 	for _, program := range programs {
-		next[idOf(program)] = e.revisionOf(program, false, now)
+		next[idOf(program)] = e.policyControllerFor(program, false, now).revision
 	}
 	for _, program := range retire {
-		next[idOf(program)] = e.revisionOf(program, true, now)
+		next[idOf(program)] = e.policyControllerFor(program, true, now).revision
 	}
-	before := e.revisions.allCurrent()
-	changed, release := e.revisions.replaceCurrent(next, now.Add(keepOlder))
+	before := e.revisions.AllCurrent()
+	changed, release := e.revisions.ReplaceCurrent(next, now)
 	for _, op := range before { // what workers have done for it until it was replaced
-		if other := next[op.id]; other != nil && other != op {
-			other.inheritOwners(op)
-			other.incomplete.Store(false)
+		if other := next[op.id]; other != nil && other != op.revision {
+			other.Value().inheritOwners(op)
+			other.Value().incomplete.Store(false)
 		}
 	}
 	e.releaseRevisions(release)
@@ -60,10 +61,10 @@ func (e *Controller) Set(programs, retire []*policy.Program) error {
 	return nil
 }
 
-// revisionOf returns the policy controller that there is, if it is for the same, or else a new one that
-// takes over what can be of use to it.
-func (e *Controller) revisionOf(program *policy.Program, retiring bool, now time.Time) *policyController {
-	before := e.revisions.currentOf(idOf(program))
+// policyControllerFor returns the policy controller that there is, if it is for the same, or else a new
+// one that takes over what can be of use to it.
+func (e *Controller) policyControllerFor(program *policy.Program, retiring bool, now time.Time) *policyController {
+	before := e.revisions.CurrentOf(idOf(program))
 	if before != nil && before.retiring == retiring && isSame(before.program, program) {
 		return before
 	}
@@ -74,7 +75,7 @@ func (e *Controller) revisionOf(program *policy.Program, retiring bool, now time
 	}
 	op := newPolicyController(e, program)
 	op.retiring = retiring
-	if e.revisions.hasDropped(before) {
+	if e.revisions.HasDropped(op.id) {
 		op.startedAt = now.Add(clockSkew)
 	}
 	if before != nil {
@@ -100,11 +101,15 @@ func isSame(a, b *policy.Program) bool {
 // looks at the owner after this.
 func (e *Controller) leaveRevision(op *policyController, key Key) {
 	var worked workedOwner
-	if op.replaced.Load() { // else Set looks at it after this
+	if op.revision.IsReplaced() { // else Set looks at it after this
 		worked = op.workedOwnerOf(types.NamespacedName{Namespace: key.Namespace, Name: key.Name})
 	}
-	replaced, release := e.revisions.leaveRevision(op, worked)
-	if replaced {
+	hasNext, release := e.revisions.LeaveRevision(op.revision, func(next *policyController) {
+		if worked.uid != "" {
+			next.inheritOwner(op, worked)
+		}
+	})
+	if hasNext {
 		e.enqueue(key)
 	}
 	e.releaseRevisions(release)
@@ -113,10 +118,10 @@ func (e *Controller) leaveRevision(op *policyController, key Key) {
 // settleRevision has older versions of a policy released when they are of no use to this one any
 // more, and says when to look at that again; 0: not at all.
 func (e *Controller) settleRevision(op *policyController) time.Duration {
-	if !op.succeeding.Load() {
+	if !op.revision.IsSucceeding() {
 		return 0
 	}
-	release, wait := e.revisions.settleRevision(op, op.isSettled(), e.now())
+	release, wait := e.revisions.SettleRevision(op.revision, op.isSettled(), e.now())
 	e.releaseRevisions(release)
 	if wait == 0 {
 		op.endSuccession()

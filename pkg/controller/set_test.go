@@ -101,9 +101,9 @@ func TestSet(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := idle(t, clocktesting.NewFakeClock(time.Unix(1000, 0)))
 			set(t, e, tc.before, tc.retired)
-			before := e.revisions.currentOf("ambit-system/a")
+			before := e.revisions.CurrentOf("ambit-system/a")
 			set(t, e, tc.after, tc.retires)
-			now := e.revisions.currentOf("ambit-system/a")
+			now := e.revisions.CurrentOf("ambit-system/a")
 			if (now == before) != tc.stays || now.retiring != tc.retires || now.program.Suspend && tc.retires {
 				t.Errorf("%s: the operator stays: %t, retires: %t", tc.reason, now == before, now.retiring)
 			}
@@ -126,14 +126,14 @@ func set(tb testing.TB, e *Controller, p *policy.Program, retire bool) {
 func TestSetRefused(t *testing.T) {
 	a, b := compiled(t, "a", "1", ""), compiled(t, "b", "1", "")
 	e := idle(t, clocktesting.NewFakeClock(time.Unix(1000, 0)), a, b)
-	before := e.revisions.allCurrent()
+	before := e.revisions.AllCurrent()
 	if err := e.Set([]*policy.Program{a, compiled(t, "a", "2", "")}, nil); err == nil {
 		t.Error("two policies of one name are accepted")
 	}
 	if err := e.Set([]*policy.Program{b}, []*policy.Program{b}); err == nil {
 		t.Error("a policy both runs and is retired")
 	}
-	if diff := cmp.Diff(ids(before), ids(e.revisions.allCurrent())); diff != "" || e.revisions.allCurrent()[0] != before[0] {
+	if diff := cmp.Diff(ids(before), ids(e.revisions.AllCurrent())); diff != "" || e.revisions.AllCurrent()[0] != before[0] {
 		t.Errorf("something has changed (-want +got):\n%s", diff)
 	}
 	if _, done := e.RetiredOf("ambit-system/a"); done {
@@ -157,7 +157,7 @@ func TestInheritance(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	e := idle(t, clock, compiled(t, "a", "1", ""))
 	x, y, z := types.NamespacedName{Namespace: "n", Name: "x"}, types.NamespacedName{Namespace: "n", Name: "y"}, types.NamespacedName{Namespace: "n", Name: "z"}
-	first := e.revisions.enterRevision("ambit-system/a")
+	first := e.revisions.EnterCurrent("ambit-system/a").Value()
 	works := func(op *policyController, name types.NamespacedName) {
 		op.mu.Lock()
 		defer op.mu.Unlock()
@@ -172,7 +172,7 @@ func TestInheritance(t *testing.T) {
 	}
 	works(first, y) // by a worker who began before
 	e.leaveRevision(first, Key{Policy: first.id, Namespace: "n", Name: "y"})
-	op := e.revisions.enterRevision("ambit-system/a")
+	op := e.revisions.EnterCurrent("ambit-system/a").Value()
 	if diff := cmp.Diff(map[types.NamespacedName]types.UID{x: "x", y: "y"}, op.owners.WorkedOwners()); diff != "" {
 		t.Fatalf("inherited (-want +got):\n%s", diff)
 	}
@@ -208,14 +208,14 @@ func TestInheritance(t *testing.T) {
 	if !op.isSettled() {
 		t.Error("not settled, with nothing to look at")
 	}
-	if wait := e.settleRevision(op); wait != 0 || len(e.revisions.allRevisions()) != 1 {
-		t.Errorf("wait %s with %d versions", wait, len(e.revisions.allRevisions()))
+	if wait := e.settleRevision(op); wait != 0 || len(e.revisions.AllRevisions()) != 1 {
+		t.Errorf("wait %s with %d versions", wait, len(e.revisions.AllRevisions()))
 	}
 	other := compiled(t, "a", "9", "")
 	other.Owner.GVK.Kind = "Other"
 	works(op, x)
 	set(t, e, other, false)
-	if other := e.revisions.currentOf("ambit-system/a"); other.program.Hash == op.program.Hash || len(other.owners.WorkedOwners()) != 0 {
+	if other := e.revisions.CurrentOf("ambit-system/a"); other.program.Hash == op.program.Hash || len(other.owners.WorkedOwners()) != 0 {
 		t.Errorf("of owners of another kind %v are inherited", other.owners.WorkedOwners())
 	}
 }
@@ -225,8 +225,8 @@ func TestUnwant(t *testing.T) {
 	a, b := compiled(t, "a", "1", ""), compiled(t, "b", "1", "")
 	server := &fakeServer{}
 	e := idleWith(t, server, clocktesting.NewFakeClock(time.Unix(1000, 0)), a, b)
-	for _, op := range e.revisions.allCurrent() {
-		if e.revisions.enterRevision(op.id).reconcilePolicy(context.Background()) != 0 {
+	for _, op := range e.revisions.AllCurrent() {
+		if e.revisions.EnterCurrent(op.id).Value().reconcilePolicy(context.Background()) != 0 {
 			t.Fatal("it goes on before the kinds are known")
 		}
 		e.leaveRevision(op, Key{Policy: op.id})
@@ -251,12 +251,12 @@ func BenchmarkSet(b *testing.B) {
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		programs[50] = versions[i%2]
-		op := e.revisions.enterRevision("ambit-system/p-50")
+		op := e.revisions.EnterCurrent("ambit-system/p-50").Value()
 		e.leaveRevision(op, Key{Policy: op.id})
 		if err := e.Set(programs, nil); err != nil {
 			b.Fatal(err)
 		}
-		next := e.revisions.currentOf("ambit-system/p-50")
+		next := e.revisions.CurrentOf("ambit-system/p-50")
 		next.isScopeResolved, next.adoptedViews = true, map[string]adoptedView{}
 		e.settleRevision(next)
 	}

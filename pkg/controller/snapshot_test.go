@@ -14,7 +14,7 @@ import (
 // not as long as children cannot be seen.
 func TestSettledOfTheGone(t *testing.T) {
 	e := idle(t, clocktesting.NewFakeClock(time.Unix(1000, 0)), compiled(t, "a", "1", ""))
-	op := e.revisions.currentOf("ambit-system/a")
+	op := e.revisions.CurrentOf("ambit-system/a")
 	state := newOwnerState(op.subscriberFor(types.NamespacedName{Namespace: "n", Name: "x"}))
 	state.serverNormalized["gone"] = "digest"
 	state.inputs = newOwnerInputs()

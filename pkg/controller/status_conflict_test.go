@@ -21,7 +21,7 @@ func TestContestLost(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	e := idle(t, clock, compiled(t, "a", "1", ""))
 	e.options.Jitter = func(time.Duration) time.Duration { return 0 }
-	op := e.revisions.currentOf("ambit-system/a")
+	op := e.revisions.CurrentOf("ambit-system/a")
 	p := op.newOwnerReconciler(nil, newOwnerState(op.subscriberFor(types.NamespacedName{Name: "x"})), false)
 	for range 10 {
 		p.recordStatusConflict("a", nil)
@@ -43,7 +43,7 @@ func TestContestLost(t *testing.T) {
 // who notes the latest generation first, or has written before we have said anything.
 func TestContested(t *testing.T) {
 	e := idle(t, clocktesting.NewFakeClock(time.Unix(1000, 0)), compiled(t, "a", "1", "  conditions: [{type: Mine, status: 'true'}]"))
-	op := e.revisions.currentOf("ambit-system/a")
+	op := e.revisions.CurrentOf("ambit-system/a")
 	says := func(condition, status string, more ...any) map[string]any {
 		c := map[string]any{"type": condition, "status": status, "lastTransitionTime": "2026-01-01T00:00:00Z"}
 		return map[string]any{"conditions": append([]any{c}, more...)}
@@ -86,7 +86,7 @@ func TestContested(t *testing.T) {
 func TestContestIsOver(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	e := idle(t, clock, compiled(t, "a", "1", ""))
-	op := e.revisions.currentOf("ambit-system/a")
+	op := e.revisions.CurrentOf("ambit-system/a")
 	state := newOwnerState(op.subscriberFor(types.NamespacedName{Name: "x"}))
 	again := func() time.Duration {
 		p := op.newOwnerReconciler(nil, state, false)

@@ -52,7 +52,7 @@ func TestNotRetiredUnseen(t *testing.T) {
 			ended := make(chan error, 1)
 			go func() { ended <- reviewer.Start(ctx) }()
 			defer func() { stop(); <-ended }()
-			op := e.revisions.enterRevision("ambit-system/a")
+			op := e.revisions.EnterCurrent("ambit-system/a").Value()
 			defer e.leaveRevision(op, Key{Policy: op.id})
 			op.currentProblem, op.isScopeResolved = problem, problem != nil
 			op.haveLookedUpKinds()
