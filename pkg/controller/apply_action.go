@@ -192,7 +192,7 @@ func (p *ownerReconciler) takeOutcome(ctx context.Context, action plan.Action, o
 		log.V(1).Info("the cache is behind; will try again")
 	case outcome.Met:
 		p.existing = append(p.existing, existingObject{kind: action.GVK, object: outcome.Object})
-		p.confirmObject(action, confirmedObject{uid: outcome.Object.GetUID(), at: sent})
+		p.recordAnswer(action, outcome.Object.GetUID(), sent)
 		log.V(1).Info("it was there already")
 	case outcome.Object != nil && action.Verb == plan.Delete && slices.ContainsFunc(p.existing, func(m existingObject) bool { return m.hidden && m.isAbout(action) }):
 		p.dropExisting(action)
@@ -201,7 +201,7 @@ func (p *ownerReconciler) takeOutcome(ctx context.Context, action plan.Action, o
 	case outcome.Object != nil:
 		p.dropExisting(action)
 		if action.Verb == plan.Create {
-			p.confirmObject(action, confirmedObject{uid: outcome.Object.GetUID(), at: sent})
+			p.recordAnswer(action, outcome.Object.GetUID(), sent)
 		}
 		p.recordNormalized(action, outcome.Object)
 		for _, key := range p.streamsOf(action) {
@@ -213,7 +213,7 @@ func (p *ownerReconciler) takeOutcome(ctx context.Context, action plan.Action, o
 		log.V(1).Info("done", "because", action.Reason)
 	default:
 		p.dropExisting(action)
-		p.confirmObject(action, confirmedObject{at: sent})
+		p.recordAnswer(action, "", sent)
 		delete(p.state.serverNormalized, action.UID)
 		for _, key := range p.streamsOf(action) {
 			p.controller.options.Informers.Deleted(key, lastSeen(action), p.state.subscriber)
@@ -222,9 +222,9 @@ func (p *ownerReconciler) takeOutcome(ctx context.Context, action plan.Action, o
 	}
 }
 
-// confirmObject notes what was answered about an action's object.
-func (p *ownerReconciler) confirmObject(action plan.Action, c confirmedObject) {
-	p.confirmedObjects[inventory.ObjectKey{Kind: action.GVK.GroupKind(), Namespace: action.Namespace, Name: action.Name}] = c
+// recordAnswer notes the uid that an action's object was answered to have; empty: it is gone.
+func (p *ownerReconciler) recordAnswer(action plan.Action, uid types.UID, sent time.Time) {
+	p.answers.RecordAnswer(inventory.ObjectKey{Kind: action.GVK.GroupKind(), Namespace: action.Namespace, Name: action.Name}, uid, sent)
 }
 
 // existingObject is an object of ours that the cache does not show.

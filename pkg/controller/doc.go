@@ -22,7 +22,7 @@
 //     written. What it says of the owner's metadata, its OwnerMetadata, is written first:
 //     a record of a child is there before the child. Before it drops a record, or gives it
 //     the uid of a child that this reconcile has not made, the child is read by its name
-//     (confirmRecord): a stream does not show one that has lost its labels, and may be behind.
+//     (package recordcheck): a stream does not show one that has lost its labels, and may be behind.
 //     Plan and apply (package apply) take turns until
 //     there is nothing left to do: an answer of the API server enters the cache
 //     at once (informer.Observe), so the next plan sees it. An action is tried at

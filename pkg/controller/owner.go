@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
+	"github.com/ambit-dev/ambit/pkg/controller/recordcheck"
 	"github.com/ambit-dev/ambit/pkg/controller/writeconflict"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/internal/backoff"
@@ -56,7 +57,7 @@ type ownerState struct {
 	former             []schema.GroupVersionKind // see plan.Snapshot.Former
 	rightsMissingSince time.Time                 // since when rights are missing for the owner; zero: none are. For metrics.
 	// reads are of objects of the record, and marks of the writes of it and the finalizer.
-	reads recordReads
+	reads recordcheck.Reads
 	marks writeconflict.Metadata
 	// refused are writes that the API server refused, by the key of the problem.
 	refused map[string]refusal
@@ -149,7 +150,7 @@ func (op *policyController) ownerStateOf(name types.NamespacedName, owner *unstr
 		state.former = op.formerOf(owner)
 	case before != uid: // another owner of that name
 		state.status, state.statusConflict, state.feedback, state.conflicts, state.other = writtenStatus{}, writeconflict.Backoff{}, writeconflict.Feedback{}, writeconflict.Children{}, otherPolicy{}
-		state.reads, state.marks = recordReads{}, writeconflict.Metadata{}
+		state.reads, state.marks = recordcheck.Reads{}, writeconflict.Metadata{}
 		state.former = op.formerOf(owner)
 	}
 	state.newest = owner.GetResourceVersion()

@@ -9,10 +9,10 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
+	"github.com/ambit-dev/ambit/pkg/controller/recordcheck"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/internal/status"
 	"github.com/ambit-dev/ambit/pkg/plan"
-	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -31,13 +31,13 @@ type ownerReconciler struct {
 	// it before anything is said.
 	isRefusalUnconfirmed bool
 	existing             []existingObject
-	// confirmedObjects are objects that this reconcile has made, removed, or read because of the record.
-	confirmedObjects map[inventory.ObjectKey]confirmedObject
-	verifiedAt       time.Time // when a write was sent whose answer was the owner as it is; zero: none was
-	isCacheBehind    bool      // an answer showed that the cache is behind
-	waits            bool      // the owner's metadata is held back, and requeueTime, or what is told, says until when
-	isPaced          bool      // there was more to read by name than may be read in a row
-	requeueTime      time.Time // when to look at what was held back, or is not over; zero: there is nothing
+	// answers are about objects that this reconcile has made, removed, or read because of the record.
+	answers       recordcheck.Answers
+	verifiedAt    time.Time // when a write was sent whose answer was the owner as it is; zero: none was
+	isCacheBehind bool      // an answer showed that the cache is behind
+	waits         bool      // the owner's metadata is held back, and requeueTime, or what is told, says until when
+	isPaced       bool      // there was more to read by name than may be read in a row
+	requeueTime   time.Time // when to look at what was held back, or is not over; zero: there is nothing
 	// firstEvent is when the first event came that led to the reconcile, until a write has answered
 	// it; zero: there was none. last is the plan that the reconcile came to; nil: to none.
 	firstEvent time.Time
@@ -55,7 +55,7 @@ func (op *policyController) newOwnerReconciler(owner *unstructured.Unstructured,
 	}
 	return &ownerReconciler{
 		policyController: op, owner: owner, state: state, retire: retire, existing: before,
-		problems: map[string]plan.Problem{}, triedActions: map[string]bool{}, confirmedObjects: map[inventory.ObjectKey]confirmedObject{}, soughtKinds: kindSet{},
+		problems: map[string]plan.Problem{}, triedActions: map[string]bool{}, soughtKinds: kindSet{},
 	}
 }
 

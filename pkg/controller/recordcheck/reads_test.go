@@ -1,4 +1,4 @@
-package controller
+package recordcheck
 
 import (
 	"fmt"
@@ -16,12 +16,12 @@ func goneAt(i int, uid types.UID) goneEntry {
 	return goneEntry{Entry: inventory.Entry{Child: "c", Name: fmt.Sprint(i), UID: uid}, secret: "s"}
 }
 
-// TestRecordReadsArePaced: owners of a policy that have records of any length read one batch each,
+// TestReadsArePaced: owners of a policy that have records of any length read one batch each,
 // and then take turns, for a tenth of the time. One that has few is not held up.
-func TestRecordReadsArePaced(t *testing.T) {
+func TestReadsArePaced(t *testing.T) {
 	var turns fairqueue.Throttle
 	const owners, span, took = 10, time.Minute, 5 * time.Millisecond
-	reads := make([]recordReads, owners)
+	reads := make([]Reads, owners)
 	total, now := 0, time.Unix(1000, 0)
 	for began := now; now.Sub(began) < span; now = now.Add(10 * time.Millisecond) {
 		for i := range reads {
@@ -29,42 +29,42 @@ func TestRecordReadsArePaced(t *testing.T) {
 			done := now
 			for k := range may {
 				done = done.Add(took)
-				reads[i].note(goneAt(k, ""), false, done)
+				reads[i].recordRead(goneAt(k, ""), false, done)
 			}
 			end(done)
 			total += may
 		}
-		var few recordReads
-		if may, end := few.startBatch(&turns, testBackoff, now); may != confirmBatch {
+		var few Reads
+		if may, end := few.startBatch(&turns, testBackoff, now); may != batchSize {
 			t.Fatalf("an owner that has read nothing may read %d", may)
 		} else {
 			end(now)
 		}
 	}
-	free, paced := owners*confirmBatch, int(span/took)/10
+	free, paced := owners*batchSize, int(span/took)/10
 	t.Logf("%d reads in %s, of which %d were at once", total, span, free)
-	if total > free+paced+confirmBatch || total < free+paced/2 {
+	if total > free+paced+batchSize || total < free+paced/2 {
 		t.Errorf("%d reads, want %d at once and up to %d more", total, free, paced)
 	}
 	if len(reads[0].gone) > 0 {
 		t.Errorf("objects that may still come are taken for gone: %v", reads[0].gone)
 	}
-	if may, _ := reads[0].startBatch(&turns, testBackoff, now.Add(confirmCalm)); may != confirmBatch {
+	if may, _ := reads[0].startBatch(&turns, testBackoff, now.Add(calmTime)); may != batchSize {
 		t.Errorf("after a calm time it may read %d", may)
 	}
 }
 
-// TestRecordReadsRemember: what was gone is not read again for a while, as long as its entry and
+// TestReadsRemember: what was gone is not read again for a while, as long as its entry and
 // the secret are what they were; and only so much is remembered.
-func TestRecordReadsRemember(t *testing.T) {
-	var r recordReads
+func TestReadsRemember(t *testing.T) {
+	var r Reads
 	now := time.Unix(1000, 0)
-	r.note(goneAt(0, "there"), true, now)
-	r.note(goneAt(1, ""), false, now)
+	r.recordRead(goneAt(0, "there"), true, now)
+	r.recordRead(goneAt(1, ""), false, now)
 	for i := range 1000 {
-		r.note(goneAt(i, "gone"), false, now)
+		r.recordRead(goneAt(i, "gone"), false, now)
 	}
-	if len(r.gone) != confirmBatch {
+	if len(r.gone) != batchSize {
 		t.Errorf("%d are remembered", len(r.gone))
 	}
 	other := goneAt(0, "gone")
@@ -78,7 +78,7 @@ func TestRecordReadsRemember(t *testing.T) {
 		"it was there":               {goneAt(0, "there"), 0, false},
 		"it may still be made":       {goneAt(1, ""), 0, false},
 		"another secret proves more": {other, 0, false},
-		"it was long ago":            {goneAt(0, "gone"), confirmMemory, false},
+		"it was long ago":            {goneAt(0, "gone"), goneMemory, false},
 	} {
 		if got := r.isGone(tc.entry, now.Add(tc.later)); got != tc.want {
 			t.Errorf("%s: isGone is %t", reason, got)

@@ -1,0 +1,227 @@
+package recordcheck
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
+)
+
+// answerTrust is how long an answer is taken for what is there when a uid is put on record: mostly
+// longer than the writes of one plan take. In between, another process may see the object go, and make
+// another; that this can happen after the last answer as well is not to be helped.
+const answerTrust = 10 * time.Second
+
+// Answers are what the API server has answered about objects in one reconcile. The zero value: nothing
+// yet. Not safe for concurrent use.
+type Answers struct {
+	byObject map[inventory.ObjectKey]answer
+	// hasFailed: an object could not be read whose uid was to go on record.
+	hasFailed bool
+}
+
+// answer is what was answered about one object.
+type answer struct {
+	uid types.UID // empty: it is gone, or is not the owner's
+	at  time.Time // when it was asked
+}
+
+// RecordAnswer notes that what was asked then about an object was answered with a uid; empty: it is gone,
+// or is not the owner's.
+func (a *Answers) RecordAnswer(key inventory.ObjectKey, uid types.UID, asked time.Time) {
+	if a.byObject == nil {
+		a.byObject = map[inventory.ObjectKey]answer{}
+	}
+	a.byObject[key] = answer{uid: uid, at: asked}
+}
+
+// Found is what the object of an entry was read as. The zero value: it is gone.
+type Found struct {
+	// Object is the live object; nil: it is gone. It is not changed.
+	Object *unstructured.Unstructured
+	// IsOwned: the record proves that it is the owner's, and nothing ties it to another one.
+	IsOwned bool
+}
+
+// Read reads an object. ok is false if it could not be read, and what says why was told that by then.
+type Read func(context.Context) (found Found, ok bool, err error)
+
+// Objects is what a check asks of the reconcile that it is part of.
+type Objects interface {
+	// ReadDropped reads the object of an entry that is to be dropped, as a Read does.
+	ReadDropped(ctx context.Context, record inventory.Inventory, e inventory.Entry) (found Found, ok bool, err error)
+	// SettledRead returns how the object of an entry is read that is to be given a uid. Nil: it cannot be
+	// read now, and the owner is looked at again when that changes.
+	SettledRead(record inventory.Inventory, e inventory.Entry) Read
+	// TakeHidden lets the next plan know of an object of the owner that no stream may show.
+	TakeHidden(ctx context.Context, e inventory.Entry, object *unstructured.Unstructured)
+}
+
+// Check is one run over the entries of an owner's record. All fields are required.
+type Check struct {
+	Objects Objects
+	// Reads are those of the owner, and Answers those of the reconcile: both are changed.
+	Reads   *Reads
+	Answers *Answers
+	// Turns are those of the owner's policy.
+	Turns Turns
+	// Backoff is how long to wait for a turn after so many failures before the last one.
+	Backoff func(failures int) time.Duration
+	Now     func() time.Time
+}
+
+// Result says what of a record may change.
+type Result struct {
+	// IsBlocked: an object that is to be dropped is there, or it could not be found out whether it is.
+	// Nothing may be written, and what is below but HasNews is not set.
+	IsBlocked bool
+	// HasNews: something was learnt that the next plan has to know.
+	HasNews bool
+	// Stay are entries that stay on record as they are.
+	Stay []inventory.Entry
+	// IsFailed: some of them stay because they could not be read, or are not what was wanted.
+	IsFailed bool
+	// IsPaced: some of them stay because they are too many to be read in a row. Again is when the owner
+	// is to be looked at for them; zero: it need not be.
+	IsPaced bool
+	Again   time.Time
+}
+
+// CheckEntries reads the objects of the entries of a record that is to change: those in wanted are to be
+// given that uid, and all others are to be dropped. First those are read that are to be dropped, in the
+// order of the record. An error is one of Objects, and ends the check: the result then says nothing.
+func (c Check) CheckEntries(ctx context.Context, record inventory.Inventory, wanted map[inventory.ObjectKey]types.UID) (Result, error) {
+	r := &run{Check: c, record: record, end: func(time.Time) {}}
+	defer func() { r.end(c.Now()) }()
+	isThere := false
+	for _, e := range record.Entries {
+		if wanted[e.ObjectKey()] != "" {
+			continue
+		}
+		there, ok, err := r.checkDropped(ctx, e)
+		if err != nil || !ok {
+			return Result{IsBlocked: true, HasNews: true}, err
+		}
+		isThere = isThere || there
+	}
+	if isThere {
+		return Result{IsBlocked: true, HasNews: r.result.HasNews}, nil
+	}
+	for _, e := range record.Entries {
+		if want := wanted[e.ObjectKey()]; want != "" {
+			if err := r.checkSettled(ctx, e, want); err != nil {
+				return Result{IsBlocked: true, HasNews: true}, err
+			}
+		}
+	}
+	if r.result.IsPaced {
+		r.result.Again = c.Reads.next
+	}
+	return r.result, nil
+}
+
+// run is a Check under way.
+type run struct {
+	Check
+	record inventory.Inventory
+	result Result
+
+	isStarted bool // left and end are those of a batch
+	left      int  // how many objects may still be read
+	end       func(time.Time)
+}
+
+// mayRead counts one object to be read, unless there were enough.
+func (r *run) mayRead() bool {
+	if !r.isStarted {
+		r.left, r.end = r.Reads.startBatch(r.Turns, r.Backoff, r.Now())
+		r.isStarted = true
+	}
+	if r.left == 0 {
+		r.result.IsPaced = true
+		return false
+	}
+	r.left--
+	return true
+}
+
+// checkDropped reports whether the object of an entry that is to be dropped is there. ok is false if
+// that could not be found out now.
+func (r *run) checkDropped(ctx context.Context, e inventory.Entry) (there, ok bool, err error) {
+	entry, sent := goneEntry{e, r.record.TokenSecret}, r.Now()
+	switch known, isKnown := r.Answers.byObject[e.ObjectKey()]; {
+	case isKnown:
+		return known.uid != "", true, nil
+	case r.Reads.isGone(entry, sent):
+		return false, true, nil
+	case !r.mayRead():
+		r.result.Stay = append(r.result.Stay, e)
+		return false, true, nil
+	}
+	found, ok, err := r.Objects.ReadDropped(ctx, r.record, e)
+	if err != nil || !ok {
+		r.Reads.recordRead(entry, true, r.Now()) // for all that is known
+		return false, false, err
+	}
+	there = r.takeFound(ctx, e, found, "", sent) != ""
+	r.Reads.recordRead(entry, there, r.Now())
+	return there, true, nil
+}
+
+// checkSettled has an entry stay as it is unless its object is the one that it is to be given the uid of.
+func (r *run) checkSettled(ctx context.Context, e inventory.Entry, want types.UID) error {
+	uid, ok, err := r.readSettled(ctx, e, want)
+	if err != nil || ok && uid == want {
+		return err
+	}
+	r.result.IsFailed = r.result.IsFailed || ok
+	r.result.Stay = append(r.result.Stay, e)
+	return nil
+}
+
+// readSettled returns the uid of an entry's object, as takeFound does. ok is false if it could not be
+// read now: after one of which that is so, the others are for the next reconcile.
+func (r *run) readSettled(ctx context.Context, e inventory.Entry, want types.UID) (uid types.UID, ok bool, err error) {
+	sent := r.Now()
+	if known, is := r.Answers.byObject[e.ObjectKey()]; is && sent.Sub(known.at) < answerTrust {
+		return known.uid, true, nil
+	}
+	read := r.Objects.SettledRead(r.record, e)
+	switch {
+	case read == nil:
+		return "", false, nil
+	case r.Answers.hasFailed:
+		r.result.IsFailed = true
+		return "", false, nil
+	case !r.mayRead():
+		return "", false, nil
+	}
+	found, ok, err := read(ctx)
+	r.Reads.recordRead(goneEntry{e, r.record.TokenSecret}, true, r.Now())
+	if err != nil {
+		return "", false, err
+	}
+	if !ok {
+		r.Answers.hasFailed, r.result.IsFailed = true, true
+		return "", false, nil
+	}
+	return r.takeFound(ctx, e, found, want, sent), true, nil
+}
+
+// takeFound takes over what the object of an entry was read as, and returns its uid: empty if it is
+// gone, or is neither proven by the record nor the one that is wanted. Another one than that is new to
+// the plan.
+func (r *run) takeFound(ctx context.Context, e inventory.Entry, found Found, want types.UID, sent time.Time) (uid types.UID) {
+	if live := found.Object; live != nil && (found.IsOwned || live.GetUID() == want) {
+		uid = live.GetUID()
+	}
+	r.Answers.RecordAnswer(e.ObjectKey(), uid, sent)
+	if uid != "" && uid != want {
+		r.result.HasNews = true
+		r.Objects.TakeHidden(ctx, e, found.Object)
+	}
+	return uid
+}
