@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
@@ -21,39 +22,41 @@ import (
 // the next plan has to know.
 //
 // An entry that is to be dropped, and whose object is there, is in the way of the whole mark. One whose
-// uid is not confirmed stays as it is on record, and so do those that are too many to be read in one
-// reconcile; then the owner is looked at again.
+// object cannot be read, or whose uid is not confirmed, stays as it is on record, and so do those that are
+// too many to be read in one reconcile; then the owner is looked at again.
 func (p *ownerReconciler) confirmRecord(ctx context.Context, mark plan.OwnerMetadata) (may *plan.OwnerMetadata, did bool, err error) {
 	record, wanted := mark.DoubtfulEntries(p.program, p.owner)
+	objects := &recordObjects{ownerReconciler: p}
 	check := recordcheck.Check{
-		Objects: recordObjects{p, mark}, Reads: &p.state.reads, Answers: &p.answers,
+		Objects: objects, Reads: &p.state.reads, Answers: &p.answers,
 		Turns: &p.confirms, Backoff: p.controller.backoffAfter, Now: p.controller.now,
 	}
 	checked, err := check.CheckEntries(ctx, record, wanted)
+	did = checked.HasNews || objects.hasNews
 	switch {
 	case err != nil || checked.IsBlocked:
-		return nil, checked.HasNews, err
+		return nil, did, err
 	case len(checked.Stay) == 0:
 		return &mark, false, nil
 	}
 	p.waits, p.isPaced = !checked.IsFailed, checked.IsPaced
 	p.requeueAt(checked.Again)
 	if kept, changes := mark.KeepRecorded(p.program, p.owner, checked.Stay); changes {
-		return &kept, checked.HasNews, nil
+		return &kept, did, nil
 	}
-	return nil, checked.HasNews, nil
+	return nil, did, nil
 }
 
 // recordObjects reads the objects of the owner's record for a check of what a mark changes in it.
 type recordObjects struct {
 	*ownerReconciler
-	mark plan.OwnerMetadata
+	hasNews bool // there is a problem that the last plan did not know
 }
 
-var _ recordcheck.Objects = recordObjects{}
+var _ recordcheck.Objects = &recordObjects{}
 
 // SettledRead implements recordcheck.Objects.
-func (o recordObjects) SettledRead(record inventory.Inventory, e inventory.Entry) recordcheck.Read {
+func (o *recordObjects) SettledRead(record inventory.Inventory, e inventory.Entry) recordcheck.Read {
 	found, served := o.controller.discovery.LookupAnyVersion(e.GVK)
 	if !served || o.state.inputs.permissionsAt(e.Namespace).own.ProblemFor(found.GVR.GroupResource(), "", "get") != nil {
 		return nil // the owner is queued when that changes
@@ -70,7 +73,7 @@ func (o recordObjects) SettledRead(record inventory.Inventory, e inventory.Entry
 
 // foundIn is what FindRecorded has answered.
 func foundIn(outcome apply.Outcome) recordcheck.Found {
-	return recordcheck.Found{Object: outcome.Object, IsOwned: outcome.Met}
+	return recordcheck.Found{Object: outcome.Object, IsOwned: outcome.Met, IsLeftBehind: outcome.IsLeftBehind}
 }
 
 // reportUnsettled logs why an entry stays without a uid, and has a refusal reviewed.
@@ -82,36 +85,62 @@ func (p *ownerReconciler) reportUnsettled(ctx context.Context, e inventory.Entry
 }
 
 // TakeHidden implements recordcheck.Objects.
-func (o recordObjects) TakeHidden(ctx context.Context, e inventory.Entry, object *unstructured.Unstructured) {
+func (o *recordObjects) TakeHidden(ctx context.Context, e inventory.Entry, object *unstructured.Unstructured) {
 	o.existing = append(o.existing, existingObject{kind: e.GVK, object: object, hidden: true})
 	ctrllog.FromContext(ctx).Info("found by the record, and not by a stream", "kind", e.GVK.Kind, "namespace", e.Namespace, "object", e.Name, "uid", object.GetUID())
 }
 
-// ReadDropped implements recordcheck.Objects. If the object cannot be read now, a problem of the owner's
-// metadata says why.
-func (o recordObjects) ReadDropped(ctx context.Context, record inventory.Inventory, e inventory.Entry) (read recordcheck.Found, ok bool, err error) {
+// DroppedRead implements recordcheck.Objects. If the object cannot be read now, a problem of its own says
+// why: the other objects of the record do not wait for it.
+func (o *recordObjects) DroppedRead(record inventory.Inventory, e inventory.Entry) (read recordcheck.Read, isGone bool) {
+	key := recordKey(e)
 	if !o.seekKind(e.GVK) {
-		o.problems[plan.KeyOwner] = *tooManyKinds()
-		return read, false, nil
+		o.addProblem(key, *tooManyKinds())
+		return nil, false
 	}
 	found, served := o.controller.discovery.LookupAnyVersion(e.GVK)
-	if !served {
+	switch {
+	case !served:
 		_, problem := o.resolveKind(e.GVK)
 		if problem != nil && !problem.Gone {
-			o.problems[plan.KeyOwner] = *problem
+			o.addProblem(key, *problem)
 		}
-		return read, problem != nil && problem.Gone, nil
+		return nil, problem != nil && problem.Gone
+	case found.Namespaced != (e.Namespace != ""):
+		return nil, true // of such a kind there is nothing there
 	}
-	at := o.state.inputs.permissionsAt(e.Namespace)
-	if o.isHeldBack(plan.KeyOwner, func() string { return markText(o.mark) }, at, at.own.ProblemFor(found.GVR.GroupResource(), "", "get")) {
-		return read, false, nil
+	at, isKnown := o.state.inputs.permissionsAt(e.Namespace), o.hasProblem(key)
+	if o.isHeldBack(key, func() string { return key }, at, at.own.ProblemFor(found.GVR.GroupResource(), "", "get")) {
+		o.hasNews = o.hasNews || !isKnown
+		return nil, false
 	}
-	outcome, err := o.findRecorded(ctx, record, e, found)
-	if err == nil && outcome.Problem != nil && !o.isMissing(found, *outcome.Problem) {
-		o.handleUnconfirmed(ctx, o.mark, e, found, *outcome.Problem)
-		return read, false, nil
-	}
-	return foundIn(outcome), err == nil, err
+	return func(ctx context.Context) (recordcheck.Found, bool, error) {
+		outcome, err := o.findRecorded(ctx, record, e, found)
+		if err == nil && outcome.Problem != nil && !o.isMissing(found, *outcome.Problem) {
+			o.reportUnread(ctx, e, found, *outcome.Problem)
+			o.hasNews = true
+			return recordcheck.Found{}, false, nil
+		}
+		if err == nil {
+			o.forgetRefusal(key)
+		}
+		return foundIn(outcome), err == nil, err
+	}, false
+}
+
+// recordKey is the key of the problem that the object of an entry cannot be read.
+func recordKey(e inventory.Entry) string {
+	return fmt.Sprintf("record %s %s/%s", e.GVK.GroupKind(), e.Namespace, e.Name)
+}
+
+func (o *recordObjects) hasProblem(key string) bool {
+	_, has := o.problems[key]
+	return has
+}
+
+func (o *recordObjects) addProblem(key string, problem plan.Problem) {
+	o.hasNews = o.hasNews || !o.hasProblem(key)
+	o.problems[key] = problem
 }
 
 func (p *ownerReconciler) findRecorded(ctx context.Context, record inventory.Inventory, e inventory.Entry, found discovery.Resource) (apply.Outcome, error) {
@@ -122,11 +151,12 @@ func (p *ownerReconciler) findRecorded(ctx context.Context, record inventory.Inv
 	return applier.FindRecorded(ctx, record, e, apply.Target{Resource: found.GVR, OwnerUID: p.ownerUID(), Lives: p.ownerExists}), nil
 }
 
-// handleUnconfirmed lets the next plan know that the mark cannot be written.
-func (p *ownerReconciler) handleUnconfirmed(ctx context.Context, mark plan.OwnerMetadata, e inventory.Entry, found discovery.Resource, problem plan.Problem) {
+// reportUnread lets the next plan know that the object of an entry cannot be read, so that the entry
+// stays.
+func (p *ownerReconciler) reportUnread(ctx context.Context, e inventory.Entry, found discovery.Resource, problem plan.Problem) {
 	a := access.Access{Verb: "get", Group: found.GVR.Group, Resource: found.GVR.Resource, Name: e.Name}
 	level := 1
-	if p.recordRefusal(plan.KeyOwner, markText(mark), e.Namespace, a, problem) && ctx.Err() == nil {
+	if p.recordRefusal(recordKey(e), recordKey(e), e.Namespace, a, problem) && ctx.Err() == nil {
 		level = 0
 	}
 	ctrllog.FromContext(ctx).V(level).Info("whether an object of the record is gone cannot be seen", "reason", problem.Reason, "message", problem.Message)

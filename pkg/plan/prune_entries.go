@@ -35,10 +35,11 @@ func (p *pruner) entryStays(e inventory.Entry) bool {
 		return p.undecidedChild(e.GVK.GroupKind()) != nil || p.holdsUnwanted(e, in)
 	case named && e.Merged == (w.instance.ownership == mergedInto):
 		return w.instance.live != nil && w.instance.ownership != ownedByReference
-	case named && !e.Merged: // it was made here, and is now to be merged into: it stays as it is
-		return true
 	}
 	obj := p.indexes.findObject(in.Objects, e.Namespace, e.Name)
+	if named && !e.Merged { // it was to be made, and is now to be merged into: what was made stays as it is
+		return obj != nil && p.isEntered(e, obj)
+	}
 	undecided := p.undecidedChild(e.GVK.GroupKind())
 	if named {
 		undecided = nil

@@ -44,6 +44,9 @@ type Found struct {
 	Object *unstructured.Unstructured
 	// IsOwned: the record proves that it is the owner's, and nothing ties it to another one.
 	IsOwned bool
+	// IsLeftBehind, with IsOwned: its ownership token says that it is left behind, whatever the policy
+	// says by now. So it is not in the way of dropping its entry.
+	IsLeftBehind bool
 }
 
 // Read reads an object. ok is false if it could not be read, and what says why was told that by then.
@@ -51,8 +54,10 @@ type Read func(context.Context) (found Found, ok bool, err error)
 
 // Objects is what a check asks of the reconcile that it is part of.
 type Objects interface {
-	// ReadDropped reads the object of an entry that is to be dropped, as a Read does.
-	ReadDropped(ctx context.Context, record inventory.Inventory, e inventory.Entry) (found Found, ok bool, err error)
+	// DroppedRead returns how the object of an entry is read that is to be dropped; or that it is known to
+	// be gone. Neither: it cannot be read now, as where that failed a short while ago, what says why was
+	// told, and the owner is looked at again when that changes.
+	DroppedRead(record inventory.Inventory, e inventory.Entry) (read Read, isGone bool)
 	// SettledRead returns how the object of an entry is read that is to be given a uid. Nil: it cannot be
 	// read now, and the owner is looked at again when that changes.
 	SettledRead(record inventory.Inventory, e inventory.Entry) Read
@@ -75,14 +80,15 @@ type Check struct {
 
 // Result says what of a record may change.
 type Result struct {
-	// IsBlocked: an object that is to be dropped is there, or it could not be found out whether it is.
-	// Nothing may be written, and what is below but HasNews is not set.
+	// IsBlocked: an object whose entry is to be dropped is there. Nothing may be written, and what is
+	// below but HasNews is not set.
 	IsBlocked bool
 	// HasNews: something was learnt that the next plan has to know.
 	HasNews bool
 	// Stay are entries that stay on record as they are.
 	Stay []inventory.Entry
-	// IsFailed: some of them stay because they could not be read, or are not what was wanted.
+	// IsFailed: some of them stay because the object whose uid they were to be given could not be read,
+	// or is not what was wanted.
 	IsFailed bool
 	// IsPaced: some of them stay because they are too many to be read in a row. Again is when the owner
 	// is to be looked at for them; zero: it need not be.
@@ -101,8 +107,8 @@ func (c Check) CheckEntries(ctx context.Context, record inventory.Inventory, wan
 		if wanted[e.ObjectKey()] != "" {
 			continue
 		}
-		there, ok, err := r.checkDropped(ctx, e)
-		if err != nil || !ok {
+		there, err := r.checkDropped(ctx, e)
+		if err != nil {
 			return Result{IsBlocked: true, HasNews: true}, err
 		}
 		isThere = isThere || there
@@ -148,27 +154,39 @@ func (r *run) mayRead() bool {
 	return true
 }
 
-// checkDropped reports whether the object of an entry that is to be dropped is there. ok is false if
-// that could not be found out now.
-func (r *run) checkDropped(ctx context.Context, e inventory.Entry) (there, ok bool, err error) {
+// checkDropped reports whether the object of an entry that is to be dropped is there. If that cannot be
+// found out now, the entry stays.
+func (r *run) checkDropped(ctx context.Context, e inventory.Entry) (there bool, err error) {
 	entry, sent := goneEntry{e, r.record.TokenSecret}, r.Now()
 	switch known, isKnown := r.Answers.byObject[e.ObjectKey()]; {
 	case isKnown:
-		return known.uid != "", true, nil
+		return known.uid != "", nil
 	case r.Reads.isGone(entry, sent):
-		return false, true, nil
+		return false, nil
 	case !r.mayRead():
 		r.result.Stay = append(r.result.Stay, e)
-		return false, true, nil
+		return false, nil
 	}
-	found, ok, err := r.Objects.ReadDropped(ctx, r.record, e)
+	read, isGone := r.Objects.DroppedRead(r.record, e)
+	if read == nil {
+		r.left++
+		if !isGone {
+			r.result.Stay = append(r.result.Stay, e)
+		}
+		return false, nil
+	}
+	found, ok, err := read(ctx)
 	if err != nil || !ok {
 		r.Reads.recordRead(entry, true, r.Now()) // for all that is known
-		return false, false, err
+		r.result.Stay = append(r.result.Stay, e)
+		return false, err
+	}
+	if found.IsLeftBehind {
+		found = Found{}
 	}
 	there = r.takeFound(ctx, e, found, "", sent) != ""
 	r.Reads.recordRead(entry, there, r.Now())
-	return there, true, nil
+	return there, nil
 }
 
 // checkSettled has an entry stay as it is unless its object is the one that it is to be given the uid of.

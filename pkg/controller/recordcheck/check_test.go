@@ -29,8 +29,8 @@ func testBackoff(failures int) time.Duration {
 var errFake = errors.New("no client")
 
 // cluster answers a check as a test says, by the names of objects: "UID" is an object that the record
-// proves, "foreign UID" one that it does not, "" one that is gone, "refused" and "error" are what they
-// say, and one that is "hidden" cannot be read now. It keeps what it was asked.
+// proves, "left UID" one that says beside that it is left behind, "foreign UID" one that it does not, "" one that is gone, "refused" and "error" are what they
+// say, one that is "hidden" cannot be read now, and one that is "unserved" is gone unread. It keeps what it was asked.
 type cluster struct {
 	*testing.T
 	answers map[string]string
@@ -44,6 +44,7 @@ func (c *cluster) read(what string, record inventory.Inventory, e inventory.Entr
 		c.Errorf("%s is read with the secret %q", e.Name, record.TokenSecret)
 	}
 	uid, isForeign := strings.CutPrefix(c.answers[e.Name], "foreign ")
+	uid, isLeft := strings.CutPrefix(uid, "left ")
 	switch uid {
 	case "":
 		return Found{}, true, nil
@@ -54,11 +55,17 @@ func (c *cluster) read(what string, record inventory.Inventory, e inventory.Entr
 	}
 	object := &unstructured.Unstructured{}
 	object.SetUID(types.UID(uid))
-	return Found{Object: object, IsOwned: !isForeign}, true, nil
+	return Found{Object: object, IsOwned: !isForeign, IsLeftBehind: isLeft}, true, nil
 }
 
-func (c *cluster) ReadDropped(_ context.Context, record inventory.Inventory, e inventory.Entry) (Found, bool, error) {
-	return c.read("drop", record, e)
+func (c *cluster) DroppedRead(record inventory.Inventory, e inventory.Entry) (Read, bool) {
+	switch c.answers[e.Name] {
+	case "hidden":
+		return nil, false
+	case "unserved":
+		return nil, true
+	}
+	return func(context.Context) (Found, bool, error) { return c.read("drop", record, e) }, false
 }
 
 func (c *cluster) SettledRead(record inventory.Inventory, e inventory.Entry) Read {
@@ -136,8 +143,16 @@ func TestCheckEntries(t *testing.T) {
 			answers: map[string]string{"a": "1"}, asked: []string{"drop a", "take a 1", "drop b"}, want: "blocked news"},
 		"DroppedForeign": {reason: "of that name there is one that is not the owner's", record: []string{"a=1"},
 			answers: map[string]string{"a": "foreign 7"}, asked: []string{"drop a"}},
-		"DroppedRefused": {reason: "it may be there: no other one is read for nothing", record: []string{"a=1", "b=2"},
-			answers: map[string]string{"a": "refused"}, asked: []string{"drop a"}, want: "blocked news"},
+		"DroppedRefused": {reason: "it may be there, and holds up no other", record: []string{"a=1", "b=2", "c"}, wanted: []string{"c=3"},
+			answers: map[string]string{"a": "refused", "c": "3"}, asked: []string{"drop a", "drop b", "settle c"}, want: "a"},
+		"DroppedHidden": {reason: "it cannot be read for now, and holds up no other", record: []string{"a=1", "b=2"},
+			answers: map[string]string{"a": "hidden"}, asked: []string{"drop b"}, want: "a"},
+		"DroppedUnserved": {reason: "with its kind it is gone", record: []string{"a=1", "b=2"},
+			answers: map[string]string{"a": "unserved"}, asked: []string{"drop b"}},
+		"DroppedLeft": {reason: "it says that it stays when its entry goes", record: []string{"a=1"},
+			answers: map[string]string{"a": "left 1"}, asked: []string{"drop a"}},
+		"SettledLeft": {reason: "it is as the stream shows it, and so is what it says", record: []string{"a"}, wanted: []string{"a=1"},
+			answers: map[string]string{"a": "left 1"}, asked: []string{"settle a"}},
 		"DroppedError": {reason: "the reconcile ends", record: []string{"a=1"},
 			answers: map[string]string{"a": "error"}, asked: []string{"drop a"}, want: "blocked news", isError: true},
 		"Settled": {reason: "it is as the stream shows it", record: []string{"a"}, wanted: []string{"a=1"},
@@ -274,6 +289,22 @@ func TestLongRecord(t *testing.T) {
 				now = got.Again
 			}
 		})
+	}
+}
+
+// TestUnreadable: entries that cannot be read take no turn from those that can.
+func TestUnreadable(t *testing.T) {
+	now := time.Unix(1000, 0)
+	c := &cluster{T: t, answers: map[string]string{}}
+	var entries []string
+	for i := range 3 * batchSize {
+		name := fmt.Sprintf("e%03d", i)
+		c.answers[name] = "hidden"
+		entries = append(entries, name)
+	}
+	got, err := newCheck(c, &now).CheckEntries(t.Context(), recordOf(append(entries, "gone")...), nil)
+	if err != nil || got.IsPaced || len(got.Stay) != len(entries) || !slices.Equal(c.asked, []string{"drop gone"}) {
+		t.Errorf("asked %v, %d stay, paced %t, error %v", c.asked, len(got.Stay), got.IsPaced, err)
 	}
 }
 

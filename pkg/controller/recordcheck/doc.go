@@ -11,9 +11,11 @@
 // who writes the owner chooses what its record names. Entries come out of it in one of four ways.
 //
 //   - The change is confirmed.
-//   - An object that was to be gone is there, or cannot be read. Nothing of the record may be written
-//     then (Result.IsBlocked): the next plan has to know first.
-//   - A uid is not confirmed: the entry stays as it is (Result.Stay), and the rest may be written.
+//   - An object that was to be gone is there. Nothing of the record may be written then
+//     (Result.IsBlocked): the next plan has to know first. One that says itself that it is left behind is
+//     not in the way.
+//   - An object that was to be gone cannot be read, or a uid is not confirmed: the entry stays as it is
+//     (Result.Stay), and the rest may be written.
 //   - There are too many to be read in a row: the entry stays, and the owner is looked at again
 //     (Result.Again).
 package recordcheck

@@ -48,6 +48,8 @@ type Outcome struct {
 	// Met is true, beside Object, if the object was there already and nothing was
 	// written: the cache does not show it, or not yet.
 	Met bool
+	// IsLeftBehind is true, beside Met, if FindRecorded's object says that it is left behind.
+	IsLeftBehind bool
 	// Adopted is true, beside Object, if the object was there already, was nobody's,
 	// and was taken over.
 	Adopted bool

@@ -15,7 +15,8 @@ import (
 
 // FindRecorded reads the object of an entry in an owner's record, whatever its labels are. It is
 // one request. The outcome has the object in Object, with Met if the record proves that
-// it is the owner's and nothing else ties it to an owner; nothing if it is gone; else Problem.
+// it is the owner's and nothing else ties it to an owner, and with IsLeftBehind if its ownership token
+// says so; nothing if it is gone; else Problem.
 func (a *Applier) FindRecorded(ctx context.Context, record inventory.Inventory, e inventory.Entry, t Target) Outcome {
 	w := actionWrite{
 		Action: plan.Action{GVK: e.GVK, Namespace: e.Namespace, Name: e.Name},
@@ -28,9 +29,9 @@ func (a *Applier) FindRecorded(ctx context.Context, record inventory.Inventory, 
 	case err != nil:
 		return a.refusedOutcome(err, "get", w)
 	}
-	_, ours := record.ProveOwnership(e, live)
+	orphan, ours := record.ProveOwnership(e, live)
 	met := ours && !w.isOfAnother(live) && otherPolicy(live, record.Policy) == "" && !claims.IsControlled(live, t.OwnerUID)
-	return Outcome{Object: live, Met: met}
+	return Outcome{Object: live, Met: met, IsLeftBehind: met && orphan}
 }
 
 // deleteObject removes the object of the action's uid; if the action has a
