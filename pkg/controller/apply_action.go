@@ -172,6 +172,9 @@ func (p *ownerReconciler) handleRefusal(ctx context.Context, action plan.Action,
 	if problem.Reason == v1alpha1.ReasonKindMissing || problem.Reason == v1alpha1.ReasonNamespaceTerminating {
 		p.state.conflicts.ForgetChild(action) // it went with its kind or namespace
 	}
+	if p.owner != nil && problem.Reason == v1alpha1.ReasonUnavailable && (action.Verb == plan.Create || action.Verb == plan.Merge) {
+		p.state.lost.RecordLost(keyOfAction(action), action.GVK)
+	}
 	level := 1
 	if p.recordRefusal(action.Key(), writeText(action), action.Namespace, a, problem) && ctx.Err() == nil {
 		level = 0
@@ -182,6 +185,9 @@ func (p *ownerReconciler) handleRefusal(ctx context.Context, action plan.Action,
 // takeOutcome lets the next plan know what an action that was sent then, and accepted, has made.
 func (p *ownerReconciler) takeOutcome(ctx context.Context, action plan.Action, outcome apply.Outcome, sent time.Time) {
 	log := actionLog(ctx, action)
+	if !outcome.Stale {
+		p.state.lost.RecordAnswer(keyOfAction(action))
+	}
 	if _, before := p.state.refused[action.Key()]; before && !outcome.Stale {
 		log.Info("no longer refused")
 		p.forgetRefusal(action.Key())
@@ -224,7 +230,12 @@ func (p *ownerReconciler) takeOutcome(ctx context.Context, action plan.Action, o
 
 // recordAnswer notes the uid that an action's object was answered to have; empty: it is gone.
 func (p *ownerReconciler) recordAnswer(action plan.Action, uid types.UID, sent time.Time) {
-	p.answers.RecordAnswer(inventory.ObjectKey{Kind: action.GVK.GroupKind(), Namespace: action.Namespace, Name: action.Name}, uid, sent)
+	p.answers.RecordAnswer(keyOfAction(action), uid, sent)
+}
+
+// keyOfAction names the object of an action.
+func keyOfAction(action plan.Action) inventory.ObjectKey {
+	return inventory.ObjectKey{Kind: action.GVK.GroupKind(), Namespace: action.Namespace, Name: action.Name}
 }
 
 // existingObject is an object of ours that the cache does not show.

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
@@ -25,8 +26,12 @@ import (
 // object cannot be read, or whose uid is not confirmed, stays as it is on record, and so do those that are
 // too many to be read in one reconcile; then the owner is looked at again.
 func (p *ownerReconciler) confirmRecord(ctx context.Context, mark plan.OwnerMetadata) (may *plan.OwnerMetadata, did bool, err error) {
-	record, wanted := mark.DoubtfulEntries(p.program, p.owner)
 	objects := &recordObjects{ownerReconciler: p}
+	stay, isThere, err := objects.checkLeads(ctx, mark)
+	if err != nil || isThere {
+		return nil, true, err
+	}
+	record, wanted := mark.DoubtfulEntries(p.program, p.owner)
 	check := recordcheck.Check{
 		Objects: objects, Reads: &p.state.reads, Answers: &p.answers,
 		Turns: &p.confirms, Backoff: p.controller.backoffAfter, Now: p.controller.now,
@@ -36,12 +41,12 @@ func (p *ownerReconciler) confirmRecord(ctx context.Context, mark plan.OwnerMeta
 	switch {
 	case err != nil || checked.IsBlocked:
 		return nil, did, err
-	case len(checked.Stay) == 0:
+	case len(checked.Stay)+len(stay) == 0:
 		return &mark, false, nil
 	}
 	p.waits, p.isPaced = !checked.IsFailed, checked.IsPaced
 	p.requeueAt(checked.Again)
-	if kept, changes := mark.KeepRecorded(p.program, p.owner, checked.Stay); changes {
+	if kept, changes := mark.KeepRecorded(p.program, p.owner, slices.Concat(checked.Stay, stay)); changes {
 		return &kept, did, nil
 	}
 	return nil, did, nil
@@ -62,12 +67,16 @@ func (o *recordObjects) SettledRead(record inventory.Inventory, e inventory.Entr
 		return nil // the owner is queued when that changes
 	}
 	return func(ctx context.Context) (recordcheck.Found, bool, error) {
-		outcome, err := o.findRecorded(ctx, record, e, found)
-		if err == nil && outcome.Problem != nil {
+		applier, err := o.newApplier()
+		if err != nil {
+			return recordcheck.Found{}, false, err
+		}
+		outcome := applier.FindRecorded(ctx, record, e, o.targetOf(found))
+		if outcome.Problem != nil {
 			o.reportUnsettled(ctx, e, found, *outcome.Problem)
 			return recordcheck.Found{}, false, nil
 		}
-		return foundIn(outcome), err == nil, err
+		return foundIn(outcome), true, nil
 	}
 }
 
@@ -93,12 +102,60 @@ func (o *recordObjects) TakeHidden(ctx context.Context, e inventory.Entry, objec
 // DroppedRead implements recordcheck.Objects. If the object cannot be read now, a problem of its own says
 // why: the other objects of the record do not wait for it.
 func (o *recordObjects) DroppedRead(record inventory.Inventory, e inventory.Entry) (read recordcheck.Read, isGone bool) {
+	return o.readBy(e, func(ctx context.Context, applier apply.Applier, target apply.Target) apply.Outcome {
+		return applier.FindRecorded(ctx, record, e, target)
+	})
+}
+
+// checkLeads reads what writes that were not answered may have left, where a mark drops what leads to it.
+// It returns what stays on record because that could not be read. isThere: the next plan has to know of
+// an object first. What an ownerReference ties to an owner that is deleted goes with it, and needs no lead.
+func (o *recordObjects) checkLeads(ctx context.Context, mark plan.OwnerMetadata) (stay []inventory.Entry, isThere bool, err error) {
+	for _, lead := range mark.DroppedLeads(o.program, o.owner) {
+		if lead.IsPlace() && o.owner.GetDeletionTimestamp() != nil {
+			continue
+		}
+		for _, e := range o.state.lost.LostUnder(lead) {
+			read, isGone := o.readBy(e, func(ctx context.Context, applier apply.Applier, target apply.Target) apply.Outcome {
+				return applier.FindWritten(ctx, o.program.Name, e, target)
+			})
+			var found recordcheck.Found
+			ok := isGone
+			if read != nil {
+				if found, ok, err = read(ctx); err != nil {
+					return nil, false, err
+				}
+			}
+			switch {
+			case !ok:
+				stay = append(stay, lead)
+			case found.IsOwned && !o.isKnown(found.Object):
+				isThere = true
+				o.TakeHidden(ctx, e, found.Object)
+			default:
+				o.state.lost.RecordAnswer(e.ObjectKey())
+			}
+		}
+	}
+	return slices.CompactFunc(stay, isSameEntry), isThere, nil
+}
+
+// isKnown reports whether a plan of this reconcile was told of an object that no stream shows.
+func (p *ownerReconciler) isKnown(object *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(p.existing, func(m existingObject) bool { return m.object.GetUID() == object.GetUID() })
+}
+
+func isSameEntry(a, b inventory.Entry) bool { return a == b }
+
+// readBy returns how an object is read by its name, and has the next plan know why it is not: see
+// recordcheck.Objects.
+func (o *recordObjects) readBy(e inventory.Entry, find func(context.Context, apply.Applier, apply.Target) apply.Outcome) (read recordcheck.Read, isGone bool) {
 	key := recordKey(e)
 	if !o.seekKind(e.GVK) {
 		o.addProblem(key, *tooManyKinds())
 		return nil, false
 	}
-	found, served := o.controller.discovery.LookupAnyVersion(e.GVK)
+	resource, served := o.controller.discovery.LookupAnyVersion(e.GVK)
 	switch {
 	case !served:
 		_, problem := o.resolveKind(e.GVK)
@@ -106,26 +163,33 @@ func (o *recordObjects) DroppedRead(record inventory.Inventory, e inventory.Entr
 			o.addProblem(key, *problem)
 		}
 		return nil, problem != nil && problem.Gone
-	case found.Namespaced != (e.Namespace != ""):
+	case resource.Namespaced != (e.Namespace != ""):
 		return nil, true // of such a kind there is nothing there
 	}
 	at, isKnown := o.state.inputs.permissionsAt(e.Namespace), o.hasProblem(key)
-	if o.isHeldBack(key, func() string { return key }, at, at.own.ProblemFor(found.GVR.GroupResource(), "", "get")) {
+	if o.isHeldBack(key, func() string { return key }, at, at.own.ProblemFor(resource.GVR.GroupResource(), "", "get")) {
 		o.hasNews = o.hasNews || !isKnown
 		return nil, false
 	}
 	return func(ctx context.Context) (recordcheck.Found, bool, error) {
-		outcome, err := o.findRecorded(ctx, record, e, found)
-		if err == nil && outcome.Problem != nil && !o.isMissing(found, *outcome.Problem) {
-			o.reportUnread(ctx, e, found, *outcome.Problem)
+		applier, err := o.newApplier()
+		if err != nil {
+			return recordcheck.Found{}, false, err
+		}
+		outcome := find(ctx, applier, o.targetOf(resource))
+		if outcome.Problem != nil && !o.isMissing(resource, *outcome.Problem) {
+			o.reportUnread(ctx, e, resource, *outcome.Problem)
 			o.hasNews = true
 			return recordcheck.Found{}, false, nil
 		}
-		if err == nil {
-			o.forgetRefusal(key)
-		}
-		return foundIn(outcome), err == nil, err
+		o.forgetRefusal(key)
+		return foundIn(outcome), true, nil
 	}, false
+}
+
+// targetOf is where the owner's objects of a kind are read.
+func (p *ownerReconciler) targetOf(resource discovery.Resource) apply.Target {
+	return apply.Target{Resource: resource.GVR, OwnerUID: p.ownerUID(), Lives: p.ownerExists}
 }
 
 // recordKey is the key of the problem that the object of an entry cannot be read.
@@ -141,14 +205,6 @@ func (o *recordObjects) hasProblem(key string) bool {
 func (o *recordObjects) addProblem(key string, problem plan.Problem) {
 	o.hasNews = o.hasNews || !o.hasProblem(key)
 	o.problems[key] = problem
-}
-
-func (p *ownerReconciler) findRecorded(ctx context.Context, record inventory.Inventory, e inventory.Entry, found discovery.Resource) (apply.Outcome, error) {
-	applier, err := p.newApplier()
-	if err != nil {
-		return apply.Outcome{}, err
-	}
-	return applier.FindRecorded(ctx, record, e, apply.Target{Resource: found.GVR, OwnerUID: p.ownerUID(), Lives: p.ownerExists}), nil
 }
 
 // reportUnread lets the next plan know that the object of an entry cannot be read, so that the entry

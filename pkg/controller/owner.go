@@ -58,6 +58,8 @@ type ownerState struct {
 	rightsMissingSince time.Time                 // since when rights are missing for the owner; zero: none are. For metrics.
 	// reads are of objects of the record, and marks of the writes of it and the finalizer.
 	reads recordcheck.Reads
+	// lost are writes whose answers did not come.
+	lost  recordcheck.LostWrites
 	marks writeconflict.Metadata
 	// refused are writes that the API server refused, by the key of the problem.
 	refused map[string]refusal
@@ -150,7 +152,7 @@ func (op *policyController) ownerStateOf(name types.NamespacedName, owner *unstr
 		state.former = op.formerOf(owner)
 	case before != uid: // another owner of that name
 		state.status, state.statusConflict, state.feedback, state.conflicts, state.other = writtenStatus{}, writeconflict.Backoff{}, writeconflict.Feedback{}, writeconflict.Children{}, otherPolicy{}
-		state.reads, state.marks = recordcheck.Reads{}, writeconflict.Metadata{}
+		state.reads, state.lost, state.marks = recordcheck.Reads{}, recordcheck.LostWrites{}, writeconflict.Metadata{}
 		state.former = op.formerOf(owner)
 	}
 	state.newest = owner.GetResourceVersion()

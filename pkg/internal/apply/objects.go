@@ -8,9 +8,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/plan/claims"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
+	"github.com/ambit-dev/ambit/pkg/plan/ssadiff"
 )
 
 // FindRecorded reads the object of an entry in an owner's record, whatever its labels are. It is
@@ -32,6 +34,23 @@ func (a *Applier) FindRecorded(ctx context.Context, record inventory.Inventory, 
 	orphan, ours := record.ProveOwnership(e, live)
 	met := ours && !w.isOfAnother(live) && otherPolicy(live, record.Policy) == "" && !claims.IsControlled(live, t.OwnerUID)
 	return Outcome{Object: live, Met: met, IsLeftBehind: met && orphan}
+}
+
+// FindWritten is FindRecorded for an object that a write may have made for the owner, or merged into for
+// it: Met is true if an ownerReference ties it to the owner, or fields of it are the owner's.
+func (a *Applier) FindWritten(ctx context.Context, policy string, e inventory.Entry, t Target) Outcome {
+	w := actionWrite{
+		Action: plan.Action{GVK: e.GVK, Namespace: e.Namespace, Name: e.Name},
+		Target: t, objects: a.Client.Resource(t.Resource).Namespace(e.Namespace),
+	}
+	live, err := w.objects.Get(ctx, e.Name, metav1.GetOptions{})
+	switch {
+	case isGone(err):
+		return Outcome{}
+	case err != nil:
+		return a.refusedOutcome(err, "get", w)
+	}
+	return Outcome{Object: live, Met: claims.IsControlled(live, t.OwnerUID) || ssadiff.HasManager(live, v1alpha1.MergeManager(policy, t.OwnerUID))}
 }
 
 // deleteObject removes the object of the action's uid; if the action has a

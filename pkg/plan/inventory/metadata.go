@@ -56,7 +56,37 @@ func (m OwnerMetadata) DoubtfulEntries(program *policy.Program, owner *unstructu
 	return doubtful, uids
 }
 
-// KeepRecorded returns the metadata to write in place of m while entries of DoubtfulEntries stay on
+// DroppedLeads returns the entries on record that m has no more, and that are not read before they are
+// dropped: places, and what was merged into. There are none if the inventory cannot be read or is another
+// policy's. It is pure; the result is the caller's.
+func (m OwnerMetadata) DroppedLeads(program *policy.Program, owner *unstructured.Unstructured) []Entry {
+	stored := ReadStored(program, owner)
+	next, err := Parse(m.Children)
+	if stored.Err != nil || err != nil {
+		return nil
+	}
+	stays := make(map[entryKey]bool, len(next.Entries))
+	for _, e := range next.Entries {
+		stays[keyOf(e)] = true
+	}
+	return slices.DeleteFunc(slices.Clone(stored.Entries), func(e Entry) bool { return !e.IsPlace() && !e.Merged || stays[keyOf(e)] })
+}
+
+// entryKey tells entries apart: there is one for each object, and in a place one for each child.
+type entryKey struct {
+	ObjectKey
+	child string // of a place
+}
+
+func keyOf(e Entry) entryKey {
+	key := entryKey{ObjectKey: e.ObjectKey()}
+	if e.IsPlace() {
+		key.child = e.Child
+	}
+	return key
+}
+
+// KeepRecorded returns the metadata to write in place of m while entries of DoubtfulEntries or DroppedLeads stay on
 // record as they are, and whether the owner has to be written for that. What m adds is left out where an inventory has
 // no room for both. It is pure.
 func (m OwnerMetadata) KeepRecorded(program *policy.Program, owner *unstructured.Unstructured, stay []Entry) (OwnerMetadata, bool) {
@@ -65,17 +95,17 @@ func (m OwnerMetadata) KeepRecorded(program *policy.Program, owner *unstructured
 	if stored.Err != nil || err != nil {
 		return m, false
 	}
-	stays := make(map[ObjectKey]bool, len(stay))
+	stays := make(map[entryKey]bool, len(stay))
 	for _, e := range stay {
-		stays[e.ObjectKey()] = true
+		stays[keyOf(e)] = true
 	}
-	wanted := slices.DeleteFunc(next.Entries, func(e Entry) bool { return stays[e.ObjectKey()] })
+	wanted := slices.DeleteFunc(next.Entries, func(e Entry) bool { return stays[keyOf(e)] })
 	next.Policy, next.TokenSecret, next.Entries = program.Name, stored.TokenSecret, slices.Concat(wanted, stay)
 	if len(next.Entries) > MaxEntries || len(next.String()) > MaxBytes {
 		for _, e := range next.Entries {
-			stays[e.ObjectKey()] = true
+			stays[keyOf(e)] = true
 		}
-		next.Entries = slices.DeleteFunc(slices.Clone(stored.Entries), func(e Entry) bool { return !stays[e.ObjectKey()] })
+		next.Entries = slices.DeleteFunc(slices.Clone(stored.Entries), func(e Entry) bool { return !stays[keyOf(e)] })
 	}
 	kept := OwnerMetadata{Finalizer: m.Finalizer || stored.HasFinalizer, Children: next.String()}
 	return kept, kept != OwnerMetadata{Finalizer: stored.HasFinalizer, Children: stored.Text}

@@ -1,6 +1,7 @@
 package faultplan
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
+	"github.com/ambit-dev/ambit/test/sim"
 )
 
 // What a review of the record of children has found: each kept an owner from ever being ready, or
@@ -55,7 +57,9 @@ func TestLeftBehindForGood(t *testing.T) {
 		made          string
 	}{
 		"Renamed": {before: partsAre("      onDelete: Orphan\n"), variant: 1, made: "one-a-p-new",
-			after: func(policy string) string { return strings.Replace(policy, `-${part}", namespace`, `-${part}-new", namespace`, 1) }},
+			after: func(policy string) string {
+				return strings.Replace(policy, `-${part}", namespace`, `-${part}-new", namespace`, 1)
+			}},
 		"Unwanted": {before: partsAre("      onDelete: Orphan\n      apply: Create\n"), after: partsAre("      apply: Create\n"), variant: 2, made: "one-a-q"},
 	}
 	for name, c := range cases {
@@ -156,4 +160,29 @@ func TestUnreadHoldsUpNothing(t *testing.T) {
 			}
 		}}},
 	}})
+}
+
+// TestFoundLostCreate (seeds 261129027596 and 16333 of all scenarios): objects are made in places that
+// only the record leads to, the answers are lost, and the owner is edited before a stream shows them, so
+// that they are not wanted. Their places left the record, nobody looked there any more, and they stayed.
+func TestFoundLostCreate(t *testing.T) {
+	s, err := capsuleTenant()
+	if err != nil {
+		t.Fatal(err)
+	}
+	every := func(sim.Request) bool { return true }
+	for _, long := range []time.Duration{0, time.Second, time.Minute} { // for which nothing can be read
+		for requests := 8; requests <= 14; requests++ {
+			t.Run(fmt.Sprintf("%s/%d", long, requests), func(t *testing.T) {
+				holds(t, &Plan{Seed: 16333, Scenario: s, Cleanup: true, Steps: []Step{
+					{Time: time.Second, Action: Action{Do: func(w *World) { w.create(s.Owners, s.Owner("", "a", 2)) }}},
+					{Requests: requests, Action: Action{Do: func(w *World) {
+						w.loseCreates(5, long, every)
+						w.editOwner("", "a", 1)
+						w.later(long, func(*World) {})
+					}}},
+				}})
+			})
+		}
+	}
 }
