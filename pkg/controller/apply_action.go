@@ -19,6 +19,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/controller/placepermissions"
+	"github.com/ambit-dev/ambit/pkg/controller/refusedwrites"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/internal/apply"
 	"github.com/ambit-dev/ambit/pkg/plan"
@@ -86,13 +87,10 @@ func (p *ownerReconciler) newApplier() (apply.Applier, error) {
 func (p *ownerReconciler) isHeldBack(key string, what func() string, at placePermissions, denied *plan.Problem) bool {
 	if denied != nil {
 		p.problems[key] = *denied
-		delete(p.state.refused, key)
+		p.state.refused.ForgetRefusal(key)
 		return true
 	}
-	if _, refused := p.state.refused[key]; !refused {
-		return false
-	}
-	problem, still := p.state.currentRefusal(key, digestOf(what()), at.answer, p.controller.now())
+	problem, still := p.state.refused.CurrentProblem(key, what, at.answer, p.controller.now())
 	if still {
 		p.problems[key] = problem
 	}
@@ -119,22 +117,22 @@ func (p *ownerReconciler) ownerNamespace() string {
 // right that is missing is confirmed by a review; a is what was tried.
 func (p *ownerReconciler) recordRefusal(key, what, place string, a access.Access, problem plan.Problem) (news bool) {
 	p.problems[key] = problem
-	r := refusal{what: digestOf(what), problem: problem, rights: p.state.inputs.permissionsAt(place).answer}
+	r := refusedwrites.Refusal{Write: what, Problem: problem, Permissions: p.state.inputs.permissionsAt(place).answer}
 	switch problem.Reason {
 	case v1alpha1.ReasonForbidden, v1alpha1.ReasonUnauthenticated, v1alpha1.ReasonImpersonationRefused:
 		for _, d := range problem.Denied { // perhaps not the write, but a read before it
 			a.Verb = d.Verb
 		}
 		p.permissions.ReportDenied(place, a)
-		p.isRefusalUnconfirmed, r.atLeast = true, 2*placepermissions.ConfirmGrace
+		p.isRefusalUnconfirmed, r.AtLeast = true, 2*placepermissions.ConfirmGrace
 	}
-	return p.state.recordRefusal(key, r, p.controller.backoffAfter, p.controller.now())
+	return p.state.refused.RecordRefusal(key, r, p.controller.backoffAfter, p.controller.now())
 }
 
 // forgetRefusal is for a write that was accepted. Another one of the same key may have been held
 // back in this reconcile: it is not any more.
 func (p *ownerReconciler) forgetRefusal(key string) {
-	delete(p.state.refused, key)
+	p.state.refused.ForgetRefusal(key)
 	delete(p.problems, key)
 }
 
@@ -188,7 +186,7 @@ func (p *ownerReconciler) takeOutcome(ctx context.Context, action plan.Action, o
 	if !outcome.Stale {
 		p.state.lost.RecordAnswer(keyOfAction(action))
 	}
-	if _, before := p.state.refused[action.Key()]; before && !outcome.Stale {
+	if p.state.refused.HasRefusal(action.Key()) && !outcome.Stale {
 		log.Info("no longer refused")
 		p.forgetRefusal(action.Key())
 	}

@@ -32,7 +32,7 @@
 //     write does that others undo.
 //
 // A reconcile holds no lock over a request and waits for nothing but its own
-// requests. A write that was refused is tried again after its backoff, whatever
+// requests. A write that was refused is tried again after its backoff (package refusedwrites), whatever
 // events come before; another write for the same child is tried at once, and any
 // write when the rights in its namespace have changed.
 //

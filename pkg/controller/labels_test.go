@@ -14,6 +14,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
+	"github.com/ambit-dev/ambit/pkg/controller/refusedwrites"
 	"github.com/ambit-dev/ambit/pkg/internal/apply"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
@@ -74,7 +75,7 @@ func TestLacksLabels(t *testing.T) {
 			}
 		})
 	}
-	state.refused = map[string]refusal{}
+	state.refused = refusedwrites.Writes{}
 	var waits []time.Duration
 	for range 10 {
 		p := op.newOwnerReconciler(nil, state, false)

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"maps"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -9,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
-	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
 	"github.com/ambit-dev/ambit/pkg/controller/recordcheck"
+	"github.com/ambit-dev/ambit/pkg/controller/refusedwrites"
 	"github.com/ambit-dev/ambit/pkg/controller/writeconflict"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/internal/backoff"
@@ -62,37 +61,7 @@ type ownerState struct {
 	lost  recordcheck.LostWrites
 	marks writeconflict.Metadata
 	// refused are writes that the API server refused, by the key of the problem.
-	refused map[string]refusal
-}
-
-// refusal is a write that was refused. The same write is not tried again before
-// its time, however many events there are.
-type refusal struct {
-	what     string // which write: equal for equal writes
-	problem  plan.Problem
-	rights   *permissionset.Set // as of then: others, and the write is tried again at once
-	failures int                // in a row, of this write or for the same reason
-	atLeast  time.Duration
-	until    time.Time
-}
-
-// recordRefusal notes that a write was refused, and says whether that is news. Writes that
-// nobody has tried again for a while are not wanted any more. wait is Controller.backoffAfter.
-func (s *ownerState) recordRefusal(key string, r refusal, wait func(failures int) time.Duration, now time.Time) (news bool) {
-	maps.DeleteFunc(s.refused, func(_ string, r refusal) bool { return now.Sub(r.until) > retryMax })
-	before, ok := s.refused[key]
-	if ok && (before.what == r.what || before.problem.Message == r.problem.Message) { // two that take turns, too
-		r.failures = before.failures + 1
-	}
-	r.until = now.Add(max(r.atLeast, wait(r.failures)))
-	s.refused[key] = r
-	return !ok || before.problem.Message != r.problem.Message
-}
-
-// currentRefusal returns the problem of a write that was refused a short while ago.
-func (s *ownerState) currentRefusal(key, what string, rights *permissionset.Set, now time.Time) (plan.Problem, bool) {
-	r, ok := s.refused[key]
-	return r.problem, ok && r.what == what && r.rights == rights && now.Before(r.until)
+	refused refusedwrites.Writes
 }
 
 // writtenStatus remembers what the owner's status was to be and what the API server kept of
@@ -189,7 +158,7 @@ func (op *policyController) waitForNewer(name types.NamespacedName, owner *unstr
 }
 
 func newOwnerState(subscriber ownerSubscriber) *ownerState {
-	return &ownerState{subscriber: subscriber, serverNormalized: map[types.UID]string{}, refused: map[string]refusal{}}
+	return &ownerState{subscriber: subscriber, serverNormalized: map[types.UID]string{}}
 }
 
 // forgetOwner gives back all that an owner needed. It is called on the owner's turn, or

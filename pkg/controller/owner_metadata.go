@@ -157,7 +157,7 @@ func (p *ownerReconciler) ownerRefused(ctx context.Context, w ownerWrite, proble
 // streams that it needs do not depend on its marks.
 func (p *ownerReconciler) takeOwnerMetadata(ctx context.Context, found discovery.Resource, outcome apply.Outcome, sent time.Time) {
 	log := ctrllog.FromContext(ctx)
-	if _, before := p.state.refused[plan.KeyOwner]; before {
+	if p.state.refused.HasRefusal(plan.KeyOwner) {
 		p.forgetRefusal(plan.KeyOwner)
 	}
 	switch {

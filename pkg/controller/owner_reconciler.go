@@ -219,8 +219,8 @@ func (p *ownerReconciler) requeueAfter(planned *plan.Plan) time.Duration {
 	sooner(planned.RequeueAfter)
 	now := p.controller.now()
 	for key := range p.problems {
-		if refused, ok := p.state.refused[key]; ok {
-			sooner(max(refused.until.Sub(now), time.Millisecond))
+		if at, isRefused := p.state.refused.NextTry(key); isRefused {
+			sooner(max(at.Sub(now), time.Millisecond))
 		}
 	}
 	if !p.requeueTime.IsZero() {

@@ -1,8 +1,6 @@
 package controller
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -11,78 +9,46 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
-	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
-// TestRefusedStill: the same write waits for its backoff, another does not, and
-// no write waits when the rights have changed since.
-func TestRefusedStill(t *testing.T) {
-	now := time.Unix(1000, 0)
-	before, after := &permissionset.Set{}, &permissionset.Set{}
-	state := &ownerState{refused: map[string]refusal{}}
-	if news := state.recordRefusal("web", refusal{what: "w", problem: plan.Problem{Message: "no"}, rights: before}, testBackoff, now); !news {
-		t.Error("a first refusal is news")
-	}
-	if news := state.recordRefusal("web", refusal{what: "w", problem: plan.Problem{Message: "no"}, rights: before}, testBackoff, now); news {
-		t.Error("the same refusal again is no news")
-	}
-	cases := map[string]struct {
-		reason string
-		what   string
-		rights *permissionset.Set
-		later  time.Duration
-		want   bool
-	}{
-		"Same":        {reason: "the same write, soon after", what: "w", rights: before, want: true},
-		"OtherWrite":  {reason: "another write may go through", what: "x", rights: before},
-		"OtherRights": {reason: "rights have changed", what: "w", rights: after},
-		"Later":       {reason: "the backoff is over", what: "w", rights: before, later: time.Second},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if _, still := state.currentRefusal("web", tc.what, tc.rights, now.Add(tc.later)); still != tc.want {
-				t.Errorf("%s: got %t", tc.reason, still)
-			}
-		})
-	}
-}
-
-// TestRefusedNames: of children whose names follow the owner's content, each refused, only
-// those are remembered that were tried a short while ago, and none of what they hold.
-func TestRefusedNames(t *testing.T) {
+// TestRefusedWrite: a write that was refused is in the way until its backoff is over, as a problem of the
+// owner, and another write of the same child is not; a right that is missing is said in its place; and
+// a write that was accepted is in nobody's way.
+func TestRefusedWrite(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
-	e := idle(t, clock, compiled(t, "a", "1", ""))
-	op := e.revisions.CurrentOf("ambit-system/a")
+	op := idle(t, clock, compiled(t, "a", "1", "")).revisions.CurrentOf("ambit-system/a")
 	state := newOwnerState(op.subscriberFor(types.NamespacedName{Namespace: "n", Name: "x"}))
 	state.inputs = newOwnerInputs()
 	problem := plan.Problem{Reason: v1alpha1.ReasonQuotaExceeded, Message: "exceeded quota"}
-	write := strings.Repeat("content", 1000)
-	refuse := func(child int) string {
-		p, key := op.newOwnerReconciler(nil, state, false), fmt.Sprintf("child-%d", child)
-		p.recordRefusal(key, write, "n", access.Access{}, problem)
-		if !p.isHeldBack(key, func() string { return write }, placePermissions{}, nil) {
-			t.Fatal("the same write is tried again at once")
-		}
-		if p.isHeldBack(key, func() string { return write + "x" }, placePermissions{}, nil) {
-			t.Fatal("another write is not tried")
-		}
-		return key
+	isHeldBack := func(write string, denied *plan.Problem) (is bool, message string) {
+		p := op.newOwnerReconciler(nil, state, false)
+		is = p.isHeldBack("web", func() string { return write }, placePermissions{}, denied)
+		return is, p.problems["web"].Message
 	}
-	for child := range 100 {
-		if key := refuse(child); len(state.refused[key].what) > 100 {
-			t.Fatalf("%d bytes are kept to tell the write from others", len(state.refused[key].what))
-		}
-		clock.Step(10 * time.Minute)
+	p := op.newOwnerReconciler(nil, state, false)
+	if isNews := p.recordRefusal("web", "w", "n", access.Access{}, problem); !isNews || p.problems["web"].Message != problem.Message || p.isRefusalUnconfirmed {
+		t.Errorf("a first refusal: news %t, problems %v", isNews, p.problems)
 	}
-	if n := len(state.refused); n > 1 {
-		t.Errorf("%d refusals are remembered", n)
+	if wait := p.requeueAfter(&plan.Plan{}); wait <= 0 || wait > time.Second {
+		t.Errorf("it is tried again after %s", wait)
 	}
-	for range 20 { // a write that is tried again and again keeps its backoff
-		refuse(0)
-		clock.SetTime(state.refused["child-0"].until)
+	if is, message := isHeldBack("w", nil); !is || message != problem.Message {
+		t.Errorf("the same write is tried again at once: %q", message)
 	}
-	if n := state.refused["child-0"].failures; n != 19 {
-		t.Errorf("%d failures are remembered", n)
+	if is, message := isHeldBack("x", nil); is || message != "" {
+		t.Errorf("another write is not tried: %q", message)
+	}
+	clock.Step(time.Second)
+	if is, _ := isHeldBack("w", nil); is {
+		t.Error("it is not tried when its backoff is over")
+	}
+	if is, message := isHeldBack("w", &plan.Problem{Message: "cannot patch"}); !is || message != "cannot patch" || state.refused.HasRefusal("web") {
+		t.Errorf("a right is missing: %q", message)
+	}
+	p.recordRefusal("web", "w", "n", access.Access{}, problem)
+	p.forgetRefusal("web")
+	if is, _ := isHeldBack("w", nil); is || len(p.problems) > 0 {
+		t.Errorf("it was accepted, and problems are %v", p.problems)
 	}
 }

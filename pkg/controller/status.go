@@ -97,7 +97,7 @@ func (p *ownerReconciler) reportOnce(ctx context.Context, planned *plan.Plan) er
 		return nil
 	}
 	err := p.writeStatus(ctx, planned)
-	if _, refused := p.state.refused[statusProblem]; err == nil && !refused && !p.isCacheBehind && p.requeueTime.IsZero() {
+	if err == nil && !p.state.refused.HasRefusal(statusProblem) && !p.isCacheBehind && p.requeueTime.IsZero() {
 		p.state.loggedProblem = &now
 	}
 	return err
@@ -168,7 +168,7 @@ func (p *ownerReconciler) writeStatus(ctx context.Context, planned *plan.Plan) e
 // statusWritten notes the owner as the API server answered the write of its status.
 func (p *ownerReconciler) statusWritten(ctx context.Context, owner discovery.Resource, next map[string]any, written *unstructured.Unstructured, planned *plan.Plan) {
 	if !planned.Partial {
-		delete(p.state.refused, statusProblem)
+		p.state.refused.ForgetRefusal(statusProblem)
 	}
 	p.logStatus(ctx, planned)
 	p.noteFeedback(status.StatusOf(p.owner), status.StatusOf(written))

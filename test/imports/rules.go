@@ -31,6 +31,7 @@ func layers() []layer {
 		{packages: []string{"pkg/policysource/filesource", "pkg/policysource/objectsource", "pkg/policysource/statuswriter"}},
 		{packages: []string{"pkg/internal/apply", "pkg/internal/status", "pkg/internal/life", "pkg/permitted", "pkg/controller/discovery", "pkg/controller/fairqueue"}},
 		{packages: []string{"pkg/controller/placepermissions"}},
+		{packages: []string{"pkg/controller/refusedwrites"}, pure: true},
 		{packages: []string{"pkg/controller/permissionset", "pkg/controller/recordcheck", "pkg/controller/recordedkinds"}, pure: true},
 		{packages: []string{"pkg/controller/owners", "pkg/controller/ownerscope", "pkg/controller/placeuses", "pkg/controller/revisions", "pkg/controller/writeconflict"}, pure: true},
 		{packages: []string{"pkg/informer", "pkg/access"}},
