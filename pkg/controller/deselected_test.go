@@ -41,7 +41,7 @@ spec:
 	e.leaveRevision(before, Key{Policy: before.id})
 	set(t, e, program, true)
 	op := e.revisions.CurrentOf("ambit-system/a")
-	op.isScopeResolved, op.adoptedViews = true, map[string]adoptedView{}
+	seesNothing(op)
 	if _, done := e.RetiredOf(op.id); done {
 		t.Error("it is done, and nobody has looked for an owner that it worked on")
 	}

@@ -53,6 +53,14 @@
 // up because its record names them is, too (package recordedkinds). An owner that wants more is
 // told so, and does the rest.
 //
+// # Streams of owners
+//
+// Where owners are watched, and which of them the streams have shown, is kept by package ownerviews.
+// The streams are replaced on the policy's own turn, in one step with the look at what is known of
+// owners (installViews): an owner that comes before it is queued by it, one that comes after it is
+// queued by its event. mu of the policy controller is held over that step, and is taken before the
+// lock of the ownerviews.Views.
+//
 // # Owners that are not wanted
 //
 // Package owners keeps what is known of each owner, and draws its life.
@@ -105,7 +113,7 @@
 //
 // # Rights
 //
-//  1. resolveScope finds out where a policy's owners may be watched: cluster-wide, or in
+//  1. Package ownerviews finds out where a policy's owners may be watched: cluster-wide, or in
 //     each namespace of its scope (package ownerscope). A policy with a ServiceAccount first has to be able to act
 //     as it (package impersonation). That ServiceAccount, the namespaces, RBAC objects and
 //     CustomResourceDefinitions are watched where that is permitted (package permitted).

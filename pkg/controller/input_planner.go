@@ -51,7 +51,7 @@ type childQuery struct {
 func (p *ownerReconciler) planInputs(ctx context.Context, shared bool, home *permissionset.Set) (*ownerInputs, time.Duration) {
 	l := &inputPlanner{policyController: p.policyController, owner: p.owner, name: p.state.subscriber.name, uses: placeuses.ByPlace{}, s: newOwnerInputs()}
 	l.s.shared, l.s.wants, l.s.home = shared, p.state.queries, placePermissions{answer: home, own: home}
-	l.s.spaces, l.s.inside = p.namespaceList.Load(), p.scope.SelectedNames()
+	l.s.spaces, l.s.inside = p.namespaceList.FollowedList(), p.scope.SelectedNames()
 	if p.owner != nil {
 		l.s.uid, l.s.resourceVersion = p.owner.GetUID(), p.owner.GetResourceVersion()
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/controller/placeuses"
 	"github.com/ambit-dev/ambit/pkg/informer"
-	"github.com/ambit-dev/ambit/pkg/permitted"
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/plan/bindings"
 )
@@ -141,8 +140,8 @@ func (l *inputPlanner) unsearchedProblem(w watchQuery) *plan.Problem {
 	}
 	l.controller.enqueue(key)
 	denied := l.s.permissionsAt(allNamespaces).answer.ProblemFor(w.kind.GVR.GroupResource(), "", "list", "watch")
-	if l.namespacesWatch.Permission().Decision == permitted.Denied && denied != nil {
-		return l.nowhereProblem(denied)
+	if l.namespaceList.IsDenied() && denied != nil {
+		return l.scopeResolver.NowhereProblem(denied)
 	}
 	return &plan.Problem{Reason: v1alpha1.ReasonSyncing, Message: "waiting for the list of namespaces to look for " + w.ID + " in"}
 }

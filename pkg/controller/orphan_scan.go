@@ -24,7 +24,7 @@ func (p *ownerReconciler) scanForOrphans() {
 	}
 	var needs []informer.Interest
 	for i, need := range p.state.inputs.needs[:p.state.inputs.watching] {
-		if need.IndexLabel != "" && p.state.inputs.views[i].Synced() && p.startScan(need.Key) {
+		if need.IndexLabel != "" && p.state.inputs.views[i].Synced() && p.ownerViews.StartScan(need.Key) {
 			need.IndexLabel, need.IndexValue = "", ""
 			needs = append(needs, need)
 		}
@@ -40,20 +40,6 @@ func (p *ownerReconciler) scanForOrphans() {
 	p.controller.options.Informers.Require(orphanScan{p.state.subscriber}, nil)
 }
 
-// startScan says whether a stream was not looked through before, and notes that it is.
-func (op *policyController) startScan(key informer.Key) bool {
-	op.mu.Lock()
-	defer op.mu.Unlock()
-	here := op.scanned[key.Namespace]
-	if here == nil {
-		here = map[informer.Key]bool{}
-		op.scanned[key.Namespace] = here
-	}
-	before := here[key]
-	here[key] = true
-	return !before
-}
-
 // checkParent has the owner of a child looked for, if the stream of owners does not show
 // it.
 func (op *policyController) checkParent(child *unstructured.Unstructured) {
@@ -65,12 +51,11 @@ func (op *policyController) checkParent(child *unstructured.Unstructured) {
 	if op.isClusterScoped.Load() {
 		name.Namespace = ""
 	}
-	key := Key{Policy: op.id, Namespace: name.Namespace, Name: name.Name}
-	if owner, _, live := op.readOwner(key); !live || owner != nil {
+	if owner, _, live := op.ownerViews.ReadOwner(name.Namespace, name.Name); !live || owner != nil {
 		return
 	}
 	op.mu.Lock()
 	op.owners.MarkParentMissing(name, ref.UID)
 	op.mu.Unlock()
-	op.controller.enqueue(key)
+	op.controller.enqueue(Key{Policy: op.id, Namespace: name.Namespace, Name: name.Name})
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
+	"github.com/ambit-dev/ambit/pkg/controller/ownerviews"
 	"github.com/ambit-dev/ambit/pkg/controller/recordcheck"
 	"github.com/ambit-dev/ambit/pkg/controller/refusedwrites"
 	"github.com/ambit-dev/ambit/pkg/controller/writeconflict"
@@ -108,13 +109,13 @@ func (op *policyController) formerOf(owner *unstructured.Unstructured) []schema.
 // ownerStateOf returns what is remembered of an owner that was read from a view; made if there is
 // nothing yet. False: the view was given up in between, and who did so did
 // not know of this owner.
-func (op *policyController) ownerStateOf(name types.NamespacedName, owner *unstructured.Unstructured, from informer.Lister) (*ownerState, bool) {
+func (op *policyController) ownerStateOf(name types.NamespacedName, owner *unstructured.Unstructured, from ownerviews.View) (*ownerState, bool) {
 	uid := owner.GetUID()
 	op.mu.Lock()
 	defer op.mu.Unlock()
 	state, before := op.owners.WorkOf(name)
 	switch {
-	case state == nil && op.ownerViews[op.streamOfLocked(name.Namespace)] != from:
+	case state == nil && op.ownerViews.ViewOf(name.Namespace) != from:
 		return nil, false
 	case state == nil:
 		state = newOwnerState(op.subscriberFor(name))
@@ -165,12 +166,12 @@ func newOwnerState(subscriber ownerSubscriber) *ownerState {
 // when there are no turns any more.
 func (op *policyController) forgetOwner(name types.NamespacedName) {
 	op.mu.Lock()
-	was := op.owners.StopWork(name, op.isSeenLocked(name.Namespace), op.isHalted)
+	was := op.owners.StopWork(name, op.ownerViews.IsSeen(name.Namespace), op.isHalted)
 	delete(op.cleanupBlockers, name)
 	op.quarantine.RecordSuccess(name)
 	op.costs.Forget(name)
 	if was.Last {
-		delete(op.scanned, name.Namespace)
+		op.ownerViews.ForgetScans(name.Namespace)
 	}
 	op.mu.Unlock()
 	if was.Inspected {

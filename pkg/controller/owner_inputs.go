@@ -100,7 +100,7 @@ func (p *ownerReconciler) haveInputsFor(s *ownerInputs, shared bool, home *permi
 	if p.owner != nil && (s.uid != p.owner.GetUID() || s.resourceVersion != p.owner.GetResourceVersion()) {
 		return false
 	}
-	if s.seeks && (s.spaces != p.namespaceList.Load() || s.inside != p.scope.SelectedNames()) {
+	if s.seeks && (s.spaces != p.namespaceList.FollowedList() || s.inside != p.scope.SelectedNames()) {
 		return false
 	}
 	for gvk, as := range s.kinds {

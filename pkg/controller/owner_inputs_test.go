@@ -9,7 +9,6 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/controller/placepermissions"
-	"github.com/ambit-dev/ambit/pkg/informer"
 )
 
 // TestKindIsAnotherNow: when a kind is another one than it was, the streams of its objects
@@ -17,7 +16,7 @@ import (
 func TestKindIsAnotherNow(t *testing.T) {
 	op := operatorFor(t, askPolicy, access.New(access.Options{}))
 	name := types.NamespacedName{Namespace: "home", Name: "x"}
-	state, _ := op.ownerStateOf(name, ownerOf("uid"), informer.Lister{})
+	state, _ := op.ownerStateOf(name, ownerOf("uid"), nil)
 	home, _ := op.permissions.ForOwners("home")
 	p := op.newOwnerReconciler(nil, state, false)
 	state.inputs = newOwnerInputs()

@@ -190,10 +190,8 @@ func hasFinalizer(owner *unstructured.Unstructured) bool {
 // ownerExists says whether there is, or may be, an owner of that uid: only where all of
 // them can be seen it is known that there is none.
 func (op *policyController) ownerExists(uid types.UID) bool {
-	op.mu.Lock()
-	view, ok := op.ownerViews[allNamespaces]
-	op.mu.Unlock()
-	if !ok {
+	view := op.ownerViews.ViewOf(allNamespaces)
+	if view == nil {
 		return true
 	}
 	owners, status := view.Read()

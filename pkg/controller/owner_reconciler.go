@@ -62,7 +62,7 @@ func (op *policyController) newOwnerReconciler(owner *unstructured.Unstructured,
 // requireInputs declares the streams that the owner needs. The result is how long to
 // wait for their first lists; 0: go on.
 func (p *ownerReconciler) requireInputs(ctx context.Context, home *permissionset.Set) time.Duration {
-	shared := p.owner != nil && p.sharesWatches(p.owner.GetNamespace())
+	shared := p.owner != nil && p.ownerViews.SharesWatches(p.owner.GetNamespace())
 	if !p.haveInputsFor(p.state.inputs, shared, home) {
 		s, wait := p.planInputs(ctx, shared, home)
 		if wait > 0 {

@@ -36,7 +36,7 @@ func TestOlderView(t *testing.T) {
 			t.Errorf("at %s: waits for %s, not %s", owner.GetResourceVersion(), wait, want)
 		}
 	}
-	op.ownerStateOf(name, at("1000"), informer.Lister{})
+	op.ownerStateOf(name, at("1000"), nil)
 	wait(0, at("1000"))
 	wait(0, at("1001"))
 	wait(olderGrace, at("999"))
@@ -64,10 +64,10 @@ func TestNamespacesThatCameAndWent(t *testing.T) {
 		owner.SetName(name.Name)
 		event := informer.Event{Key: informer.Key{Namespace: stream}, Type: informer.Added, Object: owner}
 		op.Changed(event)
-		if _, ok := op.ownerStateOf(name, ownerOf("uid"), informer.Lister{}); !ok {
+		if _, ok := op.ownerStateOf(name, ownerOf("uid"), nil); !ok {
 			t.Fatal("the owner has no state")
 		}
-		if key := (informer.Key{Namespace: namespace}); !op.startScan(key) || op.startScan(key) {
+		if key := (informer.Key{Namespace: namespace}); !op.ownerViews.StartScan(key) || op.ownerViews.StartScan(key) {
 			t.Error("a stream is swept once as long as there are owners")
 		}
 		event.Type = informer.Deleted
@@ -75,14 +75,17 @@ func TestNamespacesThatCameAndWent(t *testing.T) {
 		op.forgetOwner(name)
 	}
 	for i := range 100 {
-		live(allNamespaces, fmt.Sprint("n-", i))
+		namespace := fmt.Sprint("n-", i)
+		live(allNamespaces, namespace)
+		if op.ownerViews.HasServed(namespace) {
+			t.Errorf("%s is gone, and what is missing there would be told", namespace)
+		}
 	}
-	if len(op.servedNamespaces)+len(op.scanned)+len(op.ownerGroups)+op.owners.CountKnown() > 0 {
-		t.Errorf("of 100 namespaces that are gone, served: %d, swept: %d, members: %d, owners: %d",
-			len(op.servedNamespaces), len(op.scanned), len(op.ownerGroups), op.owners.CountKnown())
+	if known := op.owners.CountKnown(); known > 0 {
+		t.Errorf("of owners that are gone, %d are known", known)
 	}
 	live("one", "one")
-	if !op.servedNamespaces["one"] {
+	if !op.ownerViews.HasServed("one") {
 		t.Error("that nothing may be seen there any more would not be told")
 	}
 }

@@ -65,7 +65,7 @@ func (op *policyController) requiredScope(namespace string) placepermissions.Sco
 	switch {
 	case op.owners.WorkingIn(namespace) > 0:
 		return placepermissions.AtHome
-	case slices.Contains(op.candidates, namespace):
+	case op.ownerViews.IsCandidate(namespace):
 		return placepermissions.ToSee
 	}
 	return placepermissions.AsUsed
@@ -73,14 +73,7 @@ func (op *policyController) requiredScope(namespace string) placepermissions.Sco
 
 // isServed says whether a namespace was named, or an owner was ever seen there.
 func (op *policyController) isServed(namespace string) bool {
-	return op.hasServed(namespace) || slices.Contains(op.scope.NamedNamespaces(), namespace)
-}
-
-// hasServed says whether an owner was ever seen in a namespace.
-func (op *policyController) hasServed(namespace string) bool {
-	op.mu.Lock()
-	defer op.mu.Unlock()
-	return op.servedNamespaces[namespace]
+	return op.ownerViews.HasServed(namespace) || slices.Contains(op.scope.NamedNamespaces(), namespace)
 }
 
 // permissionsChanged acts upon a change. What is no longer permitted is closed at once; then the

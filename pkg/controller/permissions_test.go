@@ -44,28 +44,6 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-func TestCovers(t *testing.T) {
-	cases := map[string]struct {
-		reason    string
-		territory watchScope
-		want      bool
-	}{
-		"Everywhere":          {reason: "a cluster-wide stream shows it", territory: watchScope{streams: []string{allNamespaces}}, want: true},
-		"Own":                 {reason: "its stream shows it", territory: watchScope{streams: []string{"a", "b"}}, want: true},
-		"Undecided":           {reason: "it is not known yet, so nothing is given up", territory: watchScope{undecided: []string{"a"}}, want: true},
-		"UndecidedEverywhere": {reason: "nor while it is not known whether there are cluster-wide rights", territory: watchScope{undecided: []string{allNamespaces}}, want: true},
-		"Other":               {reason: "only others are watched", territory: watchScope{streams: []string{"b"}}},
-		"Nowhere":             {reason: "nothing is"},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if got := tc.territory.coversNamespace("a"); got != tc.want {
-				t.Errorf("%s: got %t", tc.reason, got)
-			}
-		})
-	}
-}
-
 func TestDenialKind(t *testing.T) {
 	for _, tc := range []struct {
 		reason string

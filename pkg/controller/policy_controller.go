@@ -15,10 +15,10 @@ import (
 	"github.com/ambit-dev/ambit/pkg/controller/fairqueue"
 	"github.com/ambit-dev/ambit/pkg/controller/owners"
 	"github.com/ambit-dev/ambit/pkg/controller/ownerscope"
+	"github.com/ambit-dev/ambit/pkg/controller/ownerviews"
 	"github.com/ambit-dev/ambit/pkg/controller/placepermissions"
 	"github.com/ambit-dev/ambit/pkg/controller/recordedkinds"
 	"github.com/ambit-dev/ambit/pkg/controller/revisions"
-	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/permitted"
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/policy"
@@ -52,40 +52,27 @@ type policyController struct {
 	isClusterScoped atomic.Bool
 	// scope are the namespaces in which owners may be; see inScope for those in none.
 	scope *ownerscope.Scope
+	// scopeResolver finds out where owners may be watched. It belongs to the worker that has the
+	// policy's own key.
+	scopeResolver *ownerviews.Resolver
+	// ownerViews are the streams of owners, and what was seen in them. They have a lock of their own.
+	ownerViews *ownerviews.Views
 	// accountWatch shows the ServiceAccount that the policy acts as; nil: it acts as Ambit itself. It
 	// belongs to the worker that has the policy's own key.
 	accountWatch *permitted.Watch
-	// namespacesWatch shows the namespaces there are. Its Permission is safe for concurrent use; all
-	// else belongs to the worker that has the policy's own key.
-	namespacesWatch *permitted.Watch
-	// namespaceList are the namespaces there are; nil while nobody asks, or they are not known.
-	namespaceList atomic.Pointer[ownerscope.Namespaces]
-	// isListingNamespaces: the list of namespaces was asked for on this turn. It belongs to the
-	// worker that has the policy's own key.
-	isListingNamespaces bool
+	// namespaceList are the namespaces there are, while somebody asks.
+	namespaceList *ownerviews.NamespaceList
 
 	// permissions is what the policy may do, and what it makes use of, place by place. It has locks of
 	// its own.
 	permissions *placepermissions.Tracker
 
-	// mu guards what is below. It is held over no call but Lister.List, which takes
-	// only the lock of its stream, and those of permissions.UsesIndex; streams hold none when they call
-	// Changed.
-	mu           sync.Mutex
-	ownerViews   map[string]informer.Lister // by namespace
-	adoptedViews map[string]adoptedView     // as of which the owners in views were queued
-	watchScope   watchScope                 // as of the views
-	ownerGroups  owners.Groups
-	owners       *owners.Index[ownerState]
-	// candidates are the namespaces in which owners are looked for one by one.
-	candidates []string
-	// servedNamespaces are the namespaces in which an owner was ever seen: that nothing may be
-	// seen there any more is worth to be told. Of those that were watched together, with
-	// all others, when their last owner went, it is not.
-	servedNamespaces map[string]bool
-	// scanned are the streams of children that were looked through for owners that are gone
-	// from the stream of owners, by namespace.
-	scanned map[string]map[informer.Key]bool
+	// mu guards what is below. It is held over no call but those of ownerViews, which take only the
+	// locks of these and of the streams, and of permissions.UsesIndex; streams hold none when they
+	// call Changed. The streams of owners are replaced under it (installViews): what is known of
+	// owners and where they are seen agree for whoever holds it.
+	mu     sync.Mutex
+	owners *owners.Index[ownerState]
 	// quarantine and costs keep the policy from harming others.
 	quarantine fairqueue.Quarantine
 	costs      fairqueue.CostHistory
@@ -103,8 +90,8 @@ type policyController struct {
 	haveEnsured bool
 	// cleanupBlockers is what is in the way of cleaning up, by owner.
 	cleanupBlockers map[types.NamespacedName][]plan.Problem
-	// isScopeResolved: it is known where owners can be seen. halted: the policy does nothing.
-	isScopeResolved, isHalted bool
+	// isHalted: the policy does nothing.
+	isHalted bool
 	// currentProblem is what keeps the policy as a whole from its work; nil if nothing does.
 	currentProblem *plan.Problem
 	// loggedServing is what the policy serves, as it was logged last.
@@ -114,20 +101,22 @@ type policyController struct {
 func newPolicyController(e *Controller, program *policy.Program) *policyController {
 	op := &policyController{
 		controller: e, id: idOf(program), program: program, startedAt: e.startedAt,
-		manager:          v1alpha1.FieldManager(program.Name),
-		identity:         program.Identity(),
-		ownerGroups:      owners.Groups{},
-		owners:           owners.New[ownerState](),
-		scope:            ownerscope.New(program, e.options.Namespaces),
-		servedNamespaces: map[string]bool{},
+		manager:  v1alpha1.FieldManager(program.Name),
+		identity: program.Identity(),
+		owners:   owners.New[ownerState](),
+		scope:    ownerscope.New(program, e.options.Namespaces),
 
-		scanned:         map[string]map[informer.Key]bool{},
 		cleanupBlockers: map[types.NamespacedName][]plan.Problem{},
 	}
 	op.revision = revisions.New(op.id, op)
 	op.projections = projectionsOf(program, op.manager)
 	op.permissions = op.newPermissions()
-	op.namespacesWatch = op.newNamespacesWatch()
+	op.ownerViews = ownerviews.New(op.wantsSeen)
+	op.namespaceList = ownerviews.NewNamespaceList(e.permitted.NewWatch(ownerviews.NamespacesQuery(op.identity, access.Payer{Group: op.id}), op.enqueuePolicy))
+	op.scopeResolver = ownerviews.NewResolver(ownerviews.Options{
+		Scope: op.scope, Requests: op.permissions, Answers: op.permissions, Namespaces: op.namespaceList, Views: op.ownerViews,
+		IsRetiring: func() bool { return op.retiring }, BusyNamespaces: op.busyNamespaces, User: op.userName(),
+	})
 	if account := op.actingAccount(); account.Name != "" {
 		op.accountWatch = e.permitted.NewWatch(account.Query(access.Payer{Group: op.id}), op.enqueuePolicy)
 	}
@@ -150,7 +139,7 @@ func (op *policyController) userName() string {
 
 // releaseAll gives everything back. No worker is in the policy controller, nor will there be one.
 func (op *policyController) releaseAll() {
-	for _, name := range op.installViews(nil, watchScope{}, true) {
+	for _, name := range op.installViews(nil, ownerviews.WatchScope{}, true) {
 		op.forgetOwner(name)
 	}
 	op.stopLooking()

@@ -7,6 +7,7 @@ import (
 	"k8s.io/client-go/metadata"
 
 	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/controller/ownerviews"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/pkg/policy/syntax"
@@ -52,4 +53,10 @@ func operatorFor(t *testing.T, text string, reviewer *access.Reviewer) *policyCo
 	op.haveLookedUpKinds()
 	e.discovery.PollRound(t.Context())
 	return op
+}
+
+// seesNothing: it is known where the owners of a policy may be watched, which is nowhere.
+func seesNothing(op *policyController) {
+	op.ownerViews.InstallViews(nil, ownerviews.WatchScope{}, false)
+	op.ownerViews.SetResolved(true)
 }

@@ -28,16 +28,16 @@ func (op *policyController) kindUnservedProblem(err error) *plan.Problem {
 
 // kindMissingProblem is the problem that the kind of the owners has gone while it was watched; nil if
 // it has not. A policy that is retired has nothing to clean up then.
-func (op *policyController) kindMissingProblem(owner discovery.Resource, views map[string]informer.Lister) *plan.Problem {
-	if op.retiring || !op.isKindRemoved(owner, views) {
+func (op *policyController) kindMissingProblem(owner discovery.Resource) *plan.Problem {
+	if op.retiring || !op.isKindRemoved(owner) {
 		return nil
 	}
 	return op.kindUnservedProblem(nil)
 }
 
 // isKindRemoved says whether a kind that was watched is served no more, in no version.
-func (op *policyController) isKindRemoved(owner discovery.Resource, views map[string]informer.Lister) bool {
-	for _, view := range views {
+func (op *policyController) isKindRemoved(owner discovery.Resource) bool {
+	for _, view := range op.ownerViews.CurrentViews() {
 		if status := view.Status(); status.State == informer.Missing && op.controller.discovery.ConfirmGone(owner.GVR, status.Since) {
 			return true
 		}
@@ -48,12 +48,5 @@ func (op *policyController) isKindRemoved(owner discovery.Resource, views map[st
 // isKindGone says whether the kind of the owners is known not to be served, in no version.
 func (op *policyController) isKindGone() bool {
 	owner, ok, err := op.controller.discovery.Lookup(op.program.Owner.GVK)
-	return meta.IsNoMatchError(err) || ok && op.isKindRemoved(owner, op.currentViews())
-}
-
-// currentViews are the streams of owners as of the last look.
-func (op *policyController) currentViews() map[string]informer.Lister {
-	op.mu.Lock()
-	defer op.mu.Unlock()
-	return op.ownerViews // replaced, never changed
+	return meta.IsNoMatchError(err) || ok && op.isKindRemoved(owner)
 }

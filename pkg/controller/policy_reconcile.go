@@ -10,6 +10,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/controller/impersonation"
+	"github.com/ambit-dev/ambit/pkg/controller/ownerviews"
 	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
@@ -54,19 +55,25 @@ func (op *policyController) reconcilePolicy(ctx context.Context) time.Duration {
 
 // servePolicy watches owners where that is permitted, and makes what the policy ensures.
 func (op *policyController) servePolicy(ctx context.Context, owner discovery.Resource) time.Duration {
-	op.isListingNamespaces = false
+	op.namespaceList.StartTurn()
 	if op.lookAnew.Load() {
 		op.permissions.RefreshAll()
 	}
-	where := op.resolveScope(owner)
+	where, selectionChanged := op.scopeResolver.ResolveScope(owner.GVR.GroupResource(), owner.Namespaced)
+	if selectionChanged {
+		op.lookAnew.Store(true)
+	}
 	op.followNamespaces()
 	problem, wait := op.policyProblem(ctx, where)
-	if gone := op.kindMissingProblem(owner, op.currentViews()); gone != nil {
+	if gone := op.kindMissingProblem(owner); gone != nil {
 		problem = gone
 	}
-	decided, partly := len(where.undecided) == 0, len(where.streams) > 0
+	decided, partly := where.IsDecided(), len(where.Watched) > 0
 	op.mu.Lock()
-	op.isScopeResolved, op.isHalted = op.isScopeResolved && decided, false
+	if !decided {
+		op.ownerViews.SetResolved(false)
+	}
+	op.isHalted = false
 	op.mu.Unlock()
 	// Without its views a policy seems to have no owners: before they go it is known why,
 	// and before they are there it is not said that all is well.
@@ -74,30 +81,27 @@ func (op *policyController) servePolicy(ctx context.Context, owner discovery.Res
 		op.setProblem(ctx, problem, partly)
 	}
 	all := op.lookAnew.Swap(false)
-	views := op.watchOwners(owner, where)
-	op.adoptViews(views, where, all)
-	op.mu.Lock()
-	op.isScopeResolved = decided
-	op.mu.Unlock()
+	op.adoptViews(op.ownerViews.RequireViews(where, op.ownerStreams(owner)), where, all)
+	op.ownerViews.SetResolved(decided)
 	if !decided {
 		return shorterWait(wait, permissionset.ReviewGrace)
 	}
-	if gone := op.kindMissingProblem(owner, views); gone != nil {
+	if gone := op.kindMissingProblem(owner); gone != nil {
 		op.setProblem(ctx, gone, partly)
 		return wait
 	}
 	op.setProblem(ctx, problem, partly)
-	op.logServing(ctx, views, where)
+	op.logServing(ctx, where)
 	return wait
 }
 
 // policyProblem is what keeps the policy from its work, or from a part of it, and when to
 // look at that again.
-func (op *policyController) policyProblem(ctx context.Context, where watchScope) (*plan.Problem, time.Duration) {
+func (op *policyController) policyProblem(ctx context.Context, where ownerviews.WatchScope) (*plan.Problem, time.Duration) {
 	held, until := op.policyQuarantine()
 	ensured, again := op.ensurePolicyObjects(ctx)
 	wait := shorterWait(until, again)
-	for _, problem := range []*plan.Problem{where.problem, held, ensured} {
+	for _, problem := range []*plan.Problem{where.Problem, held, ensured} {
 		if problem != nil {
 			return problem, wait
 		}
@@ -120,15 +124,15 @@ func (op *policyController) haltPolicy(ctx context.Context, problem *plan.Proble
 	op.mu.Lock()
 	op.isHalted = true
 	op.mu.Unlock()
-	op.adoptViews(nil, watchScope{}, true) // each owner gives back what it needed, on its own turn
+	op.adoptViews(nil, ownerviews.WatchScope{}, true) // each owner gives back what it needed, on its own turn
 	op.stopLooking()
 }
 
 // stopLooking gives back what the search for owners needed.
 func (op *policyController) stopLooking() {
 	op.controller.options.Informers.Require(op, nil)
-	op.namespacesWatch.Release()
-	op.keepRequests(nil)
+	op.namespaceList.ReleaseList()
+	op.scopeResolver.ReleaseCandidates()
 	op.forgetEnsured()
 	op.permissions.ReleasePlace(allNamespaces)
 }

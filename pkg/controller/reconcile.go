@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/ambit-dev/ambit/pkg/controller/ownerviews"
 	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
 	"github.com/ambit-dev/ambit/pkg/controller/placepermissions"
-	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
@@ -19,9 +19,9 @@ func (op *policyController) reconcileOwner(ctx context.Context, key Key) (wait t
 	name := types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
 
 	// Load: the owner as its stream shows it.
-	owner, from, live := op.readOwner(key)
+	owner, from, live := op.ownerViews.ReadOwner(key.Namespace, key.Name)
 	if !live {
-		if op.isOutsideScope(key.Namespace) {
+		if op.ownerViews.IsOutside(key.Namespace) {
 			op.forgetOwner(name)
 		}
 		return 0, nil
@@ -107,7 +107,7 @@ func (op *policyController) leaveOwner(ctx context.Context, name types.Namespace
 // beginReconcile begins the work on an owner: from here on it is told of changes. It returns what
 // may be done in the owner's namespace. The reconcile is nil if nothing can be done now; the wait
 // says when to look again.
-func (op *policyController) beginReconcile(name types.NamespacedName, owner *unstructured.Unstructured, from informer.Lister, retire bool) (*ownerReconciler, *permissionset.Set, time.Duration) {
+func (op *policyController) beginReconcile(name types.NamespacedName, owner *unstructured.Unstructured, from ownerviews.View, retire bool) (*ownerReconciler, *permissionset.Set, time.Duration) {
 	state, ok := op.ownerStateOf(name, owner, from)
 	if !ok || state.releasedUID == owner.GetUID() { // of one that was let go the event is to come
 		return nil, nil, 0

@@ -12,7 +12,6 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/recordedkinds"
-	"github.com/ambit-dev/ambit/pkg/informer"
 )
 
 // TestKindsOfRecords: a kind that only records of owners name is looked up as long as an
@@ -34,7 +33,7 @@ func TestKindsOfRecords(t *testing.T) {
 	}
 	// reconcile is a reconcile over an owner that has, or has not, one object of the kind in its record.
 	pass := func(name types.NamespacedName, records bool) {
-		state, _ := op.ownerStateOf(name, ownerOf("uid"), informer.Lister{})
+		state, _ := op.ownerStateOf(name, ownerOf("uid"), nil)
 		state.inputs = newOwnerInputs()
 		l := &inputPlanner{policyController: op, name: name, s: state.inputs}
 		l.findKind(mine, true)

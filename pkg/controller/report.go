@@ -106,7 +106,7 @@ func (op *policyController) missingAccess() []v1alpha1.DeniedAccess {
 	}
 	named := op.scope.NamedNamespaces()
 	return append(list, op.permissions.ListDenials(func(namespace string) bool {
-		return slices.Contains(named, namespace) || op.hasServed(namespace)
+		return slices.Contains(named, namespace) || op.ownerViews.HasServed(namespace)
 	})...)
 }
 

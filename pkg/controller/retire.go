@@ -111,20 +111,8 @@ func (op *policyController) leftToRetire() (left int, complete bool) {
 	}
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	complete = op.currentProblem == nil && op.isScopeResolved
-	for _, namespace := range op.watchScope.streams { // of all namespaces there is no view before its first list is in
-		_, seen := op.ownerViews[namespace]
-		complete = complete && seen
-	}
-	for _, view := range op.ownerViews {
-		owners, status := view.Read()
-		complete = complete && status.Synced
-		for _, owner := range owners {
-			if !op.owners.IsCleanedUp(owner.GetUID()) {
-				left++
-			}
-		}
-	}
+	left, complete = op.ownerViews.CountOwners(func(owner *unstructured.Unstructured) bool { return !op.owners.IsCleanedUp(owner.GetUID()) })
+	complete = complete && op.currentProblem == nil
 	if !op.isEnsured && len(op.program.Ensured) > 0 {
 		left++
 	}

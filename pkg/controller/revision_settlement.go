@@ -25,14 +25,14 @@ func (op *policyController) isSettled() bool {
 	op.mu.Lock()
 	defer op.mu.Unlock()
 	ensures := op.haveEnsured || len(op.program.Ensured) == 0
-	return op.isHalted || ensures && op.owners.CountOwners().Inherited == 0 && op.hasListedLocked(true)
+	return op.isHalted || ensures && op.owners.CountOwners().Inherited == 0 && op.ownerViews.HasListed(true)
 }
 
 // endSuccession forgets what older versions knew. If namespaces were listed for them, it is seen
 // whether this one needs that.
 func (op *policyController) endSuccession() {
 	op.permissions.ForgetInherited()
-	if op.namespaceList.Load() != nil {
+	if op.namespaceList.FollowedList() != nil {
 		op.controller.enqueue(Key{Policy: op.id})
 	}
 }
@@ -42,7 +42,7 @@ func (op *policyController) endSuccession() {
 func (op *policyController) isServing() bool {
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	return op.hasListedLocked(false)
+	return !op.isHalted && op.ownerViews.HasListed(false)
 }
 
 // isNowhere is Report.Nowhere. Of a kind that is not there, there are no owners to watch.
@@ -52,20 +52,5 @@ func (op *policyController) isNowhere() bool {
 	}
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	return op.isScopeResolved && !op.isHalted && len(op.ownerViews) == 0 && len(op.candidates) > 0
-}
-
-// hasListedLocked says whether it is known where owners may be watched, and each stream of
-// them has delivered its first list or, if that counts as well, was refused. The caller
-// holds mu.
-func (op *policyController) hasListedLocked(refused bool) bool {
-	if !op.isScopeResolved || op.isHalted || op.adoptedViews == nil {
-		return false
-	}
-	for _, view := range op.ownerViews {
-		if status := view.Status(); !status.Synced && !(refused && status.State.IsFinal()) {
-			return false
-		}
-	}
-	return true
+	return !op.isHalted && op.ownerViews.SeesNowhere()
 }

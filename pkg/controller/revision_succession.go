@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -38,8 +37,8 @@ func (op *policyController) succeedRevision(before *policyController) {
 	if kinds {
 		op.owners.TakeFindings(before.owners)
 	}
-	op.namespaceList.Store(before.namespaceList.Load())
-	maps.Copy(op.servedNamespaces, before.servedNamespaces)
+	op.namespaceList.InheritList(before.namespaceList)
+	op.ownerViews.InheritServed(before.ownerViews)
 }
 
 // formerKinds are those that a version, or older ones whose owners it may not have looked at

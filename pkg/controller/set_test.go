@@ -204,7 +204,7 @@ func TestInheritance(t *testing.T) {
 	}
 	op.markLookedAt(x)
 	op.markLookedAt(y)
-	op.isScopeResolved, op.adoptedViews = true, map[string]adoptedView{}
+	seesNothing(op)
 	if !op.isSettled() {
 		t.Error("not settled, with nothing to look at")
 	}
@@ -257,7 +257,7 @@ func BenchmarkSet(b *testing.B) {
 			b.Fatal(err)
 		}
 		next := e.revisions.CurrentOf("ambit-system/p-50")
-		next.isScopeResolved, next.adoptedViews = true, map[string]adoptedView{}
+		seesNothing(next)
 		e.settleRevision(next)
 	}
 }

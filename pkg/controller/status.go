@@ -234,8 +234,5 @@ func statusText(next map[string]any) string {
 }
 
 func (p *ownerReconciler) ownerKey(owner discovery.Resource) informer.Key {
-	p.mu.Lock()
-	stream := p.streamOfLocked(p.owner.GetNamespace())
-	p.mu.Unlock()
-	return p.ownerInterest(owner, stream).Key
+	return p.ownerInterest(owner, p.ownerViews.StreamOf(p.owner.GetNamespace())).Key
 }

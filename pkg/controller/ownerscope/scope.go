@@ -63,8 +63,11 @@ func (s *Scope) NamedNamespaces() []string {
 // HasNames reports whether there are namespaces that the policy, the process, or both of them name.
 func (s *Scope) HasNames() bool { return len(s.commonNames()) > 0 }
 
+// HasSelector reports whether labels of namespaces decide.
+func (s *Scope) HasSelector() bool { return s.program.NamespaceSelector != nil }
+
 // IsLimited reports whether the scope has only some namespaces.
-func (s *Scope) IsLimited() bool { return s.program.NamespaceSelector != nil || s.HasNames() }
+func (s *Scope) IsLimited() bool { return s.HasSelector() || s.HasNames() }
 
 // SelectsOwners reports whether the owners are Namespaces: the scope then selects the owners
 // themselves.

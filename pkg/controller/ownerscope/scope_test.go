@@ -91,6 +91,9 @@ func TestSelector(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", when, diff)
 		}
 	}
+	if !s.HasSelector() || !s.IsLimited() || New(&policy.Program{}, nil).HasSelector() {
+		t.Error("labels decide only where there is a selector")
+	}
 	team := labels.Set{"team": "a"}
 	listed := &Namespaces{"mine": team, "named": nil, "not": team, "other": {"team": "b"}, "outside": team}
 	has("nothing is listed", "named")

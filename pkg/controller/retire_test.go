@@ -54,7 +54,8 @@ func TestNotRetiredUnseen(t *testing.T) {
 			defer func() { stop(); <-ended }()
 			op := e.revisions.EnterCurrent("ambit-system/a").Value()
 			defer e.leaveRevision(op, Key{Policy: op.id})
-			op.currentProblem, op.isScopeResolved = problem, problem != nil
+			op.currentProblem = problem
+			op.ownerViews.SetResolved(problem != nil)
 			op.haveLookedUpKinds()
 			e.discovery.PollRound(ctx)
 			said := make(chan string, 100)
@@ -79,7 +80,7 @@ func TestNotRetiredUnseen(t *testing.T) {
 					}
 				}
 			}()
-			for until := time.Now().Add(10 * time.Second); len(op.adoptedViews) == 0; time.Sleep(time.Millisecond) {
+			for until := time.Now().Add(10 * time.Second); len(op.ownerViews.CurrentViews()) == 0; time.Sleep(time.Millisecond) {
 				if time.Now().After(until) {
 					t.Fatal("it is never known where owners may be watched")
 				}
