@@ -38,6 +38,8 @@ type fakeView struct {
 	owners []*unstructured.Unstructured
 	// gone: the stream loses its objects and its status with the next Get.
 	gone bool
+	// onRead is called when the stream has been read; nil: nothing is.
+	onRead func()
 }
 
 // synced is a stream that has its first list.
@@ -48,6 +50,9 @@ func synced(owners ...*unstructured.Unstructured) *fakeView {
 func (f *fakeView) Read() ([]*unstructured.Unstructured, informer.Status) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.onRead != nil {
+		f.onRead()
+	}
 	return slices.Clone(f.owners), f.status
 }
 

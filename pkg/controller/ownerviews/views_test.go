@@ -213,6 +213,25 @@ func TestStartScan(t *testing.T) {
 	starts("there was no stream at all", b, true)
 }
 
+// TestOneStep: an owner that comes when a stream was read has to wait until the streams are taken over.
+// Else it would be in no list, and its event would be noted beside the streams that go.
+func TestOneStep(t *testing.T) {
+	v := New(wantsAll)
+	view := synced()
+	reads := 0
+	view.onRead = func() {
+		reads++
+		if v.mu.TryLock() {
+			v.mu.Unlock()
+			t.Error("an owner that comes now is lost")
+		}
+	}
+	v.InstallViews(map[string]View{"a": view}, WatchScope{}, false)
+	if reads != 1 {
+		t.Errorf("the stream was read %d times", reads)
+	}
+}
+
 // TestNoOwnerLost: an owner that comes while streams are installed is among those to be looked at, or
 // finds the streams: in either case it is counted.
 func TestNoOwnerLost(t *testing.T) {
