@@ -170,8 +170,8 @@ func (p *ownerReconciler) handleRefusal(ctx context.Context, action plan.Action,
 	if problem.Reason == v1alpha1.ReasonKindMissing || problem.Reason == v1alpha1.ReasonNamespaceTerminating {
 		p.state.conflicts.ForgetChild(action) // it went with its kind or namespace
 	}
-	if p.owner != nil && problem.Reason == v1alpha1.ReasonUnavailable && (action.Verb == plan.Create || action.Verb == plan.Merge) {
-		p.state.lost.RecordLost(keyOfAction(action), action.GVK)
+	if problem.Reason == v1alpha1.ReasonUnavailable && p.needsRecord(action) {
+		p.lostWrites.RecordLost(p.ownerUID(), keyOfAction(action), action.Verb == plan.Merge)
 	}
 	level := 1
 	if p.recordRefusal(action.Key(), writeText(action), action.Namespace, a, problem) && ctx.Err() == nil {
@@ -183,8 +183,12 @@ func (p *ownerReconciler) handleRefusal(ctx context.Context, action plan.Action,
 // takeOutcome lets the next plan know what an action that was sent then, and accepted, has made.
 func (p *ownerReconciler) takeOutcome(ctx context.Context, action plan.Action, outcome apply.Outcome, sent time.Time) {
 	log := actionLog(ctx, action)
-	if !outcome.Stale {
-		p.state.lost.RecordAnswer(keyOfAction(action))
+	switch {
+	case outcome.Stale:
+	case outcome.Met && p.needsRecord(action): // no stream may show it yet
+		p.lostWrites.RecordLost(p.ownerUID(), keyOfAction(action), false)
+	default:
+		p.lostWrites.RecordAnswer(p.ownerUID(), keyOfAction(action))
 	}
 	if p.state.refused.HasRefusal(action.Key()) && !outcome.Stale {
 		log.Info("no longer refused")

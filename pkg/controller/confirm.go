@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/ambit-dev/ambit/pkg/access"
@@ -107,45 +108,73 @@ func (o *recordObjects) DroppedRead(record inventory.Inventory, e inventory.Entr
 	})
 }
 
-// checkLeads reads what writes that were not answered may have left, where a mark drops what leads to it.
+// checkLeads reads what writes without a final answer may have left, where a mark drops what leads to it.
 // It returns what stays on record because that could not be read. isThere: the next plan has to know of
 // an object first. What an ownerReference ties to an owner that is deleted goes with it, and needs no lead.
 func (o *recordObjects) checkLeads(ctx context.Context, mark plan.OwnerMetadata) (stay []inventory.Entry, isThere bool, err error) {
+	known := o.knownObjects()
+	read := map[inventory.ObjectKey]lostState{}
 	for _, lead := range mark.DroppedLeads(o.program, o.owner) {
 		if lead.IsPlace() && o.owner.GetDeletionTimestamp() != nil {
 			continue
 		}
-		for _, e := range o.state.lost.LostUnder(lead) {
-			read, isGone := o.readBy(e, func(ctx context.Context, applier apply.Applier, target apply.Target) apply.Outcome {
-				return applier.FindWritten(ctx, o.program.Name, e, target)
-			})
-			var found recordcheck.Found
-			ok := isGone
-			if read != nil {
-				if found, ok, err = read(ctx); err != nil {
+		for _, e := range o.lostWrites.LostUnder(o.ownerUID(), lead) {
+			state, isRead := read[e.ObjectKey()]
+			if !isRead {
+				if state, err = o.readLost(ctx, e, known); err != nil {
 					return nil, false, err
 				}
+				read[e.ObjectKey()] = state
 			}
-			switch {
-			case !ok:
+			if state == lostUnread && !slices.Contains(stay, lead) {
 				stay = append(stay, lead)
-			case found.IsOwned && !o.isKnown(found.Object):
-				isThere = true
-				o.TakeHidden(ctx, e, found.Object)
-			default:
-				o.state.lost.RecordAnswer(e.ObjectKey())
 			}
+			isThere = isThere || state == lostThere
 		}
 	}
-	return slices.CompactFunc(stay, isSameEntry), isThere, nil
+	return stay, isThere, nil
 }
 
-// isKnown reports whether a plan of this reconcile was told of an object that no stream shows.
-func (p *ownerReconciler) isKnown(object *unstructured.Unstructured) bool {
-	return slices.ContainsFunc(p.existing, func(m existingObject) bool { return m.object.GetUID() == object.GetUID() })
+// lostState is what has become of a write without a final answer.
+type lostState int
+
+const (
+	lostSettled lostState = iota // nothing of it is there, or the last plan knew
+	lostThere                    // the next plan is to know
+	lostUnread                   // it cannot be read now
+)
+
+// readLost finds out what has become of such a write. known are objects that plans were told of.
+func (o *recordObjects) readLost(ctx context.Context, e inventory.Entry, known map[types.UID]bool) (lostState, error) {
+	read, isGone := o.readBy(e, func(ctx context.Context, applier apply.Applier, target apply.Target) apply.Outcome {
+		return applier.FindWritten(ctx, o.program.Name, e, target)
+	})
+	if read == nil && !isGone {
+		return lostUnread, nil
+	}
+	if read != nil {
+		found, ok, err := read(ctx)
+		switch {
+		case err != nil || !ok:
+			return lostUnread, err
+		case found.IsOwned && !known[found.Object.GetUID()]:
+			o.TakeHidden(ctx, e, found.Object)
+			return lostThere, nil
+		}
+	}
+	o.lostWrites.RecordAnswer(o.ownerUID(), e.ObjectKey())
+	return lostSettled, nil
 }
 
-func isSameEntry(a, b inventory.Entry) bool { return a == b }
+// knownObjects are the uids of the objects that plans of this reconcile were told of, though no stream
+// shows them.
+func (p *ownerReconciler) knownObjects() map[types.UID]bool {
+	known := map[types.UID]bool{}
+	for _, m := range p.existing {
+		known[m.object.GetUID()] = true
+	}
+	return known
+}
 
 // readBy returns how an object is read by its name, and has the next plan know why it is not: see
 // recordcheck.Objects.

@@ -58,8 +58,6 @@ type ownerState struct {
 	rightsMissingSince time.Time                 // since when rights are missing for the owner; zero: none are. For metrics.
 	// reads are of objects of the record, and marks of the writes of it and the finalizer.
 	reads recordcheck.Reads
-	// lost are writes whose answers did not come.
-	lost  recordcheck.LostWrites
 	marks writeconflict.Metadata
 	// refused are writes that the API server refused, by the key of the problem.
 	refused refusedwrites.Writes
@@ -122,7 +120,7 @@ func (op *policyController) ownerStateOf(name types.NamespacedName, owner *unstr
 		state.former = op.formerOf(owner)
 	case before != uid: // another owner of that name
 		state.status, state.statusConflict, state.feedback, state.conflicts, state.other = writtenStatus{}, writeconflict.Backoff{}, writeconflict.Feedback{}, writeconflict.Children{}, otherPolicy{}
-		state.reads, state.lost, state.marks = recordcheck.Reads{}, recordcheck.LostWrites{}, writeconflict.Metadata{}
+		state.reads, state.marks = recordcheck.Reads{}, writeconflict.Metadata{}
 		state.former = op.formerOf(owner)
 	}
 	state.newest = owner.GetResourceVersion()
@@ -166,6 +164,7 @@ func newOwnerState(subscriber ownerSubscriber) *ownerState {
 // when there are no turns any more.
 func (op *policyController) forgetOwner(name types.NamespacedName) {
 	op.mu.Lock()
+	_, uid := op.owners.WorkOf(name)
 	was := op.owners.StopWork(name, op.ownerViews.IsSeen(name.Namespace), op.isHalted)
 	delete(op.cleanupBlockers, name)
 	op.quarantine.RecordSuccess(name)
@@ -174,6 +173,9 @@ func (op *policyController) forgetOwner(name types.NamespacedName) {
 		op.ownerViews.ForgetScans(name.Namespace)
 	}
 	op.mu.Unlock()
+	if !op.revision.IsReplaced() { // else the next one goes on with the owner
+		op.lostWrites.ForgetOwner(uid)
+	}
 	if was.Inspected {
 		op.stopInspection(name)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/controller/ownerscope"
 	"github.com/ambit-dev/ambit/pkg/controller/ownerviews"
 	"github.com/ambit-dev/ambit/pkg/controller/placepermissions"
+	"github.com/ambit-dev/ambit/pkg/controller/recordcheck"
 	"github.com/ambit-dev/ambit/pkg/controller/recordedkinds"
 	"github.com/ambit-dev/ambit/pkg/controller/revisions"
 	"github.com/ambit-dev/ambit/pkg/permitted"
@@ -76,6 +77,8 @@ type policyController struct {
 	// quarantine and costs keep the policy from harming others.
 	quarantine fairqueue.Quarantine
 	costs      fairqueue.CostHistory
+	// lostWrites are shared with the other revisions of the policy. They have a lock of their own.
+	lostWrites *recordcheck.LostWrites
 	// confirms are the turns of owners that have many objects of their records read. It has a
 	// lock of its own.
 	confirms fairqueue.Throttle
@@ -109,6 +112,7 @@ func newPolicyController(e *Controller, program *policy.Program) *policyControll
 		cleanupBlockers: map[types.NamespacedName][]plan.Problem{},
 	}
 	op.revision = revisions.New(op.id, op)
+	op.lostWrites = &recordcheck.LostWrites{}
 	op.projections = projectionsOf(program, op.manager)
 	op.permissions = op.newPermissions()
 	op.ownerViews = ownerviews.New(op.wantsSeen)

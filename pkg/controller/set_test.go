@@ -107,6 +107,9 @@ func TestSet(t *testing.T) {
 			if (now == before) != tc.stays || now.retiring != tc.retires || now.program.Suspend && tc.retires {
 				t.Errorf("%s: the operator stays: %t, retires: %t", tc.reason, now == before, now.retiring)
 			}
+			if now.lostWrites != before.lostWrites {
+				t.Errorf("%s: what has become of the writes of the version before is not known", tc.reason)
+			}
 		})
 	}
 }

@@ -140,15 +140,15 @@ func (r *inputReader) readInterest(i int) plan.Input {
 func (p *ownerReconciler) addExisting(children map[plan.Location]plan.Input) {
 	for _, m := range p.existing {
 		for at, in := range children {
-			if at.Namespace == m.object.GetNamespace() && p.kindAt(at) == m.kind && !(m.before && slices.ContainsFunc(in.Objects, m.isNamed)) {
+			if at.Namespace == m.object.GetNamespace() && p.kindAt(at, m.object.GetName()) == m.kind && !(m.before && slices.ContainsFunc(in.Objects, m.isNamed)) {
 				children[at] = withExisting(in, m)
 			}
 		}
 	}
 }
 
-// kindAt is the kind that is looked for in a place.
-func (p *ownerReconciler) kindAt(at plan.Location) schema.GroupVersionKind {
+// kindAt is the kind that is looked for in a place, where it may have an object of that name.
+func (p *ownerReconciler) kindAt(at plan.Location, name string) schema.GroupVersionKind {
 	for _, list := range [][]*policy.Child{p.program.Children, p.program.Ensured} {
 		for _, child := range list {
 			if child.ID == at.Child {
@@ -157,7 +157,7 @@ func (p *ownerReconciler) kindAt(at plan.Location) schema.GroupVersionKind {
 		}
 	}
 	for _, want := range p.state.queries { // what is left of a child that the policy no longer has
-		if want.Location == at && want.Names == nil {
+		if want.Location == at && (want.Names == nil || slices.Contains(want.Names, name)) {
 			return want.GVK
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
@@ -21,6 +22,9 @@ type Answers struct {
 	byObject map[inventory.ObjectKey]answer
 	// hasFailed: an object could not be read whose uid was to go on record.
 	hasFailed bool
+	// failed are the kinds of which an object could not be read whose entry was to be dropped: no other one
+	// is asked for in the reconcile, as each may take as long as a request may.
+	failed map[schema.GroupKind]bool
 }
 
 // answer is what was answered about one object.
@@ -163,7 +167,7 @@ func (r *run) checkDropped(ctx context.Context, e inventory.Entry) (there bool, 
 		return known.uid != "", nil
 	case r.Reads.isGone(entry, sent):
 		return false, nil
-	case !r.mayRead():
+	case r.Answers.failed[e.GVK.GroupKind()], !r.mayRead():
 		r.result.Stay = append(r.result.Stay, e)
 		return false, nil
 	}
@@ -179,6 +183,10 @@ func (r *run) checkDropped(ctx context.Context, e inventory.Entry) (there bool, 
 	if err != nil || !ok {
 		r.Reads.recordRead(entry, true, r.Now()) // for all that is known
 		r.result.Stay = append(r.result.Stay, e)
+		if r.Answers.failed == nil {
+			r.Answers.failed = map[schema.GroupKind]bool{}
+		}
+		r.Answers.failed[e.GVK.GroupKind()] = true
 		return false, err
 	}
 	if found.IsLeftBehind {

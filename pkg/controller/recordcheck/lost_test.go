@@ -9,36 +9,52 @@ import (
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
 
-// TestLostWrites: an entry leads to the objects of its kind in its place, or to the one that it names.
+// TestLostWrites: an entry leads to what was to be made of its kind in its place, or to what was merged
+// into, of its owner.
 func TestLostWrites(t *testing.T) {
-	kind := func(name string) schema.GroupVersionKind { return schema.GroupVersionKind{Version: "v1", Kind: name} }
-	entry := func(child, kindName, namespace, name string, isMerged bool) inventory.Entry {
-		return inventory.Entry{Child: child, GVK: kind(kindName), Namespace: namespace, Name: name, Merged: isMerged}
+	entry := func(child, version, kind, namespace, name string, isMerged bool) inventory.Entry {
+		return inventory.Entry{Child: child, GVK: schema.GroupVersionKind{Version: version, Kind: kind}, Namespace: namespace, Name: name, Merged: isMerged}
+	}
+	object := func(kind, namespace, name string) inventory.Entry {
+		return entry("c", "v2", kind, namespace, name, false)
+	}
+	merged := func(kind, namespace, name string) inventory.Entry {
+		return entry("c", "v2", kind, namespace, name, true)
 	}
 	var l LostWrites
-	l.RecordAnswer(entry("c", "Secret", "n", "a", false).ObjectKey()) // of none there is nothing to forget
+	l.RecordAnswer("o", object("Secret", "n", "a").ObjectKey()) // of none there is nothing to forget
 	for _, e := range []inventory.Entry{
-		entry("", "Secret", "n", "b", false), entry("", "Secret", "n", "a", false), entry("", "Secret", "m", "a", false),
-		entry("", "ConfigMap", "n", "a", false), entry("", "Namespace", "", "n", false), entry("", "Secret", "n", "answered", false),
+		object("Secret", "n", "b"), object("Secret", "n", "a"), object("Secret", "m", "a"), object("ConfigMap", "n", "a"),
+		object("Secret", "n", "answered"), merged("Namespace", "", "n"), merged("Secret", "n", "theirs"),
 	} {
-		l.RecordLost(e.ObjectKey(), e.GVK)
+		l.RecordLost("o", e.ObjectKey(), e.Merged)
 	}
-	l.RecordAnswer(entry("", "Secret", "n", "answered", false).ObjectKey())
+	l.RecordLost("other", object("Secret", "n", "c").ObjectKey(), false)
+	l.RecordAnswer("o", object("Secret", "n", "answered").ObjectKey())
 	cases := map[string]struct {
 		under inventory.Entry
 		want  []inventory.Entry
 	}{
-		"Place":      {entry("c", "Secret", "n", "", false), []inventory.Entry{entry("c", "Secret", "n", "a", false), entry("c", "Secret", "n", "b", false)}},
-		"OtherPlace": {entry("c", "Secret", "o", "", false), nil},
-		"OtherKind":  {entry("c", "Service", "n", "", false), nil},
-		"Merged":     {entry("c", "Namespace", "", "n", true), []inventory.Entry{entry("c", "Namespace", "", "n", true)}},
-		"OtherName":  {entry("c", "Namespace", "", "o", true), nil},
+		"Place":      {object("Secret", "n", ""), []inventory.Entry{object("Secret", "n", "a"), object("Secret", "n", "b")}},
+		"OtherPlace": {object("Secret", "o", ""), nil},
+		"OtherKind":  {object("Service", "n", ""), nil},
+		"Merged":     {merged("Namespace", "", "n"), []inventory.Entry{merged("Namespace", "", "n")}},
+		"OtherName":  {merged("Namespace", "", "o"), nil},
+		"MadeThere":  {merged("Secret", "n", "a"), nil},
+		"Named":      {object("Secret", "n", "a"), nil},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, l.LostUnder(c.under)); diff != "" {
+			if diff := cmp.Diff(c.want, l.LostUnder("o", c.under)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+	l.ForgetOwner("o")
+	if got := l.LostUnder("o", object("Secret", "n", "")); got != nil {
+		t.Errorf("of an owner that is forgotten: %v", got)
+	}
+	if got := l.LostUnder("other", object("Secret", "n", "")); len(got) != 1 {
+		t.Errorf("of the other one: %v", got)
 	}
 }

@@ -36,8 +36,9 @@ func (a *Applier) FindRecorded(ctx context.Context, record inventory.Inventory, 
 	return Outcome{Object: live, Met: met, IsLeftBehind: met && orphan}
 }
 
-// FindWritten is FindRecorded for an object that a write may have made for the owner, or merged into for
-// it: Met is true if an ownerReference ties it to the owner, or fields of it are the owner's.
+// FindWritten is FindRecorded for an object that a write of the policy may have made for the owner, or, if
+// e is Merged, merged into for it. Met is true if fields of it are merged for the owner; or else if an
+// ownerReference ties it to the owner, and this policy has made it: others may make some for that owner.
 func (a *Applier) FindWritten(ctx context.Context, policy string, e inventory.Entry, t Target) Outcome {
 	w := actionWrite{
 		Action: plan.Action{GVK: e.GVK, Namespace: e.Namespace, Name: e.Name},
@@ -50,7 +51,11 @@ func (a *Applier) FindWritten(ctx context.Context, policy string, e inventory.En
 	case err != nil:
 		return a.refusedOutcome(err, "get", w)
 	}
-	return Outcome{Object: live, Met: claims.IsControlled(live, t.OwnerUID) || ssadiff.HasManager(live, v1alpha1.MergeManager(policy, t.OwnerUID))}
+	if e.Merged {
+		return Outcome{Object: live, Met: ssadiff.HasManager(live, v1alpha1.MergeManager(policy, t.OwnerUID))}
+	}
+	isMade := live.GetLabels()[v1alpha1.LabelPolicy] == policy || managesFields(live, a.Manager)
+	return Outcome{Object: live, Met: claims.IsControlled(live, t.OwnerUID) && otherPolicy(live, policy) == "" && isMade}
 }
 
 // deleteObject removes the object of the action's uid; if the action has a

@@ -1,12 +1,15 @@
 package faultplan
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -184,5 +187,67 @@ func TestFoundLostCreate(t *testing.T) {
 				}})
 			})
 		}
+	}
+}
+
+var limitRanges = schema.GroupVersionResource{Version: "v1", Resource: "limitranges"}
+
+// createsOfLimits are creates of LimitRanges, two of which are answered in another way.
+func createsOfLimits(a answer) answer {
+	a.times = 2
+	a.matches = func(r sim.Request) bool {
+		return r.Verb == "create" && isWrite(r) && r.Resource.Resource == limitRanges.Resource
+	}
+	return a
+}
+
+// TestLostCreateIsFound: the answers of creates are lost, and streams are behind. Before they show the
+// objects, these are met by another attempt, and not wanted any more.
+func TestLostCreateIsFound(t *testing.T) {
+	s, err := capsuleTenant()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, after := range map[string]time.Duration{"AtOnce": 150 * time.Millisecond, "Met": time.Second, "MetTwice": 3 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			holds(t, &Plan{Seed: 1, Scenario: s, Steps: []Step{
+				{Time: time.Second, Action: Action{Do: func(w *World) { w.create(s.Owners, s.Owner("", "a", 2)) }}},
+				{Requests: 12, Action: Action{Do: func(w *World) { // the streams have their first lists
+					w.disturb(limitRanges.Resource, disturbance{lag: 10 * time.Second, until: time.Now().Add(10 * time.Second)})
+					w.arm(createsOfLimits(answer{after: func(sim.Request) error { return context.DeadlineExceeded }}))
+				}}},
+				{Time: after, Action: Action{Do: func(w *World) { w.editOwner("", "a", 1) }}},
+				{Time: 30 * time.Second, Action: Action{Do: func(*World) {}}},
+			}})
+		})
+	}
+}
+
+// TestLostCreateOfAnother: a create fails, and somebody else makes an object of that name for the same
+// owner. It is not taken for what the create has made.
+func TestLostCreateOfAnother(t *testing.T) {
+	s, err := capsuleTenant()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, wait := range map[string]time.Duration{"AtOnce": 150 * time.Millisecond, "Met": time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			Run(t, &Plan{Seed: 1, Scenario: s, Steps: []Step{
+				{Time: time.Second, Action: Action{Do: func(w *World) {
+					w.arm(createsOfLimits(answer{before: func(sim.Request) error { return apierrors.NewInternalError(errors.New("etcdserver: no leader")) }}))
+					w.create(s.Owners, s.Owner("", "a", 2))
+				}}},
+				{Time: 100 * time.Millisecond, Action: Action{Do: func(w *World) {
+					w.create(limitRanges, object(`{apiVersion: v1, kind: LimitRange, metadata: {name: tenant, namespace: one, ownerReferences: [
+  {apiVersion: tenancy.example.com/v1alpha1, kind: Tenant, name: a, uid: "%s", controller: true}]}, spec: {limits: [{type: Container}]}}`, w.read(s.Owners, "", "a").GetUID()))
+				}}},
+				{Time: wait, Action: Action{Do: func(w *World) { w.editOwner("", "a", 1) }}},
+				{Time: 30 * time.Second, Action: Action{Do: func(w *World) {
+					if w.read(limitRanges, "one", "tenant") == nil {
+						t.Error("the object of somebody else is deleted")
+					}
+				}}},
+			}})
+		})
 	}
 }
