@@ -56,6 +56,8 @@ type ownerState struct {
 	conflicts          writeconflict.Children
 	former             []schema.GroupVersionKind // see plan.Snapshot.Former
 	rightsMissingSince time.Time                 // since when rights are missing for the owner; zero: none are. For metrics.
+	// stale is the owner as it was seen, if the API server has said that it has changed since.
+	stale writeconflict.StaleVersion
 	// reads are of objects of the record, and marks of the writes of it and the finalizer.
 	reads recordcheck.Reads
 	marks writeconflict.Metadata
@@ -119,6 +121,7 @@ func (op *policyController) ownerStateOf(name types.NamespacedName, owner *unstr
 		state = newOwnerState(op.subscriberFor(name))
 		state.former = op.formerOf(owner)
 	case before != uid: // another owner of that name
+		op.lostWrites.ForgetOwner(before)
 		state.status, state.statusConflict, state.feedback, state.conflicts, state.other = writtenStatus{}, writeconflict.Backoff{}, writeconflict.Feedback{}, writeconflict.Children{}, otherPolicy{}
 		state.reads, state.marks = recordcheck.Reads{}, writeconflict.Metadata{}
 		state.former = op.formerOf(owner)

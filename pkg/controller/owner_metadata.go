@@ -114,8 +114,25 @@ type ownerWrite struct {
 
 // isOwnerHeldBack says whether the owner is not to be written now: see isHeldBack.
 func (p *ownerReconciler) isOwnerHeldBack(w ownerWrite) bool {
+	if p.isOwnerStale() {
+		return true
+	}
 	home := p.state.inputs.home
 	return p.isHeldBack(plan.KeyOwner, func() string { return w.text }, home, home.own.ProblemFor(w.kind.GVR.GroupResource(), "", "patch"))
+}
+
+// recordStaleOwner notes that the owner has changed since it was seen.
+func (p *ownerReconciler) recordStaleOwner() {
+	p.isCacheBehind = true
+	p.state.stale.RecordConflict(p.owner.GetResourceVersion(), p.controller.backoffAfter, p.controller.now())
+}
+
+// isOwnerStale reports whether the owner is known to have changed since it was seen, so that nothing is
+// written as of that.
+func (p *ownerReconciler) isOwnerStale() bool {
+	isStale := p.state.stale.HoldsBack(p.owner.GetResourceVersion(), p.controller.now())
+	p.isCacheBehind = p.isCacheBehind || isStale
+	return isStale
 }
 
 // writeOwner writes, and goes on with the owner as it is then.
@@ -162,7 +179,7 @@ func (p *ownerReconciler) takeOwnerMetadata(ctx context.Context, found discovery
 	}
 	switch {
 	case outcome.Stale:
-		p.isCacheBehind = true
+		p.recordStaleOwner()
 		log.V(1).Info("the cache is behind; will try again")
 	case outcome.Object != nil:
 		p.owner, p.verifiedAt = outcome.Object, sent

@@ -131,6 +131,9 @@ func (p *ownerReconciler) writeStatus(ctx context.Context, planned *plan.Plan) e
 	if p.isHeldBack(statusProblem, func() string { return statusText(next) }, home, home.own.ProblemFor(found.GVR.GroupResource(), "status", "patch")) {
 		return nil
 	}
+	if p.isOwnerStale() {
+		return nil
+	}
 	client, err := p.controller.options.Clients(p.identity)
 	if err != nil {
 		return err
@@ -146,7 +149,7 @@ func (p *ownerReconciler) writeStatus(ctx context.Context, planned *plan.Plan) e
 	p.recordStatusConflict(contested, err)
 	switch {
 	case apierrors.IsConflict(err):
-		p.isCacheBehind = true
+		p.recordStaleOwner()
 		return nil
 	case apierrors.IsNotFound(err):
 		// The owner is gone, and its event will say so; or its kind has no status.

@@ -9,6 +9,7 @@
 //	Children  the objects of the children of an owner, each a Child
 //	Metadata  the record and the finalizer of an owner
 //	Feedback  a status that the policy itself reads, and so changes again
+//	StaleVersion  an owner that has changed since it was seen
 //	Backoff   the wait of all of them, and, alone, that of a status that others write over
 //
 // The calls for one write are, in this order: whether it is contested, how long it has to wait, and,

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/test/sim"
@@ -452,5 +453,43 @@ func TestOvertaken(t *testing.T) {
 				{Time: time.Second, Action: Action{Do: func(w *World) { w.editOwner("", "b", 0) }}},
 			}})
 		})
+	}
+}
+
+// TestFoundStaleOwner (seed 261131015693 of all scenarios, on several processors): the stream of owners is
+// behind, somebody has changed an owner meanwhile, and things happen to its child. Each of them had its
+// status written as of a version that the API server had refused already.
+func TestFoundStaleOwner(t *testing.T) {
+	s, err := memcached()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tries := 0
+	holds(t, &Plan{Seed: 261131015693, Scenario: s, Steps: []Step{
+		{Time: time.Second, Action: Action{Do: func(w *World) { w.create(s.Owners, s.Owner("one", "a", 1)) }}},
+		{Time: 10 * time.Second, Action: Action{Do: func(w *World) {
+			w.disturb(s.Owners.Resource, disturbance{lag: 8 * time.Second, until: time.Now().Add(8 * time.Second)})
+			w.patch(s.Owners, "one", "a", `{"metadata":{"labels":{"user":"was-here"}}}`)
+			w.arm(answer{times: maxRefused, matches: func(r sim.Request) bool {
+				if r.Subresource == "status" {
+					tries++
+				}
+				return false
+			}})
+			for i := range 100 {
+				w.change(deployments, "one", "a", func(live *unstructured.Unstructured) bool {
+					setNested(live, int64(i%2), "status", "availableReplicas")
+					return true
+				}, "status")
+				time.Sleep(50 * time.Millisecond)
+			}
+			w.change(deployments, "one", "a", func(live *unstructured.Unstructured) bool {
+				live.Object["status"] = map[string]any{}
+				return true
+			}, "status")
+		}}},
+	}})
+	if tries == 0 || tries > 20 {
+		t.Errorf("the status was written %d times", tries)
 	}
 }
