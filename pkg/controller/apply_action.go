@@ -170,8 +170,8 @@ func (p *ownerReconciler) handleRefusal(ctx context.Context, action plan.Action,
 	if problem.Reason == v1alpha1.ReasonKindMissing || problem.Reason == v1alpha1.ReasonNamespaceTerminating {
 		p.state.conflicts.ForgetChild(action) // it went with its kind or namespace
 	}
-	if problem.Reason == v1alpha1.ReasonUnavailable && p.needsRecord(action) {
-		p.lostWrites.RecordLost(p.ownerUID(), keyOfAction(action), action.Verb == plan.Merge)
+	if problem.Reason == v1alpha1.ReasonUnavailable {
+		p.recordLost(action)
 	}
 	level := 1
 	if p.recordRefusal(action.Key(), writeText(action), action.Namespace, a, problem) && ctx.Err() == nil {
@@ -185,8 +185,9 @@ func (p *ownerReconciler) takeOutcome(ctx context.Context, action plan.Action, o
 	log := actionLog(ctx, action)
 	switch {
 	case outcome.Stale:
-	case outcome.Met && p.needsRecord(action): // no stream may show it yet
-		p.lostWrites.RecordLost(p.ownerUID(), keyOfAction(action), false)
+	case outcome.Met: // no stream may show it yet
+		p.recordLost(action)
+	case action.Verb == plan.Delete && outcome.Object != nil: // it is on its way out
 	default:
 		p.lostWrites.RecordAnswer(p.ownerUID(), keyOfAction(action))
 	}
@@ -233,6 +234,18 @@ func (p *ownerReconciler) takeOutcome(ctx context.Context, action plan.Action, o
 // recordAnswer notes the uid that an action's object was answered to have; empty: it is gone.
 func (p *ownerReconciler) recordAnswer(action plan.Action, uid types.UID, sent time.Time) {
 	p.answers.RecordAnswer(keyOfAction(action), uid, sent)
+}
+
+// recordLost notes that streams may not show what an action has made, or merged into, if that is led to
+// by the record and not named in it.
+func (p *ownerReconciler) recordLost(action plan.Action) {
+	if p.owner == nil {
+		return
+	}
+	isMerge := action.Verb == plan.Merge
+	if isMerge || action.Verb == plan.Create && action.Claim == "" && p.needsRecord(action) {
+		p.lostWrites.RecordLost(p.ownerUID(), keyOfAction(action), isMerge)
+	}
 }
 
 // keyOfAction names the object of an action.

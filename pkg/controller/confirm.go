@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -114,12 +115,20 @@ func (o *recordObjects) DroppedRead(record inventory.Inventory, e inventory.Entr
 func (o *recordObjects) checkLeads(ctx context.Context, mark plan.OwnerMetadata) (stay []inventory.Entry, isThere bool, err error) {
 	known := o.knownObjects()
 	read := map[inventory.ObjectKey]lostState{}
+	defer func() {
+		if len(stay) > 0 { // those that were not asked for have their turn when what failed is held back
+			o.requeueAt(o.controller.now().Add(lostPause))
+		}
+	}()
 	for _, lead := range mark.DroppedLeads(o.program, o.owner) {
 		if lead.IsPlace() && o.owner.GetDeletionTimestamp() != nil {
 			continue
 		}
 		for _, e := range o.lostWrites.LostUnder(o.ownerUID(), lead) {
 			state, isRead := read[e.ObjectKey()]
+			if !isRead && (len(read) == lostBatch || o.answers.HasFailed(e.GVK.GroupKind())) {
+				state, isRead = lostUnread, true
+			}
 			if !isRead {
 				if state, err = o.readLost(ctx, e, known); err != nil {
 					return nil, false, err
@@ -135,11 +144,18 @@ func (o *recordObjects) checkLeads(ctx context.Context, mark plan.OwnerMetadata)
 	return stay, isThere, nil
 }
 
+const (
+	// lostBatch is how many writes without a final answer are looked into in a row, and lostPause is
+	// how long the owner waits until the next ones are.
+	lostBatch = 32
+	lostPause = time.Second
+)
+
 // lostState is what has become of a write without a final answer.
 type lostState int
 
 const (
-	lostSettled lostState = iota // nothing of it is there, or the last plan knew
+	lostSettled lostState = iota // nothing of it is there, or the last plan knew of that
 	lostThere                    // the next plan is to know
 	lostUnread                   // it cannot be read now
 )
@@ -156,8 +172,11 @@ func (o *recordObjects) readLost(ctx context.Context, e inventory.Entry, known m
 		found, ok, err := read(ctx)
 		switch {
 		case err != nil || !ok:
+			o.answers.RecordFailure(e.GVK.GroupKind())
 			return lostUnread, err
-		case found.IsOwned && !known[found.Object.GetUID()]:
+		case found.IsOwned && known[found.Object.GetUID()]:
+			return lostSettled, nil // for this plan: no stream shows it yet
+		case found.IsOwned:
 			o.TakeHidden(ctx, e, found.Object)
 			return lostThere, nil
 		}

@@ -167,6 +167,8 @@ func (s *subject) isPrunable(gvk schema.GroupVersionKind, obj *unstructured.Unst
 	}
 	e, ok := s.inventory.FindEntry(keyOfObject(gvk, obj))
 	switch {
+	case ok && e.Merged: // what was merged is taken back first, whoever has made the object
+		return false
 	case ok && s.isLeft(e, obj):
 		return false
 	case s.hasToken(obj):

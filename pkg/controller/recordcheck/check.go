@@ -22,8 +22,7 @@ type Answers struct {
 	byObject map[inventory.ObjectKey]answer
 	// hasFailed: an object could not be read whose uid was to go on record.
 	hasFailed bool
-	// failed are the kinds of which an object could not be read whose entry was to be dropped: no other one
-	// is asked for in the reconcile, as each may take as long as a request may.
+	// failed are the kinds of which an object could not be read that something was to be dropped for.
 	failed map[schema.GroupKind]bool
 }
 
@@ -41,6 +40,18 @@ func (a *Answers) RecordAnswer(key inventory.ObjectKey, uid types.UID, asked tim
 	}
 	a.byObject[key] = answer{uid: uid, at: asked}
 }
+
+// RecordFailure notes that an object of a kind could not be read.
+func (a *Answers) RecordFailure(kind schema.GroupKind) {
+	if a.failed == nil {
+		a.failed = map[schema.GroupKind]bool{}
+	}
+	a.failed[kind] = true
+}
+
+// HasFailed reports whether an object of a kind could not be read. No other one of it is asked for in the
+// reconcile: each may take as long as a request may.
+func (a *Answers) HasFailed(kind schema.GroupKind) bool { return a.failed[kind] }
 
 // Found is what the object of an entry was read as. The zero value: it is gone.
 type Found struct {
@@ -102,7 +113,7 @@ type Result struct {
 
 // CheckEntries reads the objects of the entries of a record that is to change: those in wanted are to be
 // given that uid, and all others are to be dropped. First those are read that are to be dropped, in the
-// order of the record. An error is one of Objects, and ends the check: the result then says nothing.
+// order of the record. An error is one of Objects, and ends the check: nothing may be written then, as if something was in the way.
 func (c Check) CheckEntries(ctx context.Context, record inventory.Inventory, wanted map[inventory.ObjectKey]types.UID) (Result, error) {
 	r := &run{Check: c, record: record, end: func(time.Time) {}}
 	defer func() { r.end(c.Now()) }()
@@ -167,7 +178,11 @@ func (r *run) checkDropped(ctx context.Context, e inventory.Entry) (there bool, 
 		return known.uid != "", nil
 	case r.Reads.isGone(entry, sent):
 		return false, nil
-	case r.Answers.failed[e.GVK.GroupKind()], !r.mayRead():
+	case r.Answers.HasFailed(e.GVK.GroupKind()):
+		r.result.IsPaced = true // what failed is held back by the time that the owner is looked at again
+		r.result.Stay = append(r.result.Stay, e)
+		return false, nil
+	case !r.mayRead():
 		r.result.Stay = append(r.result.Stay, e)
 		return false, nil
 	}
@@ -183,10 +198,7 @@ func (r *run) checkDropped(ctx context.Context, e inventory.Entry) (there bool, 
 	if err != nil || !ok {
 		r.Reads.recordRead(entry, true, r.Now()) // for all that is known
 		r.result.Stay = append(r.result.Stay, e)
-		if r.Answers.failed == nil {
-			r.Answers.failed = map[schema.GroupKind]bool{}
-		}
-		r.Answers.failed[e.GVK.GroupKind()] = true
+		r.Answers.RecordFailure(e.GVK.GroupKind())
 		return false, err
 	}
 	if found.IsLeftBehind {

@@ -136,6 +136,7 @@ func TestCheckEntries(t *testing.T) {
 		asked   []string
 		want    string // resultText
 		isError bool
+		isAgain bool // the owner is looked at again
 	}{
 		"Nothing": {reason: "nothing is doubtful"},
 		"Dropped": {reason: "it is gone, and so may be its entry", record: []string{"a=1"}, asked: []string{"drop a"}},
@@ -144,7 +145,7 @@ func TestCheckEntries(t *testing.T) {
 		"DroppedForeign": {reason: "of that name there is one that is not the owner's", record: []string{"a=1"},
 			answers: map[string]string{"a": "foreign 7"}, asked: []string{"drop a"}},
 		"DroppedRefused": {reason: "it may be there; the others of its kind are for the next reconcile, and nothing else waits", record: []string{"a=1", "b=2", "c"}, wanted: []string{"c=3"},
-			answers: map[string]string{"a": "refused", "c": "3"}, asked: []string{"drop a", "settle c"}, want: "a b"},
+			answers: map[string]string{"a": "refused", "c": "3"}, asked: []string{"drop a", "settle c"}, want: "paced a b", isAgain: true},
 		"DroppedHidden": {reason: "it cannot be read for now, and holds up no other", record: []string{"a=1", "b=2"},
 			answers: map[string]string{"a": "hidden"}, asked: []string{"drop b"}, want: "a"},
 		"DroppedUnserved": {reason: "with its kind it is gone", record: []string{"a=1", "b=2"},
@@ -184,7 +185,7 @@ func TestCheckEntries(t *testing.T) {
 			if diff := cmp.Diff(tc.asked, c.asked); diff != "" {
 				t.Errorf("%s: asked (-want +got):\n%s", tc.reason, diff)
 			}
-			if resultText(got) != tc.want || !got.Again.IsZero() {
+			if resultText(got) != tc.want || got.Again.IsZero() == tc.isAgain {
 				t.Errorf("%s: got %q, again at %s; want %q", tc.reason, resultText(got), got.Again, tc.want)
 			}
 		})
@@ -243,6 +244,22 @@ func TestFailedReads(t *testing.T) {
 	c.answers["a"], *check.Answers = "1", Answers{}
 	if got, _ := check.CheckEntries(t.Context(), recordOf("a", "b"), wantedOf("a=1", "b=2")); resultText(got) != "" {
 		t.Errorf("in the next one: got %q", resultText(got))
+	}
+}
+
+// TestFailedDrops: one object that cannot be read keeps the others of its kind from being read in that
+// reconcile, and not in the next one, in which it is held back.
+func TestFailedDrops(t *testing.T) {
+	now := time.Unix(1000, 0)
+	c := &cluster{T: t, answers: map[string]string{"a": "refused"}}
+	check := newCheck(c, &now)
+	got, _ := check.CheckEntries(t.Context(), recordOf("a=1", "b=2"), nil)
+	if resultText(got) != "paced a b" {
+		t.Errorf("got %q", resultText(got))
+	}
+	now, *check.Answers, c.answers["a"] = got.Again, Answers{}, "hidden"
+	if got, _ := check.CheckEntries(t.Context(), recordOf("a=1", "b=2"), nil); resultText(got) != "a" || !slices.Equal(c.asked, []string{"drop a", "drop b"}) {
+		t.Errorf("in the next reconcile: asked %v, got %q", c.asked, resultText(got))
 	}
 }
 
