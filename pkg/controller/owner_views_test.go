@@ -68,7 +68,7 @@ func TestNamespacesThatCameAndWent(t *testing.T) {
 			t.Fatal("the owner has no state")
 		}
 		if key := (informer.Key{Namespace: namespace}); !op.ownerViews.StartScan(key) || op.ownerViews.StartScan(key) {
-			t.Error("a stream is swept once as long as there are owners")
+			t.Error("a stream is looked through once as long as there are owners")
 		}
 		event.Type = informer.Deleted
 		op.Changed(event)

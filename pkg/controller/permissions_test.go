@@ -12,7 +12,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
-// operatorAs is an policy controller of a policy that acts as an account, or as Ambit.
+// operatorAs is a policy controller of a policy that acts as an account, or as Ambit.
 func operatorAs(account string) *policyController {
 	e := &Controller{options: Options{Identity: "ambit"}}
 	return newPolicyController(e, &policy.Program{Name: "p", Namespace: "team", ServiceAccount: account})

@@ -54,7 +54,7 @@ type policyController struct {
 	// scope are the namespaces in which owners may be; see inScope for those in none.
 	scope *ownerscope.Scope
 	// scopeResolver finds out where owners may be watched. It belongs to the worker that has the
-	// policy's own key.
+	// policy's own key, but for NowhereProblem, which is safe for concurrent use.
 	scopeResolver *ownerviews.Resolver
 	// ownerViews are the streams of owners, and what was seen in them. They have a lock of their own.
 	ownerViews *ownerviews.Views
@@ -70,7 +70,8 @@ type policyController struct {
 
 	// mu guards what is below. It is held over no call but those of ownerViews, which take only the
 	// locks of these and of the streams, and of permissions.UsesIndex; streams hold none when they
-	// call Changed. The streams of owners are replaced under it (installViews): what is known of
+	// call Changed. It is taken after the lock of the registry of revisions: nothing of the registry is
+	// called under it, and of a revision only IsReplaced and IsSucceeding. The streams of owners are replaced under it (installViews): what is known of
 	// owners and where they are seen agree for whoever holds it.
 	mu     sync.Mutex
 	owners *owners.Index[ownerState]

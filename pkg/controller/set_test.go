@@ -65,7 +65,7 @@ func idleWith(tb testing.TB, server *fakeServer, clock *clocktesting.FakeClock, 
 	return e
 }
 
-// TestSet: an policy controller stays as long as nothing has changed that it acts by.
+// TestSet: a policy controller stays as long as nothing has changed that it acts by.
 func TestSet(t *testing.T) {
 	as := func(p *policy.Program, account string) *policy.Program {
 		other := *p

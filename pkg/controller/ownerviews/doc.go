@@ -21,7 +21,7 @@
 //
 // # What it refuses to know
 //
-// What an owner is to the policy (package owners), how a stream is opened, and what is said of a problem.
+// What an owner is to the policy (package owners), and how a stream is opened.
 // The package makes no request: what it asks, it asks of the interfaces that it declares.
 //
 // # Locks

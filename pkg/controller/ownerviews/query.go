@@ -86,7 +86,7 @@ func (v *Views) SeesNowhere() bool {
 
 // CountOwners returns for how many of the owners that the streams show counts is true, and whether these
 // are all the owners that there are: it is known where owners may be watched, and each stream is there
-// and has its first list.
+// and has its first list. counts is called under no lock of v.
 func (v *Views) CountOwners(counts func(owner *unstructured.Unstructured) bool) (n int, complete bool) {
 	v.mu.Lock()
 	current, scope, complete := v.current, v.scope, v.isResolved

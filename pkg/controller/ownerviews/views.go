@@ -60,7 +60,8 @@ func New(wants func(owner *unstructured.Unstructured) bool) *Views {
 // RequireViews declares the streams of a scope by calling require, which returns a stream for each
 // namespace that it is given, and returns the streams to install. A stream of all namespaces replaces
 // those of single namespaces when it is synced; until then both are declared, and it is not among the
-// result. It is called by one goroutine at a time.
+// result. It is called by one goroutine at a time. require is called under no lock of v, and the map
+// that it returns is v's to change.
 func (v *Views) RequireViews(scope WatchScope, require func(namespaces []string) map[string]View) map[string]View {
 	views := require(scope.streamsAfter(v.CurrentViews()))
 	all, ok := views[allNamespaces]

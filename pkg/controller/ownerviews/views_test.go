@@ -224,6 +224,11 @@ func TestOneStep(t *testing.T) {
 		if v.mu.TryLock() {
 			v.mu.Unlock()
 			t.Error("an owner that comes now is lost")
+			return
+		}
+		// The lock is this goroutine's, and is held until the streams are taken over: or they are already.
+		if v.current["a"] != View(view) {
+			t.Error("an owner that comes after this reading is in no list, and its event finds the streams that go")
 		}
 	}
 	v.InstallViews(map[string]View{"a": view}, WatchScope{}, false)

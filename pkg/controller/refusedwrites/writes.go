@@ -75,8 +75,8 @@ func (w *Writes) RecordRefusal(key string, refused Refusal, backoff func(failure
 	return !isKnown || !isSameReason
 }
 
-// CurrentProblem returns why a write is not to be tried now, and whether that is so. write is called only
-// if something of the key was refused: see Refusal.Write.
+// CurrentProblem returns whether a write is not to be tried now, and why; if it may be tried, the problem
+// says nothing. write is called only if something of the key was refused: see Refusal.Write.
 func (w *Writes) CurrentProblem(key string, write func() string, permissions *permissionset.Set, now time.Time) (problem plan.Problem, isHeldBack bool) {
 	r, isKnown := w.byKey[key]
 	if !isKnown {

@@ -168,6 +168,10 @@ func TestReplacedWhileWorking(t *testing.T) {
 		if told = next; first.workers != 1 {
 			t.Error("the worker is gone before the next revision has heard of what it did")
 		}
+		if g.mu.TryLock() {
+			g.mu.Unlock()
+			t.Error("the next revision may be replaced before it has heard of that")
+		}
 	})
 	if !hasNext || told != "a2" || g.IsBusy("a") || release != nil {
 		t.Errorf("%q is told of the worker, and %v is released", told, release)
