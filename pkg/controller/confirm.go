@@ -115,11 +115,6 @@ func (o *recordObjects) DroppedRead(record inventory.Inventory, e inventory.Entr
 func (o *recordObjects) checkLeads(ctx context.Context, mark plan.OwnerMetadata) (stay []inventory.Entry, isThere bool, err error) {
 	known := o.knownObjects()
 	read := map[inventory.ObjectKey]lostState{}
-	defer func() {
-		if len(stay) > 0 { // those that were not asked for have their turn when what failed is held back
-			o.requeueAt(o.controller.now().Add(lostPause))
-		}
-	}()
 	for _, lead := range mark.DroppedLeads(o.program, o.owner) {
 		if lead.IsPlace() && o.owner.GetDeletionTimestamp() != nil {
 			continue
@@ -128,6 +123,7 @@ func (o *recordObjects) checkLeads(ctx context.Context, mark plan.OwnerMetadata)
 			state, isRead := read[e.ObjectKey()]
 			if !isRead && (len(read) == lostBatch || o.answers.HasFailed(e.GVK.GroupKind())) {
 				state, isRead = lostUnread, true
+				o.requeueAt(o.controller.now().Add(lostPause)) // what failed is held back by then
 			}
 			if !isRead {
 				if state, err = o.readLost(ctx, e, known); err != nil {
