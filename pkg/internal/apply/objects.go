@@ -20,26 +20,28 @@ import (
 // it is the owner's and nothing else ties it to an owner, and with IsLeftBehind if its ownership token
 // says so; nothing if it is gone; else Problem.
 func (a *Applier) FindRecorded(ctx context.Context, record inventory.Inventory, e inventory.Entry, t Target) Outcome {
-	w := actionWrite{
-		Action: plan.Action{GVK: e.GVK, Namespace: e.Namespace, Name: e.Name},
-		Target: t, objects: a.Client.Resource(t.Resource).Namespace(e.Namespace),
-	}
-	live, err := w.objects.Get(ctx, e.Name, metav1.GetOptions{})
-	switch {
-	case isGone(err):
-		return Outcome{}
-	case err != nil:
-		return a.refusedOutcome(err, "get", w)
-	}
-	orphan, ours := record.ProveOwnership(e, live)
-	met := ours && !w.isOfAnother(live) && otherPolicy(live, record.Policy) == "" && !claims.IsControlled(live, t.OwnerUID)
-	return Outcome{Object: live, Met: met, IsLeftBehind: met && orphan}
+	return a.findEntry(ctx, e, t, func(w actionWrite, live *unstructured.Unstructured) Outcome {
+		orphan, ours := record.ProveOwnership(e, live)
+		met := ours && !w.isOfAnother(live) && otherPolicy(live, record.Policy) == "" && !claims.IsControlled(live, t.OwnerUID)
+		return Outcome{Met: met, IsLeftBehind: met && orphan}
+	})
 }
 
 // FindWritten is FindRecorded for an object that a write of the policy may have made for the owner, or, if
 // e is Merged, merged into for it. Met is true if fields of it are merged for the owner; or else if an
 // ownerReference ties it to the owner, and this policy has made it: others may make some for that owner.
 func (a *Applier) FindWritten(ctx context.Context, policy string, e inventory.Entry, t Target) Outcome {
+	return a.findEntry(ctx, e, t, func(_ actionWrite, live *unstructured.Unstructured) Outcome {
+		if e.Merged {
+			return Outcome{Met: ssadiff.HasManager(live, v1alpha1.MergeManager(policy, t.OwnerUID))}
+		}
+		isMade := live.GetLabels()[v1alpha1.LabelPolicy] == policy || managesFields(live, a.Manager)
+		return Outcome{Met: claims.IsControlled(live, t.OwnerUID) && otherPolicy(live, policy) == "" && isMade}
+	})
+}
+
+// findEntry reads the object of an entry. judge says of one that is there whose it is.
+func (a *Applier) findEntry(ctx context.Context, e inventory.Entry, t Target, judge func(w actionWrite, live *unstructured.Unstructured) Outcome) Outcome {
 	w := actionWrite{
 		Action: plan.Action{GVK: e.GVK, Namespace: e.Namespace, Name: e.Name},
 		Target: t, objects: a.Client.Resource(t.Resource).Namespace(e.Namespace),
@@ -51,11 +53,9 @@ func (a *Applier) FindWritten(ctx context.Context, policy string, e inventory.En
 	case err != nil:
 		return a.refusedOutcome(err, "get", w)
 	}
-	if e.Merged {
-		return Outcome{Object: live, Met: ssadiff.HasManager(live, v1alpha1.MergeManager(policy, t.OwnerUID))}
-	}
-	isMade := live.GetLabels()[v1alpha1.LabelPolicy] == policy || managesFields(live, a.Manager)
-	return Outcome{Object: live, Met: claims.IsControlled(live, t.OwnerUID) && otherPolicy(live, policy) == "" && isMade}
+	found := judge(w, live)
+	found.Object = live
+	return found
 }
 
 // deleteObject removes the object of the action's uid; if the action has a
