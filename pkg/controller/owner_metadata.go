@@ -114,7 +114,7 @@ type ownerWrite struct {
 
 // isOwnerHeldBack says whether the owner is not to be written now: see isHeldBack.
 func (p *ownerReconciler) isOwnerHeldBack(w ownerWrite) bool {
-	if p.isOwnerStale() {
+	if p.awaitsNewerOwner() {
 		return true
 	}
 	home := p.state.inputs.home
@@ -127,12 +127,12 @@ func (p *ownerReconciler) recordStaleOwner() {
 	p.state.stale.RecordConflict(p.owner.GetResourceVersion(), p.controller.backoffAfter, p.controller.now())
 }
 
-// isOwnerStale reports whether the owner is known to have changed since it was seen, so that nothing is
-// written as of that.
-func (p *ownerReconciler) isOwnerStale() bool {
-	isStale := p.state.stale.HoldsBack(p.owner.GetResourceVersion(), p.controller.now())
-	p.isCacheBehind = p.isCacheBehind || isStale
-	return isStale
+// awaitsNewerOwner reports whether the owner is known to have changed since it was seen, so that nothing is
+// written as of that, and has it looked at again.
+func (p *ownerReconciler) awaitsNewerOwner() bool {
+	awaits := p.state.stale.HoldsBack(p.owner.GetResourceVersion(), p.controller.now())
+	p.isCacheBehind = p.isCacheBehind || awaits
+	return awaits
 }
 
 // writeOwner writes, and goes on with the owner as it is then.

@@ -131,7 +131,7 @@ func (p *ownerReconciler) writeStatus(ctx context.Context, planned *plan.Plan) e
 	if p.isHeldBack(statusProblem, func() string { return statusText(next) }, home, home.own.ProblemFor(found.GVR.GroupResource(), "status", "patch")) {
 		return nil
 	}
-	if p.isOwnerStale() {
+	if p.awaitsNewerOwner() {
 		return nil
 	}
 	client, err := p.controller.options.Clients(p.identity)
