@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -69,22 +68,34 @@ func (o *recordObjects) SettledRead(record inventory.Inventory, e inventory.Entr
 		return nil // the owner is queued when that changes
 	}
 	return func(ctx context.Context) (recordcheck.Found, bool, error) {
-		applier, err := o.newApplier()
-		if err != nil {
-			return recordcheck.Found{}, false, err
-		}
-		outcome := applier.FindRecorded(ctx, record, e, o.targetOf(found))
-		if outcome.Problem != nil {
-			o.reportUnsettled(ctx, e, found, *outcome.Problem)
-			return recordcheck.Found{}, false, nil
-		}
-		return foundIn(outcome), true, nil
+		return o.readWith(ctx, found, findRecorded(record, e), func(problem plan.Problem) bool {
+			o.reportUnsettled(ctx, e, found, problem)
+			return true
+		})
 	}
 }
 
-// foundIn is what FindRecorded has answered.
-func foundIn(outcome apply.Outcome) recordcheck.Found {
-	return recordcheck.Found{Object: outcome.Object, IsOwned: outcome.Met, IsLeftBehind: outcome.IsLeftBehind}
+// find is one of the ways in which an Applier looks for the object of an entry.
+type find func(ctx context.Context, applier apply.Applier, target apply.Target) apply.Outcome
+
+func findRecorded(record inventory.Inventory, e inventory.Entry) find {
+	return func(ctx context.Context, applier apply.Applier, target apply.Target) apply.Outcome {
+		return applier.FindRecorded(ctx, record, e, target)
+	}
+}
+
+// readWith looks for an object of a kind. isUnread says of a problem whether the object could not be read
+// for it, and tells why; if not, there is none.
+func (p *ownerReconciler) readWith(ctx context.Context, kind discovery.Resource, look find, isUnread func(plan.Problem) bool) (found recordcheck.Found, ok bool, err error) {
+	applier, err := p.newApplier()
+	if err != nil {
+		return found, false, err
+	}
+	outcome := look(ctx, applier, apply.Target{Resource: kind.GVR, OwnerUID: p.ownerUID(), Lives: p.ownerExists})
+	if outcome.Problem != nil && isUnread(*outcome.Problem) {
+		return found, false, nil
+	}
+	return recordcheck.Found{Object: outcome.Object, IsOwned: outcome.Met, IsLeftBehind: outcome.IsLeftBehind}, true, nil
 }
 
 // reportUnsettled logs why an entry stays without a uid, and has a refusal reviewed.
@@ -104,15 +115,16 @@ func (o *recordObjects) TakeHidden(ctx context.Context, e inventory.Entry, objec
 // DroppedRead implements recordcheck.Objects. If the object cannot be read now, a problem of its own says
 // why: the other objects of the record do not wait for it.
 func (o *recordObjects) DroppedRead(record inventory.Inventory, e inventory.Entry) (read recordcheck.Read, isGone bool) {
-	return o.readBy(e, func(ctx context.Context, applier apply.Applier, target apply.Target) apply.Outcome {
-		return applier.FindRecorded(ctx, record, e, target)
-	})
+	return o.readBy(e, findRecorded(record, e))
 }
 
 // checkLeads reads what writes without a final answer may have left, where a mark drops what leads to it.
 // It returns what stays on record because that could not be read. isThere: the next plan has to know of
 // an object first. What an ownerReference ties to an owner that is deleted goes with it, and needs no lead.
 func (o *recordObjects) checkLeads(ctx context.Context, mark plan.OwnerMetadata) (stay []inventory.Entry, isThere bool, err error) {
+	if !o.lostWrites.HasLost(o.ownerUID()) {
+		return nil, false, nil
+	}
 	known := o.knownObjects()
 	read := map[inventory.ObjectKey]lostState{}
 	for _, lead := range mark.DroppedLeads(o.program, o.owner) {
@@ -121,9 +133,9 @@ func (o *recordObjects) checkLeads(ctx context.Context, mark plan.OwnerMetadata)
 		}
 		for _, e := range o.lostWrites.LostUnder(o.ownerUID(), lead) {
 			state, isRead := read[e.ObjectKey()]
-			if !isRead && (len(read) == lostBatch || o.answers.HasFailed(e.GVK.GroupKind())) {
+			if !isRead && (len(read) == recordcheck.BatchSize || o.answers.HasFailed(e.GVK.GroupKind())) {
 				state, isRead = lostUnread, true
-				o.requeueAt(o.controller.now().Add(lostPause)) // what failed is held back by then
+				o.requeueAt(o.controller.now().Add(recordcheck.BatchPause)) // what failed is held back by then
 			}
 			if !isRead {
 				if state, err = o.readLost(ctx, e, known); err != nil {
@@ -139,13 +151,6 @@ func (o *recordObjects) checkLeads(ctx context.Context, mark plan.OwnerMetadata)
 	}
 	return stay, isThere, nil
 }
-
-const (
-	// lostBatch is how many writes without a final answer are looked into in a row, and lostPause is
-	// how long the owner waits until the next ones are.
-	lostBatch = 32
-	lostPause = time.Second
-)
 
 // lostState is what has become of a write without a final answer.
 type lostState int
@@ -193,7 +198,7 @@ func (p *ownerReconciler) knownObjects() map[types.UID]bool {
 
 // readBy returns how an object is read by its name, and has the next plan know why it is not: see
 // recordcheck.Objects.
-func (o *recordObjects) readBy(e inventory.Entry, find func(context.Context, apply.Applier, apply.Target) apply.Outcome) (read recordcheck.Read, isGone bool) {
+func (o *recordObjects) readBy(e inventory.Entry, look find) (read recordcheck.Read, isGone bool) {
 	key := recordKey(e)
 	if !o.seekKind(e.GVK) {
 		o.addProblem(key, *tooManyKinds())
@@ -216,24 +221,19 @@ func (o *recordObjects) readBy(e inventory.Entry, find func(context.Context, app
 		return nil, false
 	}
 	return func(ctx context.Context) (recordcheck.Found, bool, error) {
-		applier, err := o.newApplier()
-		if err != nil {
-			return recordcheck.Found{}, false, err
-		}
-		outcome := find(ctx, applier, o.targetOf(resource))
-		if outcome.Problem != nil && !o.isMissing(resource, *outcome.Problem) {
-			o.reportUnread(ctx, e, resource, *outcome.Problem)
+		found, ok, err := o.readWith(ctx, resource, look, func(problem plan.Problem) bool {
+			if o.isMissing(resource, problem) {
+				return false
+			}
+			o.reportUnread(ctx, e, resource, problem)
 			o.hasNews = true
-			return recordcheck.Found{}, false, nil
+			return true
+		})
+		if ok {
+			o.forgetRefusal(key)
 		}
-		o.forgetRefusal(key)
-		return foundIn(outcome), true, nil
+		return found, ok, err
 	}, false
-}
-
-// targetOf is where the owner's objects of a kind are read.
-func (p *ownerReconciler) targetOf(resource discovery.Resource) apply.Target {
-	return apply.Target{Resource: resource.GVR, OwnerUID: p.ownerUID(), Lives: p.ownerExists}
 }
 
 // recordKey is the key of the problem that the object of an entry cannot be read.

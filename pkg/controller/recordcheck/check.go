@@ -105,15 +105,16 @@ type Result struct {
 	// IsFailed: some of them stay because the object whose uid they were to be given could not be read,
 	// or is not what was wanted.
 	IsFailed bool
-	// IsPaced: some of them stay because they are too many to be read in a row. Again is when the owner
-	// is to be looked at for them; zero: it need not be.
+	// IsPaced: some of them stay because they are too many to be read in a row, or another one of their kind
+	// could not be read. Again is when the owner is to be looked at for them; zero: it need not be.
 	IsPaced bool
 	Again   time.Time
 }
 
 // CheckEntries reads the objects of the entries of a record that is to change: those in wanted are to be
 // given that uid, and all others are to be dropped. First those are read that are to be dropped, in the
-// order of the record. An error is one of Objects, and ends the check: nothing may be written then, as if something was in the way.
+// order of the record. An error is one of Objects, and ends the check: nothing may be written then, as if
+// something was in the way.
 func (c Check) CheckEntries(ctx context.Context, record inventory.Inventory, wanted map[inventory.ObjectKey]types.UID) (Result, error) {
 	r := &run{Check: c, record: record, end: func(time.Time) {}}
 	defer func() { r.end(c.Now()) }()

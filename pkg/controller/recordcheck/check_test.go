@@ -284,19 +284,19 @@ func TestLongRecord(t *testing.T) {
 			for round := 1; ; round++ {
 				*check.Answers, c.asked = Answers{}, nil
 				got, err := check.CheckEntries(t.Context(), recordOf(rest...), wantedOf(wanted...))
-				if err != nil || len(c.asked) > batchSize {
+				if err != nil || len(c.asked) > BatchSize {
 					t.Fatalf("round %d reads %d, error %v", round, len(c.asked), err)
 				}
 				if len(got.Stay) != len(rest)-len(c.asked) || got.IsPaced != (len(got.Stay) > 0) || got.IsFailed || got.IsBlocked {
 					t.Fatalf("round %d: %d of %d stay after %d reads: %q", round, len(got.Stay), len(rest), len(c.asked), resultText(got))
 				}
 				if len(got.Stay) == 0 {
-					if want := (entries + batchSize - 1) / batchSize; round != want {
+					if want := (entries + BatchSize - 1) / BatchSize; round != want {
 						t.Errorf("done after %d rounds, want %d", round, want)
 					}
 					return
 				}
-				if got.Again != now.Add(batchPause) {
+				if got.Again != now.Add(BatchPause) {
 					t.Fatalf("round %d: again at %s, now is %s", round, got.Again, now)
 				}
 				rest = rest[:0]
@@ -314,7 +314,7 @@ func TestUnreadable(t *testing.T) {
 	now := time.Unix(1000, 0)
 	c := &cluster{T: t, answers: map[string]string{}}
 	var entries []string
-	for i := range 3 * batchSize {
+	for i := range 3 * BatchSize {
 		name := fmt.Sprintf("e%03d", i)
 		c.answers[name] = "hidden"
 		entries = append(entries, name)
@@ -333,7 +333,7 @@ func TestTurnEnds(t *testing.T) {
 		c := &cluster{T: t, answers: map[string]string{"a": answer}}
 		check := newCheck(c, &now)
 		turns := &fakeTurns{}
-		check.Turns, check.Reads.count, check.Reads.last = turns, batchSize, now
+		check.Turns, check.Reads.count, check.Reads.last = turns, BatchSize, now
 		check.Now = func() time.Time { now = now.Add(time.Millisecond); return now }
 		check.CheckEntries(t.Context(), recordOf("a=9"), nil)
 		if turns.entered != 1 || turns.left != 1 || turns.charged <= 0 {
@@ -341,7 +341,7 @@ func TestTurnEnds(t *testing.T) {
 		}
 		c.asked = nil
 		*check.Answers = Answers{} // of the next reconcile
-		turns.wait, check.Reads.count, check.Reads.next = time.Hour, batchSize, time.Time{}
+		turns.wait, check.Reads.count, check.Reads.next = time.Hour, BatchSize, time.Time{}
 		got, err := check.CheckEntries(t.Context(), recordOf("b=9"), nil)
 		if err != nil || c.asked != nil || resultText(got) != "paced b" || turns.left != 1 || got.Again.Sub(now) < time.Hour-time.Second {
 			t.Errorf("without its turn: asked %v, got %q, again at %s", c.asked, resultText(got), got.Again)

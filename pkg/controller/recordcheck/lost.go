@@ -2,7 +2,6 @@ package recordcheck
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"sync"
 
@@ -51,6 +50,13 @@ func (l *LostWrites) ForgetOwner(owner types.UID) {
 	delete(l.byOwner, owner)
 }
 
+// HasLost reports whether there is any such write for an owner.
+func (l *LostWrites) HasLost(owner types.UID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.byOwner[owner]) > 0
+}
+
 // LostUnder returns the objects that an entry of an owner's record leads to, each as an entry, in the
 // order of their names: those that were to be made in the place, or the one that was merged into. The
 // slice is the caller's.
@@ -58,12 +64,13 @@ func (l *LostWrites) LostUnder(owner types.UID, e inventory.Entry) []inventory.E
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var lost []inventory.Entry
-	for _, key := range slices.SortedFunc(maps.Keys(l.byOwner[owner]), func(a, b inventory.ObjectKey) int { return cmp.Compare(a.Name, b.Name) }) {
+	for key, isMerge := range l.byOwner[owner] {
 		place := key
 		place.Name = ""
-		if isMerge := l.byOwner[owner][key]; isMerge == e.Merged && (isMerge && key == e.ObjectKey() || e.IsPlace() && place == e.ObjectKey()) {
+		if isMerge == e.Merged && (isMerge && key == e.ObjectKey() || e.IsPlace() && place == e.ObjectKey()) {
 			lost = append(lost, inventory.Entry{Child: e.Child, GVK: e.GVK, Namespace: key.Namespace, Name: key.Name, Merged: e.Merged})
 		}
 	}
+	slices.SortFunc(lost, func(a, b inventory.Entry) int { return cmp.Compare(a.Name, b.Name) })
 	return lost
 }

@@ -50,8 +50,11 @@ func TestLostWrites(t *testing.T) {
 			}
 		})
 	}
+	if !l.HasLost("o") || l.HasLost("nobody") {
+		t.Error("it is not known whose writes are lost")
+	}
 	l.ForgetOwner("o")
-	if got := l.LostUnder("o", object("Secret", "n", "")); got != nil {
+	if got := l.LostUnder("o", object("Secret", "n", "")); got != nil || l.HasLost("o") {
 		t.Errorf("of an owner that is forgotten: %v", got)
 	}
 	if got := l.LostUnder("other", object("Secret", "n", "")); len(got) != 1 {

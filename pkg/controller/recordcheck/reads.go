@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	// batchSize is how many objects of a record are read by name for one owner in a row: what
+	// BatchSize is how many objects of a record are read by name for one owner in a row: what
 	// a policy's edit drops is mostly fewer, and so many take a worker a fraction of a second.
-	batchSize = 32
-	// batchPause is the least time between two batches of one owner: 1000 entries take half a
+	BatchSize = 32
+	// BatchPause is the least time between two batches of one owner: 1000 entries take half a
 	// minute.
-	batchPause = time.Second
+	BatchPause = time.Second
 	// calmTime is how long nothing has to be read, or wanted to be, until an owner has another
 	// batch without waiting for its turn. It is longer than a contested mark ever waits.
 	calmTime = writeconflict.Over
@@ -33,7 +33,7 @@ type Reads struct {
 	count int       // so many were read with less than calmTime between any two
 	next  time.Time // no other batch is read before
 	tries int       // to have one read, in a row
-	// gone are objects that were gone, with the time of reading; at most batchSize. They have a
+	// gone are objects that were gone, with the time of reading; at most BatchSize. They have a
 	// uid: an object without one may still come, and is read each time.
 	gone map[goneEntry]time.Time
 }
@@ -60,8 +60,8 @@ func (r *Reads) startBatch(turns Turns, later func(failures int) time.Duration, 
 		r.count, r.tries = 0, 0
 	}
 	switch {
-	case r.count < batchSize:
-		return batchSize - r.count, func(time.Time) {}
+	case r.count < BatchSize:
+		return BatchSize - r.count, func(time.Time) {}
 	case now.Before(r.next):
 		return 0, func(time.Time) {}
 	}
@@ -71,7 +71,7 @@ func (r *Reads) startBatch(turns Turns, later func(failures int) time.Duration, 
 		return 0, func(time.Time) {}
 	}
 	r.tries = 0
-	return batchSize, func(done time.Time) {
+	return BatchSize, func(done time.Time) {
 		turns.Charge(done.Sub(now))
 		turns.Leave(done)
 	}
@@ -79,10 +79,10 @@ func (r *Reads) startBatch(turns Turns, later func(failures int) time.Duration, 
 
 // recordRead notes that an object was read, and whether it was there.
 func (r *Reads) recordRead(e goneEntry, there bool, now time.Time) {
-	r.last, r.next = now, now.Add(batchPause)
+	r.last, r.next = now, now.Add(BatchPause)
 	r.count++
 	maps.DeleteFunc(r.gone, func(_ goneEntry, at time.Time) bool { return now.Sub(at) >= goneMemory })
-	if there || e.UID == "" || len(r.gone) >= batchSize {
+	if there || e.UID == "" || len(r.gone) >= BatchSize {
 		return
 	}
 	if r.gone == nil {

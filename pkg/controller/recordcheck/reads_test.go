@@ -35,21 +35,21 @@ func TestReadsArePaced(t *testing.T) {
 			total += may
 		}
 		var few Reads
-		if may, end := few.startBatch(&turns, testBackoff, now); may != batchSize {
+		if may, end := few.startBatch(&turns, testBackoff, now); may != BatchSize {
 			t.Fatalf("an owner that has read nothing may read %d", may)
 		} else {
 			end(now)
 		}
 	}
-	free, paced := owners*batchSize, int(span/took)/10
+	free, paced := owners*BatchSize, int(span/took)/10
 	t.Logf("%d reads in %s, of which %d were at once", total, span, free)
-	if total > free+paced+batchSize || total < free+paced/2 {
+	if total > free+paced+BatchSize || total < free+paced/2 {
 		t.Errorf("%d reads, want %d at once and up to %d more", total, free, paced)
 	}
 	if len(reads[0].gone) > 0 {
 		t.Errorf("objects that may still come are taken for gone: %v", reads[0].gone)
 	}
-	if may, _ := reads[0].startBatch(&turns, testBackoff, now.Add(calmTime)); may != batchSize {
+	if may, _ := reads[0].startBatch(&turns, testBackoff, now.Add(calmTime)); may != BatchSize {
 		t.Errorf("after a calm time it may read %d", may)
 	}
 }
@@ -64,7 +64,7 @@ func TestReadsRemember(t *testing.T) {
 	for i := range 1000 {
 		r.recordRead(goneAt(i, "gone"), false, now)
 	}
-	if len(r.gone) != batchSize {
+	if len(r.gone) != BatchSize {
 		t.Errorf("%d are remembered", len(r.gone))
 	}
 	other := goneAt(0, "gone")
