@@ -68,7 +68,7 @@ func (op *policyController) servePolicy(ctx context.Context, owner discovery.Res
 	if gone := op.kindMissingProblem(owner); gone != nil {
 		problem = gone
 	}
-	decided, partly := where.IsDecided(), len(where.Watched) > 0
+	decided, partly := where.IsDecided(), len(where.Watchable) > 0
 	op.mu.Lock()
 	if !decided {
 		op.ownerViews.SetResolved(false)

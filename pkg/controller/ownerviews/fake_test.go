@@ -76,7 +76,7 @@ func (f *fakeView) Get(namespace, name string) *unstructured.Unstructured {
 	return nil
 }
 
-func (f *fakeView) add(owner *unstructured.Unstructured) {
+func (f *fakeView) addOwner(owner *unstructured.Unstructured) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.owners = append(f.owners, owner)

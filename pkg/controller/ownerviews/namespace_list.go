@@ -31,7 +31,7 @@ type NamespaceWatch interface {
 }
 
 // NamespaceList is the list of namespaces, which is watched as long as somebody asks for it on each turn
-// of the policy. FollowedList, InheritList, IsDenied and MissingVerbs are safe for concurrent use;
+// of the policy. FollowedList, InheritList, IsDenied and MissingAccess are safe for concurrent use;
 // all else belongs to the policy's own turn.
 type NamespaceList struct {
 	watch NamespaceWatch
@@ -97,8 +97,8 @@ func (l *NamespaceList) InheritList(before *NamespaceList) { l.followed.Store(be
 // IsDenied reports whether the namespaces are known not to be permitted to be listed and watched.
 func (l *NamespaceList) IsDenied() bool { return l.watch.Permission().Decision == permitted.Denied }
 
-// MissingVerbs returns what is not permitted of listing and watching namespaces.
-func (l *NamespaceList) MissingVerbs() permissionset.Missing {
+// MissingAccess returns what is not permitted of listing and watching namespaces.
+func (l *NamespaceList) MissingAccess() permissionset.Missing {
 	return permissionset.Missing{Resource: namespaceResource.GroupResource(), Verbs: access.VerbsOf(l.watch.Permission().Missing)}
 }
 

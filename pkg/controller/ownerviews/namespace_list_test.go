@@ -91,8 +91,8 @@ func TestFollowList(t *testing.T) {
 	}
 }
 
-func TestMissingVerbs(t *testing.T) {
-	if missing := NewNamespaceList(mayNotList()).MissingVerbs(); missing.Resource.Resource != "namespaces" || !cmp.Equal(missing.Verbs, []string{"list", "watch"}) {
+func TestMissingAccess(t *testing.T) {
+	if missing := NewNamespaceList(mayNotList()).MissingAccess(); missing.Resource.Resource != "namespaces" || !cmp.Equal(missing.Verbs, []string{"list", "watch"}) {
 		t.Errorf("missing are %+v", missing)
 	}
 	if NewNamespaceList(mayList()).IsDenied() || !NewNamespaceList(mayNotList()).IsDenied() || NewNamespaceList(&fakeNamespaceWatch{}).IsDenied() {

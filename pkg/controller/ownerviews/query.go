@@ -91,7 +91,7 @@ func (v *Views) CountOwners(counts func(owner *unstructured.Unstructured) bool) 
 	v.mu.Lock()
 	current, scope, complete := v.current, v.scope, v.isResolved
 	v.mu.Unlock()
-	for _, namespace := range scope.Watched { // that of all namespaces is not installed before its first list is in
+	for _, namespace := range scope.Watchable { // that of all namespaces is not installed before its first list is in
 		_, seen := current[namespace]
 		complete = complete && seen
 	}

@@ -60,7 +60,7 @@ func TestIsOutside(t *testing.T) {
 	if v.IsOutside("a") {
 		t.Error("nobody has looked yet where owners can be")
 	}
-	v.InstallViews(nil, WatchScope{Watched: []string{"a"}}, false)
+	v.InstallViews(nil, WatchScope{Watchable: []string{"a"}}, false)
 	if v.IsOutside("a") || !v.IsOutside("b") {
 		t.Error("only a is in the scope")
 	}
@@ -133,11 +133,11 @@ func TestCountOwners(t *testing.T) {
 		n          int
 		complete   bool
 	}{
-		"All":         {reason: "each stream is there", views: map[string]View{"a": synced(ownerAt("a", "x"), ownerAt("a", "done")), "b": synced(ownerAt("b", "y"))}, scope: WatchScope{Watched: []string{"a", "b"}}, n: 2, complete: true},
+		"All":         {reason: "each stream is there", views: map[string]View{"a": synced(ownerAt("a", "x"), ownerAt("a", "done")), "b": synced(ownerAt("b", "y"))}, scope: WatchScope{Watchable: []string{"a", "b"}}, n: 2, complete: true},
 		"None":        {reason: "nothing may be watched, and nothing is", complete: true},
 		"Unresolved":  {reason: "there may be other streams", unresolved: true},
-		"Syncing":     {reason: "the first list is to come", views: map[string]View{"a": &fakeView{}}, scope: WatchScope{Watched: []string{"a"}}},
-		"NotTakenYet": {reason: "the stream of all namespaces is not installed before its first list", views: map[string]View{"a": synced(ownerAt("a", "x"))}, scope: WatchScope{Watched: []string{allNamespaces}}, n: 1},
+		"Syncing":     {reason: "the first list is to come", views: map[string]View{"a": &fakeView{}}, scope: WatchScope{Watchable: []string{"a"}}},
+		"NotTakenYet": {reason: "the stream of all namespaces is not installed before its first list", views: map[string]View{"a": synced(ownerAt("a", "x"))}, scope: WatchScope{Watchable: []string{allNamespaces}}, n: 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

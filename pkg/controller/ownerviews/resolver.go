@@ -49,10 +49,10 @@ type Answers interface {
 	IsKnownNarrow() bool
 }
 
-// Namespaces is what is used of a NamespaceList. MissingVerbs is safe for concurrent use.
+// Namespaces is what is used of a NamespaceList. MissingAccess is safe for concurrent use.
 type Namespaces interface {
 	ListNamespaces() (list *ownerscope.Namespaces, known bool)
-	MissingVerbs() permissionset.Missing
+	MissingAccess() permissionset.Missing
 }
 
 // Resolver finds out where a policy's owners may be watched. All its methods but NowhereProblem are called
@@ -107,7 +107,7 @@ func (n *resolution) resolveScope() WatchScope {
 	n.setCandidates(candidates)
 	for _, namespace := range candidates {
 		one := n.resolveNamespace(namespace)
-		scope.Watched = append(scope.Watched, one.Watched...)
+		scope.Watchable = append(scope.Watchable, one.Watchable...)
 		scope.Undecided = append(scope.Undecided, one.Undecided...)
 		if one.Problem != nil && one.Problem.Reason != v1alpha1.ReasonForbidden {
 			scope.Problem = one.Problem // of the identity: it is the same everywhere
@@ -153,7 +153,7 @@ func (n *resolution) selectNamespaces() (candidates []string, problem *plan.Prob
 	case !known:
 		return n.Views.KnownCandidates(), nil, nil
 	case listed == nil:
-		denied := n.forbiddenProblem(n.Namespaces.MissingVerbs())
+		denied := n.forbiddenProblem(n.Namespaces.MissingAccess())
 		denied.Message += ": spec.scope.namespaceSelector cannot be followed"
 		return n.Views.KnownCandidates(), &denied, nil
 	}
@@ -196,7 +196,7 @@ func (n *resolution) resolveNamespace(namespace string) WatchScope {
 	case n.Answers.PendingFor(namespace, r) > 0:
 		return WatchScope{Undecided: []string{namespace}}
 	case r.MayWatch(n.resource):
-		return WatchScope{Watched: []string{namespace}}
+		return WatchScope{Watchable: []string{namespace}}
 	case r.Refusal != nil:
 		return WatchScope{Problem: r.Refusal}
 	}
@@ -231,7 +231,7 @@ func (r *Resolver) NowhereProblem(denied *plan.Problem) *plan.Problem {
 }
 
 func (o Options) nowhereProblem(denied *plan.Problem) *plan.Problem {
-	missing := o.Namespaces.MissingVerbs()
+	missing := o.Namespaces.MissingAccess()
 	return &plan.Problem{
 		Reason: v1alpha1.ReasonForbidden, Terminal: true, Denied: slices.Concat(denied.Denied, o.forbiddenProblem(missing).Denied),
 		Message: fmt.Sprintf("%s, and cannot %s namespaces to look in each: grant one of them, or name the namespaces by --namespaces or spec.scope.namespaces",

@@ -30,7 +30,7 @@ func TestInstallViews(t *testing.T) {
 	a, b := synced(ownerAt("a", "x"), ownerAt("a", "unwanted")), &fakeView{}
 	install := func(when string, all bool, want string, views map[string]View) Adoption {
 		t.Helper()
-		adoption := v.InstallViews(views, WatchScope{Watched: []string{"a", "b"}}, all)
+		adoption := v.InstallViews(views, WatchScope{Watchable: []string{"a", "b"}}, all)
 		if got := listedIn(adoption); got != want {
 			t.Errorf("%s: to be looked at are %q, want %q", when, got, want)
 		}
@@ -59,7 +59,7 @@ func TestInstallViews(t *testing.T) {
 func TestConcernsCluster(t *testing.T) {
 	v := New(wantsAll)
 	everywhere := synced(ownerAt("a", "x"))
-	scope := WatchScope{Watched: []string{allNamespaces}}
+	scope := WatchScope{Watchable: []string{allNamespaces}}
 	if first := v.InstallViews(map[string]View{allNamespaces: everywhere}, scope, false); !first.Concerns("a") || !first.Concerns("") {
 		t.Error("what was worked on is not looked at when it takes over")
 	}
@@ -98,8 +98,8 @@ func TestRequireViews(t *testing.T) {
 			t.Errorf("%s: installed (-want +got):\n%s", when, diff)
 		}
 	}
-	everywhere := WatchScope{Watched: []string{allNamespaces}}
-	turn("two namespaces", WatchScope{Watched: []string{"b", "a"}}, [][]string{{"a", "b"}}, "a", "b")
+	everywhere := WatchScope{Watchable: []string{allNamespaces}}
+	turn("two namespaces", WatchScope{Watchable: []string{"b", "a"}}, [][]string{{"a", "b"}}, "a", "b")
 	turn("all are permitted", everywhere, [][]string{{allNamespaces, "a", "b"}}, "a", "b")
 	streams[allNamespaces].status.Synced = true
 	turn("and listed", everywhere, [][]string{{allNamespaces, "a", "b"}, {allNamespaces}}, allNamespaces)
@@ -247,7 +247,7 @@ func TestNoOwnerLost(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range names {
 			all.Go(func() { // as a stream does: first it shows the owner, then it says so
-				view.add(ownerAt("a", fmt.Sprint(i)))
+				view.addOwner(ownerAt("a", fmt.Sprint(i)))
 				v.RecordEvent(eventOf("a", informer.Added, "a", fmt.Sprint(i)))
 			})
 		}

@@ -30,9 +30,9 @@ func (w *World) refuseWrites(long time.Duration) {
 	})
 }
 
-// unread has answers of creates be lost, of those that an edit leads to among them, while no object
+// hideCreates has answers of creates be lost, of those that an edit leads to among them, while no object
 // can be read by its name: what has become of them cannot be confirmed for as long as that lasts.
-func (c *chooser) unread() Action {
+func (c *chooser) hideCreates() Action {
 	times, long, edit := 1+c.IntN(5), time.Duration(20+c.IntN(60))*time.Second, c.editOwner()
 	return Action{
 		Text: fmt.Sprintf("the answers of the next %d creates are lost, and for %s no object can be read by its name; %s", times, long, edit.Text),

@@ -210,15 +210,19 @@ func TestLostCreateIsFound(t *testing.T) {
 	}
 	for name, after := range map[string]time.Duration{"AtOnce": 150 * time.Millisecond, "Met": time.Second, "MetTwice": 3 * time.Second} {
 		t.Run(name, func(t *testing.T) {
+			lost := 0
 			holds(t, &Plan{Seed: 1, Scenario: s, Steps: []Step{
 				{Time: time.Second, Action: Action{Do: func(w *World) { w.create(s.Owners, s.Owner("", "a", 2)) }}},
 				{Requests: 12, Action: Action{Do: func(w *World) { // the streams have their first lists
 					w.disturb(limitRanges.Resource, disturbance{lag: 10 * time.Second, until: time.Now().Add(10 * time.Second)})
-					w.arm(createsOfLimits(answer{after: func(sim.Request) error { return context.DeadlineExceeded }}))
+					w.arm(createsOfLimits(answer{after: func(sim.Request) error { lost++; return context.DeadlineExceeded }}))
 				}}},
 				{Time: after, Action: Action{Do: func(w *World) { w.editOwner("", "a", 1) }}},
 				{Time: 30 * time.Second, Action: Action{Do: func(*World) {}}},
 			}})
+			if lost != 2 {
+				t.Errorf("%d answers were lost", lost)
+			}
 		})
 	}
 }
