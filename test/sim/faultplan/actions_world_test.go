@@ -2,6 +2,7 @@ package faultplan
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -93,6 +94,41 @@ func TestWebhookDeniesTimes(t *testing.T) {
 	s.run()
 	if asked != 2 {
 		t.Errorf("the webhook refused %d times, want 2", asked)
+	}
+}
+
+// TestEditWhileStarting: a process that starts while the policy is edited has the policy that there is
+// then: Ambit reads its policies for as long as it runs.
+func TestEditWhileStarting(t *testing.T) {
+	s := newScene(t)
+	s.after(time.Second, func(w *World) {
+		w.judge.mu.Lock() // where a start waits, while others send requests
+		var both sync.WaitGroup
+		both.Go(w.start)
+		awaitTurns(func() bool { w.mu.Lock(); defer w.mu.Unlock(); return w.started == 2 })
+		both.Go(func() { w.setPolicy(1) })
+		awaitTurns(func() bool { w.mu.Lock(); defer w.mu.Unlock(); return w.edited })
+		w.judge.mu.Unlock()
+		both.Wait()
+		w.each(func(p *process) {
+			if p.engine.Programs()[0] != s.scenario.Versions[1] {
+				t.Errorf("%s has the policy of before", p.name)
+			}
+		})
+		w.end(true)
+		w.setPolicy(0)
+	})
+	s.run()
+}
+
+// awaitTurns lets other goroutines go on until something holds, or for as long as that may take if it
+// can.
+func awaitTurns(holds func() bool) {
+	for range 10000 {
+		if holds() {
+			return
+		}
+		runtime.Gosched()
 	}
 }
 

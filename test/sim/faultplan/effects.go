@@ -77,6 +77,8 @@ func (w *World) streamOf(r sim.Request) sim.Stream {
 
 // setPolicy has all processes go to a version of the policy.
 func (w *World) setPolicy(version int) {
+	w.editing.Lock()
+	defer w.editing.Unlock()
 	programs := w.plan.Scenario.Versions[version : version+1]
 	w.mu.Lock()
 	w.programs, w.edited = programs, true

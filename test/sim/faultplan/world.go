@@ -31,6 +31,10 @@ type World struct {
 	pending sync.WaitGroup                        // actions that come later
 	known   map[*unstructured.Unstructured]string // texts; only of who carries the plan out
 
+	// editing is held while a process starts, and while the policy is edited: each has the policy that
+	// there is, as Ambit reads its policies for as long as it runs. It is taken before mu.
+	editing sync.Mutex
+
 	mu        sync.Mutex // guards what is below; never held over a call of the server
 	programs  []*policy.Program
 	edited    bool            // programs were others before
@@ -208,6 +212,8 @@ func (w *World) answerLocked(r sim.Request, of func(answer) bool) *answer {
 
 // start starts a process.
 func (w *World) start() {
+	w.editing.Lock()
+	defer w.editing.Unlock()
 	w.mu.Lock()
 	w.started++
 	w.forgetLocked()
