@@ -35,7 +35,7 @@ func (p *ownerReconciler) applyAction(ctx context.Context, action plan.Action) (
 	}
 	p.triedActions[id] = true
 	p.seekKind(action.GVK)
-	found, ok, err := p.lookupKind(action.GVK)
+	found, ok, err := p.kinds.LookupKind(action.GVK)
 	if !ok {
 		return false, err
 	}
@@ -311,7 +311,7 @@ func writeText(action plan.Action) string {
 // labels, or by name where it is not ours.
 func (p *ownerReconciler) streamsOf(action plan.Action) []informer.Key {
 	s := p.state.inputs
-	found, ok, _ := p.lookupKind(action.GVK)
+	found, ok, _ := p.kinds.LookupKind(action.GVK)
 	if !ok {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
+	"github.com/ambit-dev/ambit/pkg/controller/policykinds"
 	"github.com/ambit-dev/ambit/pkg/controller/recordcheck"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/internal/apply"
@@ -201,13 +202,13 @@ func (p *ownerReconciler) knownObjects() map[types.UID]bool {
 func (o *recordObjects) readBy(e inventory.Entry, look find) (read recordcheck.Read, isGone bool) {
 	key := recordKey(e)
 	if !o.seekKind(e.GVK) {
-		o.addProblem(key, *tooManyKinds())
+		o.addProblem(key, *policykinds.TooManyKinds())
 		return nil, false
 	}
 	resource, served := o.controller.discovery.LookupAnyVersion(e.GVK)
 	switch {
 	case !served:
-		_, problem := o.resolveKind(e.GVK)
+		_, problem := o.kinds.ResolveKind(e.GVK)
 		if problem != nil && !problem.Gone {
 			o.addProblem(key, *problem)
 		}

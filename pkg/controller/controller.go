@@ -190,12 +190,12 @@ func (e *Controller) pollKinds(ctx context.Context) {
 func (e *Controller) handleKindChanges(news map[schema.GroupKind]bool) {
 	e.crdWatcher.checkSoon(e.discovery.AnyUnserved())
 	for _, op := range e.revisions.AllCurrent() {
-		if op.concernsKinds(news) {
+		if op.kinds.ConcernsAny(news) {
 			op.lookAnew.Store(true)
 			e.enqueue(Key{Policy: op.id})
 			continue
 		}
-		op.enqueueOwners(op.recordedKinds.OwnersOf(news))
+		op.enqueueOwners(op.kinds.OwnersOf(news))
 	}
 }
 

@@ -20,7 +20,7 @@ var _ informer.EventHandler = ownerProbe{}
 // because they may be marked, which may be known only now that the kinds are.
 func (op *policyController) ownerSelectors() (labels, fields string) {
 	labels, fields = op.program.Owner.LabelSelector, op.program.Owner.FieldSelector
-	if labels+fields != "" && op.program.NeedsFinalizerFor(op.isNamespaced) {
+	if labels+fields != "" && op.program.NeedsFinalizerFor(op.kinds.IsNamespaced) {
 		return "", ""
 	}
 	return labels, fields

@@ -34,7 +34,7 @@ spec:
 	}
 	e := idleWith(t, serverOf(program), clocktesting.NewFakeClock(time.Unix(1000, 0)), program)
 	before := e.revisions.EnterCurrent("ambit-system/a").Value()
-	before.haveLookedUpKinds()
+	before.kinds.HaveLookedUp()
 	e.discovery.PollRound(t.Context())
 	x := types.NamespacedName{Namespace: "n", Name: "x"}
 	before.owners.MarkParentMissing(x, "x")

@@ -64,6 +64,6 @@ func (op *policyController) forgetEnsured() {
 	}
 	op.controller.options.Informers.Require(op.ensuredState.subscriber, nil)
 	op.permissions.SetUses(types.NamespacedName{}, nil)
-	op.releaseAllKinds(types.NamespacedName{})
+	op.kinds.ReleaseAllKinds(types.NamespacedName{})
 	op.ensuredState = nil
 }

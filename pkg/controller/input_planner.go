@@ -57,7 +57,7 @@ func (p *ownerReconciler) planInputs(ctx context.Context, shared bool, home *per
 	}
 	l.cleans = p.retire || p.owner != nil && p.owner.GetDeletionTimestamp() != nil
 	l.findQueries(ctx, plan.Snapshot{Owner: p.owner, Retire: p.retire}, p.state.queries)
-	l.s.records = p.owner != nil && (p.program.NeedsFinalizerFor(p.isNamespaced) || slices.ContainsFunc(p.program.Children, isElsewhere))
+	l.s.records = p.owner != nil && (p.program.NeedsFinalizerFor(p.kinds.IsNamespaced) || slices.ContainsFunc(p.program.Children, isElsewhere))
 	l.boundPlaces()
 	p.permissions.SetUses(l.name, l.uses)
 	if wait := l.checkPermissions(); wait > 0 {
@@ -113,7 +113,7 @@ func (l *inputPlanner) findQueries(ctx context.Context, subject plan.Snapshot, w
 // findKind finds the resource of a kind. Where objects are only to be removed any version
 // will do, as long as there is no better one.
 func (l *inputPlanner) findKind(gvk schema.GroupVersionKind, removes bool) (discovery.Resource, *plan.Problem) {
-	found, problem := l.kindFor(l.name, gvk)
+	found, problem := l.kinds.ResolveFor(l.name, gvk)
 	if problem == nil || problem.Reason != v1alpha1.ReasonLimitExceeded { // else it is not looked up
 		l.s.kinds[gvk] = found
 	}
@@ -260,7 +260,7 @@ func (l *inputPlanner) ownPermissions(place string, r *permissionset.Set) *permi
 	if len(r.Missing) == 0 {
 		return r
 	}
-	needs, _ := l.resourceNeeds()
+	needs, _ := l.kinds.ResourceNeeds(l.isClusterScoped.Load())
 	return r.Restrict(l.placeFor(place), func(m permissionset.Missing, verb string) bool {
 		for _, n := range needs {
 			here := l.owner != nil && place == l.ownNamespace() && !n.Elsewhere || l.uses.HasParts(place, n.Parts)
@@ -269,7 +269,7 @@ func (l *inputPlanner) ownPermissions(place string, r *permissionset.Set) *permi
 			}
 		}
 		return slices.ContainsFunc(l.uses[place], func(u placeuses.Use) bool {
-			resource, ok := l.resourceOf(u.Kind)
+			resource, ok := l.kinds.ResourceOf(u.Kind)
 			return u.Part == "" && !u.Optional && ok && resource == m.Resource && m.Subresource == ""
 		})
 	})

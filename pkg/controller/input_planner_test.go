@@ -38,7 +38,7 @@ func TestScopeOfWant(t *testing.T) {
 			op := operatorFor(t, askPolicy, access.New(access.Options{}))
 			server := serverOf(op.program)
 			server.serve(roles, "clusterroles", meta.RESTScopeRoot)
-			op.controller.discovery = server.cache(t)
+			server.serveTo(t, op)
 			owner := &unstructured.Unstructured{Object: map[string]any{}}
 			owner.SetNamespace("home")
 			l := &inputPlanner{policyController: op, owner: owner, name: types.NamespacedName{Namespace: "home", Name: "x"}, uses: placeuses.ByPlace{}, s: newOwnerInputs()}

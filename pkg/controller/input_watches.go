@@ -39,7 +39,7 @@ func (l *inputPlanner) findWatchedKinds(subject plan.Snapshot) []watchedKind {
 	}
 	watched := make([]watchedKind, len(l.program.Watches))
 	for i, w := range l.program.Watches {
-		found, problem := l.resolveKind(w.GVK)
+		found, problem := l.kinds.ResolveKind(w.GVK)
 		watched[i] = watchedKind{kind: found, unknown: problem}
 		l.s.kinds[w.GVK] = found
 		if problem != nil {

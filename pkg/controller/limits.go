@@ -9,6 +9,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/fairqueue"
+	"github.com/ambit-dev/ambit/pkg/controller/policykinds"
 	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
@@ -75,7 +76,7 @@ func (op *policyController) recordEvaluation(name types.NamespacedName, began ti
 func (p *ownerReconciler) recordLimits(planned *plan.Plan) time.Duration {
 	exceeded, crowded := false, false
 	for _, b := range planned.Blockers {
-		here := b.Message == p.state.inputs.crowded || b.Message == tooManyKinds().Message
+		here := b.Message == p.state.inputs.crowded || b.Message == policykinds.TooManyKinds().Message
 		exceeded = exceeded || b.Reason == v1alpha1.ReasonLimitExceeded && !here
 		crowded = crowded || b.Reason == v1alpha1.ReasonLimitExceeded && here
 	}

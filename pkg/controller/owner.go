@@ -183,7 +183,7 @@ func (op *policyController) forgetOwner(name types.NamespacedName) {
 		op.stopInspection(name)
 	}
 	op.stopOwnerProbe(name)
-	op.releaseAllKinds(name)
+	op.kinds.ReleaseAllKinds(name)
 	if was.Worked {
 		op.controller.options.Informers.Require(op.subscriberFor(name), nil)
 		op.permissions.SetUses(name, nil)

@@ -1,15 +1,11 @@
 package controller
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/controller/ownerscope"
 	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
@@ -104,7 +100,7 @@ func (p *ownerReconciler) haveInputsFor(s *ownerInputs, shared bool, home *permi
 		return false
 	}
 	for gvk, as := range s.kinds {
-		if found, ok, _ := p.lookupKind(gvk); !ok || found != as {
+		if found, ok, _ := p.kinds.LookupKind(gvk); !ok || found != as {
 			return false
 		}
 	}
@@ -118,34 +114,4 @@ func (p *ownerReconciler) haveInputsFor(s *ownerInputs, shared bool, home *permi
 
 func isSameWant(a, b plan.Query) bool {
 	return a.Location == b.Location && a.GVK == b.GVK && (a.Names == nil) == (b.Names == nil) && slices.Equal(a.Names, b.Names)
-}
-
-// lookupKind is Lookup for a kind that the policy names or has made objects of. Nobody waits for
-// one that only a record names, but its owner.
-func (op *policyController) lookupKind(gvk schema.GroupVersionKind) (discovery.Resource, bool, error) {
-	if op.namedKinds[gvk] {
-		return op.controller.discovery.Lookup(gvk)
-	}
-	return op.controller.discovery.LookupLazily(gvk)
-}
-
-// resolveKind finds the resource of a kind.
-func (op *policyController) resolveKind(gvk schema.GroupVersionKind) (discovery.Resource, *plan.Problem) {
-	found, ok, err := op.lookupKind(gvk)
-	var other *discovery.OtherVersionError
-	switch {
-	case ok:
-		return found, nil
-	case meta.IsNoMatchError(err):
-		return discovery.Resource{}, &plan.Problem{Reason: v1alpha1.ReasonKindMissing, Terminal: true, Gone: true,
-			Message: fmt.Sprintf("the API server does not serve kind %s in %s", gvk.Kind, gvk.GroupVersion())}
-	case errors.As(err, &other):
-		return other.Resource, &plan.Problem{Reason: v1alpha1.ReasonInvalid, Terminal: true,
-			Message: other.Error() + ": the policy has to name that version"}
-	case err != nil:
-		return discovery.Resource{}, &plan.Problem{Reason: v1alpha1.ReasonUnavailable,
-			Message: fmt.Sprintf("looking up kind %s in %s: %v", gvk.Kind, gvk.GroupVersion(), err)}
-	}
-	return discovery.Resource{}, &plan.Problem{Reason: v1alpha1.ReasonSyncing,
-		Message: fmt.Sprintf("looking up kind %s in %s", gvk.Kind, gvk.GroupVersion())}
 }

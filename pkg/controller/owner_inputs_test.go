@@ -40,7 +40,7 @@ func TestKindIsAnotherNow(t *testing.T) {
 			m.Resource.Resource = "others"
 		}
 	}
-	op.controller.discovery = server.cache(t)
+	server.serveTo(t, op)
 	if p.haveInputsFor(state.inputs, false, home) {
 		t.Error("the sources hold")
 	}

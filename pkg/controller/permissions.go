@@ -21,7 +21,7 @@ func (op *policyController) newPermissions() *placepermissions.Tracker {
 	o := op.controller.options
 	return placepermissions.New(placepermissions.Options{
 		Policy: op.id, Identity: op.identity, User: op.userName(), Reviewer: o.Access,
-		Needs: op.resourceNeeds, ResourceOf: op.resourceOf, IsClusterScoped: op.isClusterScoped.Load,
+		Needs: op.resourceNeeds, ResourceOf: op.kinds.ResourceOf, IsClusterScoped: op.isClusterScoped.Load,
 		ScopeOf: op.requiredScope, IsServed: op.isServed, IsReplaced: op.revision.IsReplaced,
 		WantsClusterWide: op.program.Informers == v1alpha1.InformersCluster,
 		Refused:          op.refusalProblem, Changed: op.permissionsChanged,
@@ -29,33 +29,9 @@ func (op *policyController) newPermissions() *placepermissions.Tracker {
 	})
 }
 
-// resourceNeeds returns what the policy needs, of the kinds that are known by now, and
-// whether that is all.
+// resourceNeeds returns what the policy needs, of the kinds that are known by now, and whether that is all.
 func (op *policyController) resourceNeeds() (list []placepermissions.Need, complete bool) {
-	complete = true
-	for _, n := range op.program.NeedsFor(op.isNamespaced) {
-		found, ok := op.controller.discovery.LookupAnyVersion(n.GVK)
-		if !ok {
-			complete = false
-			continue
-		}
-		elsewhere := n.Elsewhere || !found.Namespaced && !op.isClusterScoped.Load()
-		list = placepermissions.AddNeed(list, placepermissions.Need{Need: n, Resource: found.GVR.GroupResource(), Elsewhere: elsewhere})
-	}
-	return list, complete
-}
-
-// isNamespaced says whether a kind lives in namespaces; one that is not known yet is
-// taken to.
-func (op *policyController) isNamespaced(gvk schema.GroupVersionKind) bool {
-	found, ok := op.controller.discovery.LookupAnyVersion(gvk)
-	return !ok || found.Namespaced
-}
-
-// resourceOf finds the resource of a kind; false: it is not known.
-func (op *policyController) resourceOf(gvk schema.GroupVersionKind) (schema.GroupResource, bool) {
-	found, ok := op.controller.discovery.LookupAnyVersion(gvk)
-	return found.GVR.GroupResource(), ok
+	return op.kinds.ResourceNeeds(op.isClusterScoped.Load())
 }
 
 // requiredScope says how much is asked about a namespace for the sake of owners.

@@ -17,8 +17,8 @@ import (
 	"github.com/ambit-dev/ambit/pkg/controller/ownerscope"
 	"github.com/ambit-dev/ambit/pkg/controller/ownerviews"
 	"github.com/ambit-dev/ambit/pkg/controller/placepermissions"
+	"github.com/ambit-dev/ambit/pkg/controller/policykinds"
 	"github.com/ambit-dev/ambit/pkg/controller/recordcheck"
-	"github.com/ambit-dev/ambit/pkg/controller/recordedkinds"
 	"github.com/ambit-dev/ambit/pkg/controller/revisions"
 	"github.com/ambit-dev/ambit/pkg/permitted"
 	"github.com/ambit-dev/ambit/pkg/plan"
@@ -44,9 +44,8 @@ type policyController struct {
 	// ensuredState is the state of what the policy itself ensures; nil if there is none. It
 	// belongs to the worker that has the policy's own key.
 	ensuredState *ownerState
-	// namedKinds are the kinds of the policy, recorded those of records of owners beside them.
-	namedKinds    kindSet
-	recordedKinds recordedkinds.Index
+	// kinds are those that the policy names, and those of records of owners beside them.
+	kinds *policykinds.Kinds
 	// lookAnew: every owner is to be looked at, whatever has changed.
 	lookAnew atomic.Bool
 	// isClusterScoped: the owners are of a cluster-scoped kind.
@@ -114,6 +113,7 @@ func newPolicyController(e *Controller, program *policy.Program) *policyControll
 	}
 	op.revision = revisions.New(op.id, op)
 	op.lostWrites = &recordcheck.LostWrites{}
+	op.kinds = policykinds.New(program, e.discovery, e.releaseKinds)
 	op.projections = projectionsOf(program, op.manager)
 	op.permissions = op.newPermissions()
 	op.ownerViews = ownerviews.New(op.wantsSeen)
@@ -124,10 +124,6 @@ func newPolicyController(e *Controller, program *policy.Program) *policyControll
 	})
 	if account := op.actingAccount(); account.Name != "" {
 		op.accountWatch = e.permitted.NewWatch(account.Query(access.Payer{Group: op.id}), op.enqueuePolicy)
-	}
-	op.namedKinds = kindSet{}
-	for _, gvk := range op.kindsOf() {
-		op.namedKinds[gvk] = true
 	}
 	return op
 }

@@ -50,7 +50,7 @@ func operatorFor(t *testing.T, text string, reviewer *access.Reviewer) *policyCo
 		t.Fatal(err)
 	}
 	op := e.revisions.CurrentOf(idOf(program))
-	op.haveLookedUpKinds()
+	op.kinds.HaveLookedUp()
 	e.discovery.PollRound(t.Context())
 	return op
 }

@@ -2,10 +2,8 @@ package controller
 
 import (
 	"context"
-	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
@@ -25,7 +23,7 @@ func (op *policyController) reconcilePolicy(ctx context.Context) time.Duration {
 		log.Info("policy is suspended")
 		return 0
 	}
-	if !op.haveLookedUpKinds() {
+	if !op.kinds.HaveLookedUp() {
 		return 0
 	}
 	owner, ok, err := op.controller.discovery.Lookup(op.program.Owner.GVK)
@@ -157,33 +155,4 @@ func (op *policyController) setProblem(ctx context.Context, problem *plan.Proble
 	case problem == nil && before != nil:
 		ctrllog.FromContext(ctx).Info("policy can do its work again")
 	}
-}
-
-// haveLookedUpKinds says whether every kind of the policy was looked up at least once,
-// so that the first reconcile over an owner does not take a kind for missing.
-func (op *policyController) haveLookedUpKinds() bool {
-	all := true
-	for _, gvk := range op.kindsOf() {
-		_, ok, err := op.controller.discovery.Lookup(gvk)
-		all = all && (ok || err != nil)
-	}
-	return all
-}
-
-// concernsKinds reports whether the policy names one of these kinds, or has made objects of one
-// that is served.
-func (op *policyController) concernsKinds(kinds map[schema.GroupKind]bool) bool {
-	return slices.ContainsFunc(op.kindsOf(), func(gvk schema.GroupVersionKind) bool { return kinds[gvk.GroupKind()] }) ||
-		slices.ContainsFunc(op.recordedKinds.AllKinds(), func(gvk schema.GroupVersionKind) bool {
-			_, known, _ := op.controller.discovery.LookupKnown(gvk)
-			return known && kinds[gvk.GroupKind()]
-		})
-}
-
-func (op *policyController) kindsOf() []schema.GroupVersionKind {
-	var kinds []schema.GroupVersionKind
-	for _, n := range op.program.Needs() {
-		kinds = append(kinds, n.GVK)
-	}
-	return kinds
 }

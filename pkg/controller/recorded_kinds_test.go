@@ -20,14 +20,14 @@ func TestKindsOfRecords(t *testing.T) {
 	server := &fakeServer{}
 	e := idleWith(t, server, clocktesting.NewFakeClock(time.Unix(1000, 0)), compiled(t, "a", "1", ""))
 	op := e.revisions.CurrentOf("ambit-system/a")
-	op.haveLookedUpKinds()
+	op.kinds.HaveLookedUp()
 	mine := op.program.Owner.GVK
 	wanted := func(when string, want bool) {
 		t.Helper()
 		if ok := slices.Contains(server.wanted(t, e), thing.GroupKind()); ok != want {
 			t.Errorf("%s: it is looked up: %t", when, ok)
 		}
-		if about := len(op.recordedKinds.OwnersOf(map[schema.GroupKind]bool{thing.GroupKind(): true})) > 0; about != want {
+		if about := len(op.kinds.OwnersOf(map[schema.GroupKind]bool{thing.GroupKind(): true})) > 0; about != want {
 			t.Errorf("%s: its owners would be told of it: %t", when, about)
 		}
 	}
@@ -76,7 +76,7 @@ func TestTooManyRecordedKinds(t *testing.T) {
 	op := e.revisions.CurrentOf("ambit-system/a")
 	owner := types.NamespacedName{Namespace: "n", Name: "x"}
 	for i := range recordedkinds.OwnerLimit + 1 {
-		_, problem := op.kindFor(owner, schema.GroupVersionKind{Group: fmt.Sprintf("g%d.example.com", i), Version: "v1", Kind: "Thing"})
+		_, problem := op.kinds.ResolveFor(owner, schema.GroupVersionKind{Group: fmt.Sprintf("g%d.example.com", i), Version: "v1", Kind: "Thing"})
 		if refused := problem.Reason == v1alpha1.ReasonLimitExceeded; refused != (i == recordedkinds.OwnerLimit) {
 			t.Errorf("kind %d: %s", i, problem.Message)
 		}
@@ -84,7 +84,7 @@ func TestTooManyRecordedKinds(t *testing.T) {
 	if n := len(server.wanted(t, e)); n != recordedkinds.OwnerLimit {
 		t.Errorf("%d kinds are looked up", n)
 	}
-	op.releaseAllKinds(owner)
+	op.kinds.ReleaseAllKinds(owner)
 	if n := len(server.wanted(t, e)); n != 0 {
 		t.Errorf("the owner is gone, and %d kinds are looked up", n)
 	}

@@ -56,7 +56,7 @@ func TestNotRetiredUnseen(t *testing.T) {
 			defer e.leaveRevision(op, Key{Policy: op.id})
 			op.currentProblem = problem
 			op.ownerViews.SetResolved(problem != nil)
-			op.haveLookedUpKinds()
+			op.kinds.HaveLookedUp()
 			e.discovery.PollRound(ctx)
 			said := make(chan string, 100)
 			log := ctrllog.IntoContext(ctx, funcr.New(func(_, line string) {

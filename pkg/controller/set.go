@@ -139,7 +139,7 @@ func (e *Controller) releaseRevisions(gone []*policyController) {
 	}
 	var kinds []schema.GroupVersionKind
 	for _, op := range gone {
-		kinds = append(kinds, op.kindsOf()...)
+		kinds = append(kinds, op.kinds.NamedKinds()...)
 	}
 	e.releaseKinds(kinds)
 }

@@ -29,6 +29,7 @@ func layers() []layer {
 		{packages: []string{"pkg/policysource", "pkg/controller", "pkg/permissions"}},
 		{packages: []string{"pkg/controller/impersonation"}},
 		{packages: []string{"pkg/controller/ownerviews"}, pure: true},
+		{packages: []string{"pkg/controller/policykinds"}},
 		{packages: []string{"pkg/policysource/filesource", "pkg/policysource/objectsource", "pkg/policysource/statuswriter"}},
 		{packages: []string{"pkg/internal/apply", "pkg/internal/status", "pkg/internal/life", "pkg/permitted", "pkg/controller/discovery", "pkg/controller/fairqueue"}},
 		{packages: []string{"pkg/controller/placepermissions"}},
