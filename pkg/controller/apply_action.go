@@ -18,6 +18,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
+	"github.com/ambit-dev/ambit/pkg/controller/ownerinputs"
 	"github.com/ambit-dev/ambit/pkg/controller/placepermissions"
 	"github.com/ambit-dev/ambit/pkg/controller/refusedwrites"
 	"github.com/ambit-dev/ambit/pkg/informer"
@@ -39,8 +40,8 @@ func (p *ownerReconciler) applyAction(ctx context.Context, action plan.Action) (
 	if !ok {
 		return false, err
 	}
-	at := p.state.inputs.permissionsAt(action.Namespace)
-	if p.isHeldBack(action.Key(), func() string { return writeText(action) }, at, at.own.ProblemFor(found.GVR.GroupResource(), "", verbOf(action))) ||
+	at := p.state.inputs.PermissionsAt(action.Namespace)
+	if p.isHeldBack(action.Key(), func() string { return writeText(action) }, at, at.Own.ProblemFor(found.GVR.GroupResource(), "", verbOf(action))) ||
 		p.isHeldBack(action.Key(), func() string { return labelsText(action) }, at, nil) {
 		return true, nil
 	}
@@ -84,13 +85,13 @@ func (p *ownerReconciler) newApplier() (apply.Applier, error) {
 // isHeldBack says whether a write is not to be tried now, and notes why: the right is
 // missing, or the same write was refused a short while ago. what tells writes
 // apart.
-func (p *ownerReconciler) isHeldBack(key string, what func() string, at placePermissions, denied *plan.Problem) bool {
+func (p *ownerReconciler) isHeldBack(key string, what func() string, at ownerinputs.PlacePermissions, denied *plan.Problem) bool {
 	if denied != nil {
 		p.problems[key] = *denied
 		p.state.refused.ForgetRefusal(key)
 		return true
 	}
-	problem, still := p.state.refused.CurrentProblem(key, what, at.answer, p.controller.now())
+	problem, still := p.state.refused.CurrentProblem(key, what, at.Answer, p.controller.now())
 	if still {
 		p.problems[key] = problem
 	}
@@ -117,7 +118,7 @@ func (p *ownerReconciler) ownerNamespace() string {
 // right that is missing is confirmed by a review; a is what was tried.
 func (p *ownerReconciler) recordRefusal(key, what, place string, a access.Access, problem plan.Problem) (news bool) {
 	p.problems[key] = problem
-	r := refusedwrites.Refusal{Write: what, Problem: problem, Permissions: p.state.inputs.permissionsAt(place).answer}
+	r := refusedwrites.Refusal{Write: what, Problem: problem, Permissions: p.state.inputs.PermissionsAt(place).Answer}
 	switch problem.Reason {
 	case v1alpha1.ReasonForbidden, v1alpha1.ReasonUnauthenticated, v1alpha1.ReasonImpersonationRefused:
 		for _, d := range problem.Denied { // perhaps not the write, but a read before it
@@ -310,17 +311,16 @@ func writeText(action plan.Action) string {
 // streamsOf are the streams of children that show the object of an action: by our
 // labels, or by name where it is not ours.
 func (p *ownerReconciler) streamsOf(action plan.Action) []informer.Key {
-	s := p.state.inputs
 	found, ok, _ := p.kinds.LookupKind(action.GVK)
 	if !ok {
 		return nil
 	}
 	merged := action.Verb == plan.Merge || action.Verb == plan.Release
 	var keys []informer.Key
-	for _, need := range s.needs[:s.watching] {
-		key := need.Key
+	for interest := range p.state.inputs.ChildStreams() {
+		key := interest.Key
 		here := key.GVR == found.GVR && (key.Namespace == action.Namespace || key.Namespace == allNamespaces)
-		if here && (key.FieldSelector == "" || key.FieldSelector == byName(action.Name)) && (key.LabelSelector == "" || !merged) {
+		if here && (key.FieldSelector == "" || key.FieldSelector == ownerinputs.ByName(action.Name)) && (key.LabelSelector == "" || !merged) {
 			keys = append(keys, key)
 		}
 	}

@@ -8,10 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/ambit-dev/ambit/pkg/controller/ownerinputs"
 	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
-	"github.com/ambit-dev/ambit/pkg/controller/placeuses"
 	"github.com/ambit-dev/ambit/pkg/informer"
-	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/plan/claims"
 )
 
@@ -27,23 +26,23 @@ var _ informer.EventHandler = childProbe{}
 // missing for it; with others it is looked at again. The result is when to look again;
 // 0: not at all.
 func (op *policyController) inspectChildren(ctx context.Context, name types.NamespacedName, owner *unstructured.Unstructured) time.Duration {
-	found := op.planChildProbe(ctx, name, owner)
-	if found.wait > 0 {
-		return found.wait
+	probe := op.inputs.PlanProbe(ctx, ownerinputs.Subject{Name: name, Owner: owner})
+	if probe.Wait > 0 {
+		return probe.Wait
 	}
-	if found.blind != nil && op.isBlind(name, found.blind) {
+	if probe.Blind != nil && op.isBlind(name, probe.Blind) {
 		return 0
 	}
 	ours := false
-	for _, view := range op.controller.options.Informers.Require(childProbe{op.subscriberFor(name)}, found.needs) {
+	for _, view := range op.controller.options.Informers.Require(childProbe{op.subscriberFor(name)}, probe.Interests) {
 		objects, status := view.Read()
 		if !status.Synced && !status.State.IsFinal() {
 			return syncGraceKnown // its Synced event comes before
 		}
 		ours = ours || slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool { return claims.IsControlled(o, owner.GetUID()) })
 	}
-	if found.blind != nil && !ours {
-		op.recordBlind(name, owner.GetUID(), found.blind)
+	if probe.Blind != nil && !ours {
+		op.recordBlind(name, owner.GetUID(), probe.Blind)
 		return 0
 	}
 	op.recordInspection(name, owner.GetUID(), ours)
@@ -73,51 +72,11 @@ func (op *policyController) recordInspection(name types.NamespacedName, uid type
 	op.mu.Unlock()
 	op.stopInspection(name)
 	if ours {
-		op.controller.enqueue(Key{Policy: op.id, Namespace: name.Namespace, Name: name.Name})
+		op.enqueueOwner(name)
 	}
 }
 
 func (op *policyController) stopInspection(name types.NamespacedName) {
 	op.controller.options.Informers.Require(childProbe{op.subscriberFor(name)}, nil)
 	op.permissions.SetUses(name, nil)
-}
-
-// childProbePlan is how to look for children of an owner.
-type childProbePlan struct {
-	needs []informer.Interest
-	wait  time.Duration      // until it is known what is permitted
-	blind *permissionset.Set // under which not all of it is; else nil
-}
-
-// planChildProbe are the streams to look at, where they are permitted: those of all
-// namespaces where everything is.
-func (op *policyController) planChildProbe(ctx context.Context, name types.NamespacedName, owner *unstructured.Unstructured) (found childProbePlan) {
-	_, all := op.permissions.HaveEverything()
-	l := &inputPlanner{policyController: op, owner: owner, name: name, cleans: true, uses: placeuses.ByPlace{}, s: newOwnerInputs()}
-	l.findQueries(ctx, plan.Snapshot{Owner: owner, Retire: true}, nil)
-	for _, s := range l.childQueries {
-		if !s.elsewhere {
-			l.uses.AddUse(s.Namespace, placeuses.Use{Part: s.Child, Optional: true})
-		}
-	}
-	if !all {
-		op.permissions.SetUses(name, l.uses)
-	}
-	for _, s := range l.childQueries {
-		place := s.Namespace
-		if all {
-			place = allNamespaces
-		}
-		r, pending := op.permissions.ForUse(s.Namespace)
-		switch {
-		case s.elsewhere:
-		case pending > 0:
-			found.wait = max(found.wait, pending)
-		case r.MayWatch(s.kind.GVR.GroupResource()):
-			found.needs = append(found.needs, l.childInterest(s, place))
-		default:
-			found.blind = r
-		}
-	}
-	return found
 }

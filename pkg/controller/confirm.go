@@ -65,7 +65,7 @@ var _ recordcheck.Objects = &recordObjects{}
 // SettledRead implements recordcheck.Objects.
 func (o *recordObjects) SettledRead(record inventory.Inventory, e inventory.Entry) recordcheck.Read {
 	found, served := o.controller.discovery.LookupAnyVersion(e.GVK)
-	if !served || o.state.inputs.permissionsAt(e.Namespace).own.ProblemFor(found.GVR.GroupResource(), "", "get") != nil {
+	if !served || o.state.inputs.PermissionsAt(e.Namespace).Own.ProblemFor(found.GVR.GroupResource(), "", "get") != nil {
 		return nil // the owner is queued when that changes
 	}
 	return func(ctx context.Context) (recordcheck.Found, bool, error) {
@@ -216,8 +216,8 @@ func (o *recordObjects) readBy(e inventory.Entry, look find) (read recordcheck.R
 	case resource.Namespaced != (e.Namespace != ""):
 		return nil, true // of such a kind there is nothing there
 	}
-	at, isKnown := o.state.inputs.permissionsAt(e.Namespace), o.hasProblem(key)
-	if o.isHeldBack(key, func() string { return key }, at, at.own.ProblemFor(resource.GVR.GroupResource(), "", "get")) {
+	at, isKnown := o.state.inputs.PermissionsAt(e.Namespace), o.hasProblem(key)
+	if o.isHeldBack(key, func() string { return key }, at, at.Own.ProblemFor(resource.GVR.GroupResource(), "", "get")) {
 		o.hasNews = o.hasNews || !isKnown
 		return nil, false
 	}
@@ -266,9 +266,8 @@ func (p *ownerReconciler) reportUnread(ctx context.Context, e inventory.Entry, f
 // isMissing says whether the kind is not served, which its streams know as well: then
 // the plan knows it too.
 func (p *ownerReconciler) isMissing(k discovery.Resource, problem plan.Problem) bool {
-	s := p.state.inputs
-	for i, need := range s.needs[:s.watching] {
-		if problem.Reason == v1alpha1.ReasonKindMissing && need.Key.GVR == k.GVR && s.views[i].State() == informer.Missing {
+	for interest, lister := range p.state.inputs.ChildStreams() {
+		if problem.Reason == v1alpha1.ReasonKindMissing && interest.Key.GVR == k.GVR && lister.State() == informer.Missing {
 			return true
 		}
 	}

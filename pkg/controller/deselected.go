@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
+	"github.com/ambit-dev/ambit/pkg/controller/ownerinputs"
 	"github.com/ambit-dev/ambit/pkg/informer"
 )
 
@@ -88,7 +89,7 @@ func (op *policyController) findDeselected(ctx context.Context, name types.Names
 // ownerProbeInterest is the stream of one owner, whether it is selected or not.
 func (op *policyController) ownerProbeInterest(owner discovery.Resource, name types.NamespacedName) informer.Interest {
 	need := op.ownerInterest(owner, name.Namespace)
-	need.Key.LabelSelector, need.Key.FieldSelector = "", byName(name.Name)
+	need.Key.LabelSelector, need.Key.FieldSelector = "", ownerinputs.ByName(name.Name)
 	return need
 }
 

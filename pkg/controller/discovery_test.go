@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
-	"github.com/ambit-dev/ambit/pkg/controller/policykinds"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -58,22 +57,4 @@ func (s *fakeServer) wanted(t *testing.T, e *Controller) []schema.GroupKind {
 	e.discovery.PollRound(t.Context())
 	s.silent = false
 	return s.asked
-}
-
-// serveTo has a policy controller know all that is served, and nothing else.
-func (s *fakeServer) serveTo(t *testing.T, op *policyController) {
-	t.Helper()
-	op.controller.discovery = s.cache(t)
-	op.kinds = policykinds.New(op.program, op.controller.discovery, op.controller.releaseKinds)
-}
-
-// cache makes one that knows all that is served.
-func (s *fakeServer) cache(t *testing.T) *discovery.Cache {
-	t.Helper()
-	c := discovery.New(discovery.Options{Served: s.find})
-	for _, m := range s.served {
-		c.Lookup(m.GroupVersionKind)
-	}
-	c.PollRound(t.Context())
-	return c
 }

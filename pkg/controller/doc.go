@@ -14,7 +14,7 @@
 //     is something of ours for it; or nothing. An owner that is gone gives back
 //     all it needed.
 //  3. Observe: the reconcile lays out which streams this owner needs, place by place
-//     (inputPlanner), and declares them (informer.Require). While one of them has not delivered
+//     (package ownerinputs), and declares them (informer.Require). While one of them has not delivered
 //     its first list, the reconcile ends; the stream's Synced event brings the owner back.
 //     After syncGrace the reconcile goes on and says in the status what it waits for.
 //  4. A plan (package plan, pure) may want other places than those that are

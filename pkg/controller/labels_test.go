@@ -14,6 +14,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
+	"github.com/ambit-dev/ambit/pkg/controller/ownerinputs"
 	"github.com/ambit-dev/ambit/pkg/controller/refusedwrites"
 	"github.com/ambit-dev/ambit/pkg/internal/apply"
 	"github.com/ambit-dev/ambit/pkg/plan"
@@ -26,7 +27,7 @@ func TestLacksLabels(t *testing.T) {
 	e := idle(t, clock, compiled(t, "a", "1", ""))
 	op := e.revisions.CurrentOf("ambit-system/a")
 	state := newOwnerState(op.subscriberFor(types.NamespacedName{Namespace: "n", Name: "x"}))
-	state.inputs = newOwnerInputs()
+	state.inputs = ownerinputs.NewInputs(ownerinputs.PlacePermissions{})
 	object := func(labels map[string]string) *unstructured.Unstructured {
 		o := &unstructured.Unstructured{Object: map[string]any{}}
 		o.SetLabels(labels)
@@ -83,7 +84,7 @@ func TestLacksLabels(t *testing.T) {
 		change := action
 		change.Verb, change.UID = plan.Apply, "uid"
 		for _, a := range []plan.Action{action, change} {
-			if !p.isHeldBack(a.Key(), func() string { return labelsText(a) }, placePermissions{}, nil) {
+			if !p.isHeldBack(a.Key(), func() string { return labelsText(a) }, ownerinputs.PlacePermissions{}, nil) {
 				t.Errorf("%s is tried again at once", a.Verb)
 			}
 		}

@@ -76,7 +76,7 @@ func (op *policyController) recordEvaluation(name types.NamespacedName, began ti
 func (p *ownerReconciler) recordLimits(planned *plan.Plan) time.Duration {
 	exceeded, crowded := false, false
 	for _, b := range planned.Blockers {
-		here := b.Message == p.state.inputs.crowded || b.Message == policykinds.TooManyKinds().Message
+		here := b.Message == p.state.inputs.Crowded || b.Message == policykinds.TooManyKinds().Message
 		exceeded = exceeded || b.Reason == v1alpha1.ReasonLimitExceeded && !here
 		crowded = crowded || b.Reason == v1alpha1.ReasonLimitExceeded && here
 	}

@@ -5,10 +5,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/ambit-dev/ambit/pkg/controller/placeuses"
 	"github.com/ambit-dev/ambit/pkg/permitted"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
-	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
 // enqueuePolicy queues the policy itself, for an event of what it waits for.
@@ -17,31 +15,10 @@ func (op *policyController) enqueuePolicy(permitted.Event) { op.controller.enque
 // followNamespaces keeps the list of namespaces for owners that look for objects in
 // all of them, one by one; or gives it back if nobody has asked for it on this turn.
 func (op *policyController) followNamespaces() {
-	wanted := op.searchesNamespaces() || op.revision.IsSucceeding() && op.namespaceList.FollowedList() != nil // as the version before
+	wanted := op.inputs.SearchesNamespaces() || op.revision.IsSucceeding() && op.namespaceList.FollowedList() != nil // as the version before
 	if op.namespaceList.FollowList(wanted, op.inScope) {
 		op.lookAnew.Store(true)
 	}
-}
-
-// searchesNamespaces says whether an owner looks for objects in each namespace, because they may
-// not be watched in all of them together, and no namespaces are named.
-func (op *policyController) searchesNamespaces() bool {
-	if op.scope.HasNames() {
-		return false
-	}
-	return slices.ContainsFunc(op.permissions.UsesIndex().UsesIn(allNamespaces), func(w placeuses.Use) bool { return w.Optional && op.isDeniedEverywhere(w.Part) })
-}
-
-// isDeniedEverywhere says whether a watch for objects in all namespaces has to look in
-// each of them.
-func (op *policyController) isDeniedEverywhere(id string) bool {
-	i := slices.IndexFunc(op.program.Watches, func(w *policy.Watch) bool { return w.ID == id && w.AllNamespaces })
-	if i < 0 {
-		return false
-	}
-	found, ok, _ := op.controller.discovery.Lookup(op.program.Watches[i].GVK)
-	r, asked := op.permissions.CurrentAt(allNamespaces)
-	return ok && asked && (op.scope.HasSelector() || !r.MayWatch(found.GVR.GroupResource()) || op.permissions.WasDenied(found.GVR.GroupResource()))
 }
 
 // busyNamespaces are the namespaces in which there are owners that were worked on, by this version of

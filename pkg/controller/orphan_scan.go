@@ -22,17 +22,17 @@ func (p *ownerReconciler) scanForOrphans() {
 	if p.owner == nil || p.retiring || !p.isSelective() {
 		return
 	}
-	var needs []informer.Interest
-	for i, need := range p.state.inputs.needs[:p.state.inputs.watching] {
-		if need.IndexLabel != "" && p.state.inputs.views[i].Synced() && p.ownerViews.StartScan(need.Key) {
-			need.IndexLabel, need.IndexValue = "", ""
-			needs = append(needs, need)
+	var all []informer.Interest // of each stream all of it
+	for interest, lister := range p.state.inputs.ChildStreams() {
+		if interest.IndexLabel != "" && lister.Synced() && p.ownerViews.StartScan(interest.Key) {
+			interest.IndexLabel, interest.IndexValue = "", ""
+			all = append(all, interest)
 		}
 	}
-	if len(needs) == 0 {
+	if len(all) == 0 {
 		return
 	}
-	for _, view := range p.controller.options.Informers.Require(orphanScan{p.state.subscriber}, needs) {
+	for _, view := range p.controller.options.Informers.Require(orphanScan{p.state.subscriber}, all) {
 		for _, child := range view.List() {
 			p.checkParent(child)
 		}
@@ -57,5 +57,5 @@ func (op *policyController) checkParent(child *unstructured.Unstructured) {
 	op.mu.Lock()
 	op.owners.MarkParentMissing(name, ref.UID)
 	op.mu.Unlock()
-	op.controller.enqueue(Key{Policy: op.id, Namespace: name.Namespace, Name: name.Name})
+	op.enqueueOwner(name)
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
+	"github.com/ambit-dev/ambit/pkg/controller/ownerinputs"
 	"github.com/ambit-dev/ambit/pkg/controller/ownerviews"
 	"github.com/ambit-dev/ambit/pkg/controller/recordcheck"
 	"github.com/ambit-dev/ambit/pkg/controller/refusedwrites"
@@ -30,7 +31,7 @@ type ownerState struct {
 	newest     string
 	olderSince time.Time
 	health     ownerHealth
-	inputs     *ownerInputs
+	inputs     *ownerinputs.Inputs
 	// queries are the places that the last plan wanted, beyond those that are known for
 	// sure.
 	queries []plan.Query
@@ -90,7 +91,7 @@ var _ informer.EventHandler = ownerSubscriber{}
 // Changed implements informer.EventHandler.
 func (s ownerSubscriber) Changed(event informer.Event) {
 	s.operator.checkEvent(event)
-	s.operator.controller.enqueue(Key{Policy: s.operator.id, Namespace: s.name.Namespace, Name: s.name.Name})
+	s.operator.enqueueOwner(s.name)
 }
 
 func (op *policyController) subscriberFor(name types.NamespacedName) ownerSubscriber {

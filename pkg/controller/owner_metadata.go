@@ -117,8 +117,8 @@ func (p *ownerReconciler) isOwnerHeldBack(w ownerWrite) bool {
 	if p.awaitsNewerOwner() {
 		return true
 	}
-	home := p.state.inputs.home
-	return p.isHeldBack(plan.KeyOwner, func() string { return w.text }, home, home.own.ProblemFor(w.kind.GVR.GroupResource(), "", "patch"))
+	home := p.state.inputs.Home
+	return p.isHeldBack(plan.KeyOwner, func() string { return w.text }, home, home.Own.ProblemFor(w.kind.GVR.GroupResource(), "", "patch"))
 }
 
 // recordStaleOwner notes that the owner has changed since it was seen.
@@ -183,7 +183,7 @@ func (p *ownerReconciler) takeOwnerMetadata(ctx context.Context, found discovery
 		log.V(1).Info("the cache is behind; will try again")
 	case outcome.Object != nil:
 		p.owner, p.verifiedAt = outcome.Object, sent
-		p.state.inputs.resourceVersion = p.owner.GetResourceVersion()
+		p.state.inputs.SetResourceVersion(p.owner.GetResourceVersion())
 		p.controller.options.Informers.Observe(p.ownerKey(found), outcome.Object, p.policyController)
 		log.V(1).Info("owner is marked")
 	default: // it is gone: its event says so

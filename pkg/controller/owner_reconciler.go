@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/controller/ownerinputs"
 	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
 	"github.com/ambit-dev/ambit/pkg/controller/recordcheck"
-	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/internal/status"
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/policy"
@@ -63,21 +63,17 @@ func (op *policyController) newOwnerReconciler(owner *unstructured.Unstructured,
 // wait for their first lists; 0: go on.
 func (p *ownerReconciler) requireInputs(ctx context.Context, home *permissionset.Set) time.Duration {
 	shared := p.owner != nil && p.ownerViews.SharesWatches(p.owner.GetNamespace())
-	if !p.haveInputsFor(p.state.inputs, shared, home) {
-		s, wait := p.planInputs(ctx, shared, home)
+	subject := ownerinputs.Subject{Name: p.state.subscriber.name, Owner: p.owner, Retire: p.retire, Queries: p.state.queries, SharesStreams: shared, Home: home}
+	if !p.inputs.IsCurrent(p.state.inputs, subject) {
+		s, wait := p.inputs.Plan(ctx, subject)
 		if wait > 0 {
 			return wait
 		}
-		s.views = p.controller.options.Informers.Require(p.state.subscriber, s.needs)
-		for i, view := range s.views {
-			if view.State() == informer.Forbidden { // it is permitted by now, as far as is known
-				p.controller.options.Informers.Retry(s.needs[i].Key)
-			}
-		}
+		s.Open(p.controller.options.Informers, p.state.subscriber)
 		p.state.inputs = s
 	}
 	now := p.controller.now()
-	syncing, doubtful := p.state.inputs.isSyncing(now)
+	syncing, doubtful := p.state.inputs.CheckSync(now)
 	if !syncing {
 		p.state.syncing = time.Time{}
 		return doubtful
@@ -105,7 +101,7 @@ func (p *ownerReconciler) planAndWrite(ctx context.Context, home *permissionset.
 		if wait := p.requireInputs(ctx, home); wait > 0 {
 			return nil, wait, nil
 		}
-		home = p.state.inputs.home.answer
+		home = p.state.inputs.Home.Answer
 		planned := p.makeTracedPlan(ctx)
 		more := p.setQueries(planned)
 		if more && turn < p.maxTurns(planned) {
@@ -176,7 +172,7 @@ func (p *ownerReconciler) setQueries(planned *plan.Plan) bool {
 			wants = append(wants, want)
 		}
 	}
-	if slices.EqualFunc(wants, p.state.queries, isSameWant) {
+	if ownerinputs.SameQueries(wants, p.state.queries) {
 		return false
 	}
 	p.state.queries = wants
@@ -189,16 +185,7 @@ func (p *ownerReconciler) isOwnPlace(want plan.Query) bool {
 		return false
 	}
 	child := policy.FindChild(p.program.Children, want.Child)
-	if child == nil || isElsewhere(child) {
-		return false
-	}
-	_, observed := p.state.inputs.children[want.Location]
-	return observed
-}
-
-// isElsewhere says whether only a plan says where the objects of a child are.
-func isElsewhere(child *policy.Child) bool {
-	return child.CrossNamespace || child.Existing == v1alpha1.ExistingMerge
+	return child != nil && !ownerinputs.IsElsewhere(child) && p.state.inputs.IsObserved(want.Location)
 }
 
 // requeueAt has the owner looked at again at a time, if nothing happens before. Zero: it need not be.

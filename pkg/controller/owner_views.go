@@ -38,9 +38,9 @@ func (op *policyController) ownerInterest(owner discovery.Resource, namespace st
 		Key: informer.Key{
 			Identity: op.identity, GVR: owner.GVR, Namespace: namespace,
 			LabelSelector: byLabels, FieldSelector: byFields,
-			Form: op.projections.owner.form,
+			Form: op.ownerProjection.Form,
 		},
-		Fields: op.projections.owner.fields,
+		Fields: op.ownerProjection.Fields,
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/fairqueue"
+	"github.com/ambit-dev/ambit/pkg/controller/ownerinputs"
 	"github.com/ambit-dev/ambit/pkg/controller/owners"
 	"github.com/ambit-dev/ambit/pkg/controller/ownerscope"
 	"github.com/ambit-dev/ambit/pkg/controller/ownerviews"
@@ -28,13 +29,14 @@ import (
 // policyController is one policy at work. It is an informer.EventHandler for the streams of
 // its owners. Safe for concurrent use.
 type policyController struct {
-	controller  *Controller
-	id          string
-	program     *policy.Program
-	manager     string // field manager
-	identity    string // who the policy acts as, as in informer.Key
-	projections projections
-	retiring    bool // the policy goes: what is ours is removed
+	controller *Controller
+	id         string
+	program    *policy.Program
+	manager    string // field manager
+	identity   string // who the policy acts as, as in informer.Key
+	// ownerProjection is what is kept of owners.
+	ownerProjection ownerinputs.Projection
+	retiring        bool // the policy goes: what is ours is removed
 	// startedAt: no owner that is younger was worked on before this version of the policy.
 	startedAt time.Time
 	// revision is the policy controller as the controller's registry of revisions counts it.
@@ -66,6 +68,8 @@ type policyController struct {
 	// permissions is what the policy may do, and what it makes use of, place by place. It has locks of
 	// its own.
 	permissions *placepermissions.Tracker
+	// inputs finds which streams an owner needs, and reads them.
+	inputs *ownerinputs.Planner
 
 	// mu guards what is below. It is held over no call but those of ownerViews, which take only the
 	// locks of these and of the streams, and of permissions.UsesIndex; streams hold none when they
@@ -114,13 +118,18 @@ func newPolicyController(e *Controller, program *policy.Program) *policyControll
 	op.revision = revisions.New(op.id, op)
 	op.lostWrites = &recordcheck.LostWrites{}
 	op.kinds = policykinds.New(program, e.discovery, e.releaseKinds)
-	op.projections = projectionsOf(program, op.manager)
+	op.ownerProjection = ownerinputs.OwnerProjection(program)
 	op.permissions = op.newPermissions()
 	op.ownerViews = ownerviews.New(op.wantsSeen)
 	op.namespaceList = ownerviews.NewNamespaceList(e.permitted.NewWatch(ownerviews.NamespacesQuery(op.identity, access.Payer{Group: op.id}), op.enqueuePolicy))
 	op.scopeResolver = ownerviews.NewResolver(ownerviews.Options{
 		Scope: op.scope, Requests: op.permissions, Answers: op.permissions, Namespaces: op.namespaceList, Views: op.ownerViews,
 		IsRetiring: func() bool { return op.retiring }, BusyNamespaces: op.busyNamespaces, User: op.userName(),
+	})
+	op.inputs = ownerinputs.New(ownerinputs.Options{
+		Program: program, Manager: op.manager, Identity: op.identity, User: op.userName(),
+		Kinds: op.kinds, Permissions: op.permissions, Scope: op.scope, Namespaces: op.namespaceList, NowhereProblem: op.scopeResolver.NowhereProblem,
+		IsClusterScoped: op.isClusterScoped.Load, IsGone: e.discovery.ConfirmGone, Enqueue: op.enqueueOwner,
 	})
 	if account := op.actingAccount(); account.Name != "" {
 		op.accountWatch = e.permitted.NewWatch(account.Query(access.Payer{Group: op.id}), op.enqueuePolicy)

@@ -59,6 +59,11 @@ func compareOwners(a, b types.NamespacedName) int {
 func (op *policyController) enqueueOwners(names []types.NamespacedName) {
 	slices.SortFunc(names, compareOwners)
 	for _, name := range names {
-		op.controller.enqueue(Key{Policy: op.id, Namespace: name.Namespace, Name: name.Name})
+		op.enqueueOwner(name)
 	}
+}
+
+// enqueueOwner queues an owner; without a name, the policy itself.
+func (op *policyController) enqueueOwner(name types.NamespacedName) {
+	op.controller.enqueue(Key{Policy: op.id, Namespace: name.Namespace, Name: name.Name})
 }

@@ -2,9 +2,6 @@ package controller
 
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
-	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
 // kindSet is a set of kinds.
@@ -33,12 +30,6 @@ func (p *ownerReconciler) seekKind(gvk schema.GroupVersionKind) bool {
 // releaseUnusedKinds has kinds no longer looked up that the reconcile has not needed.
 func (p *ownerReconciler) releaseUnusedKinds() {
 	p.kinds.ReleaseKinds(p.state.subscriber.name, func(gvk schema.GroupVersionKind) bool {
-		_, looked := p.state.inputs.kinds[gvk]
-		return looked || p.soughtKinds[gvk]
+		return p.state.inputs.HasLookedUp(gvk) || p.soughtKinds[gvk]
 	})
-}
-
-// limitProblem is the problem of an owner that names more than it may.
-func limitProblem(message string) *plan.Problem {
-	return &plan.Problem{Reason: v1alpha1.ReasonLimitExceeded, Terminal: true, Message: message}
 }

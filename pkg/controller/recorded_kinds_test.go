@@ -11,6 +11,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/controller/ownerinputs"
 	"github.com/ambit-dev/ambit/pkg/controller/recordedkinds"
 )
 
@@ -31,16 +32,20 @@ func TestKindsOfRecords(t *testing.T) {
 			t.Errorf("%s: its owners would be told of it: %t", when, about)
 		}
 	}
-	// reconcile is a reconcile over an owner that has, or has not, one object of the kind in its record.
+	// pass is a reconcile over an owner that has, or has not, one object of the kind in its record.
 	pass := func(name types.NamespacedName, records bool) {
 		state, _ := op.ownerStateOf(name, ownerOf("uid"), nil)
-		state.inputs = newOwnerInputs()
-		l := &inputPlanner{policyController: op, name: name, s: state.inputs}
-		l.findKind(mine, true)
+		state.inputs = ownerinputs.NewInputs(ownerinputs.PlacePermissions{})
+		p := op.newOwnerReconciler(nil, state, false)
+		kinds := []schema.GroupVersionKind{mine}
 		if records {
-			l.findKind(thing, true)
+			kinds = append(kinds, thing)
 		}
-		op.newOwnerReconciler(nil, state, false).releaseUnusedKinds()
+		for _, gvk := range kinds {
+			p.seekKind(gvk)
+			op.kinds.LookupKind(gvk)
+		}
+		p.releaseUnusedKinds()
 	}
 	x, y := types.NamespacedName{Namespace: "n", Name: "x"}, types.NamespacedName{Namespace: "n", Name: "y"}
 	wanted("at first", false)
@@ -57,7 +62,7 @@ func TestKindsOfRecords(t *testing.T) {
 	pass(x, true)
 	wanted("an owner needs it again", true)
 	p := op.newOwnerReconciler(nil, newOwnerState(op.subscriberFor(x)), false)
-	p.state.inputs = newOwnerInputs()
+	p.state.inputs = ownerinputs.NewInputs(ownerinputs.PlacePermissions{})
 	p.seekKind(thing)
 	p.releaseUnusedKinds()
 	wanted("it was looked up for one object", true)

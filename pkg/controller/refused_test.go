@@ -9,6 +9,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/controller/ownerinputs"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
@@ -19,11 +20,11 @@ func TestRefusedWrite(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	op := idle(t, clock, compiled(t, "a", "1", "")).revisions.CurrentOf("ambit-system/a")
 	state := newOwnerState(op.subscriberFor(types.NamespacedName{Namespace: "n", Name: "x"}))
-	state.inputs = newOwnerInputs()
+	state.inputs = ownerinputs.NewInputs(ownerinputs.PlacePermissions{})
 	problem := plan.Problem{Reason: v1alpha1.ReasonQuotaExceeded, Message: "exceeded quota"}
 	isHeldBack := func(write string, denied *plan.Problem) (is bool, message string) {
 		p := op.newOwnerReconciler(nil, state, false)
-		is = p.isHeldBack("web", func() string { return write }, placePermissions{}, denied)
+		is = p.isHeldBack("web", func() string { return write }, ownerinputs.PlacePermissions{}, denied)
 		return is, p.problems["web"].Message
 	}
 	p := op.newOwnerReconciler(nil, state, false)

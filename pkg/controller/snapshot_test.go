@@ -17,15 +17,14 @@ func TestSettledOfTheGone(t *testing.T) {
 	op := e.revisions.CurrentOf("ambit-system/a")
 	state := newOwnerState(op.subscriberFor(types.NamespacedName{Namespace: "n", Name: "x"}))
 	state.serverNormalized["gone"] = "digest"
-	state.inputs = newOwnerInputs()
-	state.inputs.home.own = allPermissions()
-	state.inputs.children[plan.Location{Child: "child", Namespace: "n"}] = inputSource{problem: &plan.Problem{Reason: "Forbidden"}}
 	p := op.newOwnerReconciler(nil, state, false)
-	if p.takeSnapshot(); len(state.serverNormalized) != 1 {
+	at := plan.Location{Child: "child", Namespace: "n"}
+	p.dropNormalized(map[plan.Location]plan.Input{at: {Blocked: &plan.Problem{Reason: "Forbidden"}}})
+	if len(state.serverNormalized) != 1 {
 		t.Error("it is forgotten while it may be there")
 	}
-	state.inputs.children[plan.Location{Child: "child", Namespace: "n"}] = inputSource{}
-	if p.takeSnapshot(); len(state.serverNormalized) != 0 {
+	p.dropNormalized(map[plan.Location]plan.Input{at: {}})
+	if len(state.serverNormalized) != 0 {
 		t.Error("it stays for ever")
 	}
 }

@@ -127,8 +127,8 @@ func (p *ownerReconciler) writeStatus(ctx context.Context, planned *plan.Plan) e
 	if !ok {
 		return err
 	}
-	home := p.state.inputs.home
-	if p.isHeldBack(statusProblem, func() string { return statusText(next) }, home, home.own.ProblemFor(found.GVR.GroupResource(), "status", "patch")) {
+	home := p.state.inputs.Home
+	if p.isHeldBack(statusProblem, func() string { return statusText(next) }, home, home.Own.ProblemFor(found.GVR.GroupResource(), "status", "patch")) {
 		return nil
 	}
 	if p.awaitsNewerOwner() {
@@ -207,7 +207,7 @@ func (p *ownerReconciler) logStatus(ctx context.Context, planned *plan.Plan) {
 	switch {
 	case stalled >= 0 && !isNewProblem(problemOf(was), &plan.Problem{Reason: planned.Conditions[stalled].Reason, Message: planned.Conditions[stalled].Message}):
 	case stalled >= 0:
-		if len(p.state.inputs.home.own.Missing) > 0 {
+		if len(p.state.inputs.Home.Own.Missing) > 0 {
 			log = log.V(1) // the namespace's missing rights are logged once, not for each owner
 		}
 		message := planned.Conditions[stalled].Message

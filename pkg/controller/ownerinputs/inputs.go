@@ -1,0 +1,190 @@
+package ownerinputs
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/ambit-dev/ambit/pkg/controller/discovery"
+	"github.com/ambit-dev/ambit/pkg/controller/ownerscope"
+	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
+	"github.com/ambit-dev/ambit/pkg/controller/placepermissions"
+	"github.com/ambit-dev/ambit/pkg/informer"
+	"github.com/ambit-dev/ambit/pkg/plan"
+)
+
+// Inputs are the streams that a plan is made from. They depend on the owner's content, on the places that
+// its plan wants, on whether the owners of its namespace share streams, on what is permitted there, on
+// which kinds are known, and on nothing else. They belong to one goroutine.
+type Inputs struct {
+	// Home is the owner's own place.
+	Home PlacePermissions
+	// MayNeedRecord: the owner may come to need a record of its children.
+	MayNeedRecord bool
+	// Crowded says, for users, why not all places are used; empty if all are.
+	Crowded string
+
+	uid             types.UID
+	resourceVersion string
+	sharesStreams   bool
+	complete        bool                        // every kind is known
+	queries         []plan.Query                // that they were laid out for
+	listed          *ownerscope.Namespaces      // as of the layout; nil unless a watch looks in all namespaces
+	selected        *[]string                   // the same, for a scope with a selector
+	looksEverywhere bool                        // a watch looks in all namespaces
+	elsewhere       map[string]PlacePermissions // other places than the owner's own
+
+	interests  []informer.Interest // those of children first
+	listers    []informer.Lister   // as interests
+	watching   int                 // the first interest that is one of a watch
+	namespaced map[schema.GroupVersionKind]bool
+	children   map[plan.Location]source
+	watches    map[string]source                              // by watch id
+	kinds      map[schema.GroupVersionKind]discovery.Resource // that were looked up, as they were found
+}
+
+// NewInputs returns inputs without streams, in a place where something is permitted.
+func NewInputs(home PlacePermissions) *Inputs {
+	return &Inputs{
+		Home: home, complete: true,
+		namespaced: map[schema.GroupVersionKind]bool{}, children: map[plan.Location]source{}, watches: map[string]source{},
+		kinds: map[schema.GroupVersionKind]discovery.Resource{},
+	}
+}
+
+// PlacePermissions is what may be done in a place.
+type PlacePermissions struct {
+	// Answer is the place's: another pointer, other rights.
+	Answer *permissionset.Set
+	// Own is what of it concerns this owner.
+	Own *permissionset.Set
+}
+
+// source says where the input of a place or watch comes from: interests, or nowhere for a reason.
+type source struct {
+	from, to int // of the interests
+	// wide: the interests show other namespaces as well. For a watch, namespace is then the one that is
+	// meant.
+	wide      bool
+	namespace string
+	// scoped: of what the interests show only what is not excluded from the scope.
+	scoped bool
+	// lenient: what may not be watched is left out.
+	lenient bool
+	problem *plan.Problem
+}
+
+// Informers is what is used of an informer.Set.
+type Informers interface {
+	Require(handler informer.EventHandler, interests []informer.Interest) []informer.Lister
+	Retry(key informer.Key)
+}
+
+// Open declares the streams for a handler, in place of those that it had.
+func (s *Inputs) Open(informers Informers, handler informer.EventHandler) {
+	s.listers = informers.Require(handler, s.interests)
+	for i, lister := range s.listers {
+		if lister.State() == informer.Forbidden { // it is permitted by now, as far as is known
+			informers.Retry(s.interests[i].Key)
+		}
+	}
+}
+
+// ChildStreams are the streams of children, in a stable order.
+func (s *Inputs) ChildStreams() iter.Seq2[informer.Interest, informer.Lister] {
+	return func(yield func(informer.Interest, informer.Lister) bool) {
+		for i, interest := range s.interests[:s.watching] {
+			if !yield(interest, s.listers[i]) {
+				return
+			}
+		}
+	}
+}
+
+// PermissionsAt returns what may be done in a namespace that the inputs are about.
+func (s *Inputs) PermissionsAt(namespace string) PlacePermissions {
+	if found, ok := s.elsewhere[namespace]; ok {
+		return found
+	}
+	return s.Home
+}
+
+// StandingProblems are all rights that are missing and concern the owner.
+func (s *Inputs) StandingProblems() []plan.Problem {
+	list := s.Home.Own.RequiredProblems(nil)
+	for _, place := range sortedKeys(s.elsewhere) {
+		list = s.elsewhere[place].Own.RequiredProblems(list)
+	}
+	return list
+}
+
+// Namespaced says of each kind that is known whether it lives in namespaces. It is not to be changed.
+func (s *Inputs) Namespaced() map[schema.GroupVersionKind]bool { return s.namespaced }
+
+// IsObserved reports whether a place of a child is looked at, or would be if nothing blocked it.
+func (s *Inputs) IsObserved(at plan.Location) bool {
+	_, is := s.children[at]
+	return is
+}
+
+// HasLookedUp reports whether a kind was looked up for the inputs.
+func (s *Inputs) HasLookedUp(gvk schema.GroupVersionKind) bool {
+	_, has := s.kinds[gvk]
+	return has
+}
+
+// SetResourceVersion notes that the owner has changed, in what the inputs do not depend on.
+func (s *Inputs) SetResourceVersion(version string) { s.resourceVersion = version }
+
+// CheckSync reports whether a stream may still deliver its first list soon; and, if none, how long to
+// wait because one was refused so short a while ago that a review may not have confirmed it.
+func (s *Inputs) CheckSync(now time.Time) (isSyncing bool, doubtful time.Duration) {
+	for _, lister := range s.listers {
+		switch status := lister.Status(); {
+		case status.Synced:
+		case !status.State.IsFinal():
+			return true, 0
+		case status.State == informer.Forbidden:
+			doubtful = max(doubtful, placepermissions.ConfirmGrace-now.Sub(status.Since))
+		}
+	}
+	return false, doubtful
+}
+
+// IsCurrent reports whether inputs that were laid out before are those of a subject now. Nil: there are none.
+func (p *Planner) IsCurrent(s *Inputs, subject Subject) bool {
+	if s == nil || !s.complete || p.Permissions.UsesIndex().IsCrowded(subject.Name) || s.sharesStreams != subject.SharesStreams || s.Home.Answer != subject.Home {
+		return false
+	}
+	if subject.Owner != nil && (s.uid != subject.Owner.GetUID() || s.resourceVersion != subject.Owner.GetResourceVersion()) {
+		return false
+	}
+	if s.looksEverywhere && (s.listed != p.Namespaces.FollowedList() || s.selected != p.Scope.SelectedNames()) {
+		return false
+	}
+	for gvk, as := range s.kinds {
+		if found, ok, _ := p.Kinds.LookupKind(gvk); !ok || found != as {
+			return false
+		}
+	}
+	for place, known := range s.elsewhere {
+		if answer, wait := p.Permissions.ForUse(place); wait > 0 || answer != known.Answer {
+			return false
+		}
+	}
+	return SameQueries(s.queries, subject.Queries)
+}
+
+// SameQueries reports whether two plans want the same places.
+func SameQueries(a, b []plan.Query) bool {
+	return slices.EqualFunc(a, b, func(a, b plan.Query) bool {
+		return a.Location == b.Location && a.GVK == b.GVK && (a.Names == nil) == (b.Names == nil) && slices.Equal(a.Names, b.Names)
+	})
+}
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
