@@ -3,28 +3,22 @@ package controller
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
 
-	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/controller/ownerinputs"
-	"github.com/ambit-dev/ambit/pkg/controller/placepermissions"
-	"github.com/ambit-dev/ambit/pkg/controller/refusedwrites"
+	"github.com/ambit-dev/ambit/pkg/controller/telemetry"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/internal/apply"
 	"github.com/ambit-dev/ambit/pkg/plan"
-	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
 
 // applyAction carries out an action, unless it was tried in this reconcile already. An action
@@ -58,7 +52,7 @@ func (p *ownerReconciler) applyAction(ctx context.Context, action plan.Action) (
 		return true, nil
 	}
 	sent := p.controller.now()
-	outcome, err := p.applyTraced(ctx, applier, action, found)
+	outcome, err := p.carryOut(ctx, applier, action, found)
 	if err != nil {
 		return false, err
 	}
@@ -76,94 +70,20 @@ func (p *ownerReconciler) applyAction(ctx context.Context, action plan.Action) (
 	return true, nil
 }
 
-// newApplier returns who writes for the policy.
-func (p *ownerReconciler) newApplier() (apply.Applier, error) {
-	client, err := p.controller.options.Clients(p.identity)
-	return apply.Applier{Client: client, Manager: p.manager, Identity: p.userName()}, err
-}
-
-// isHeldBack says whether a write is not to be tried now, and notes why: the right is
-// missing, or the same write was refused a short while ago. what tells writes
-// apart.
-func (p *ownerReconciler) isHeldBack(key string, what func() string, at ownerinputs.PlacePermissions, denied *plan.Problem) bool {
-	if denied != nil {
-		p.problems[key] = *denied
-		p.state.refused.ForgetRefusal(key)
-		return true
+// carryOut sends an action, measured.
+func (p *ownerReconciler) carryOut(ctx context.Context, applier apply.Applier, action plan.Action, k discovery.Resource) (apply.Outcome, error) {
+	ctx, end := p.measured.BeginWrite(ctx, verbOf(action), k.GVR.GroupResource().String(), action.Namespace)
+	outcome, err := applier.CarryOut(ctx, action, apply.Target{Resource: k.GVR, OwnerUID: p.ownerUID(), OwnerNamespace: p.ownerNamespace(), Lives: p.ownerExists})
+	if err != nil {
+		end(telemetry.OutcomeRefused)
+		return outcome, err
 	}
-	problem, still := p.state.refused.CurrentProblem(key, what, at.Answer, p.controller.now())
-	if still {
-		p.problems[key] = problem
+	how := telemetry.OutcomeOf(action, outcome)
+	end(how)
+	if ctx.Err() == nil {
+		p.measured.ObserveWrite(k.GVR.GroupResource(), how)
 	}
-	return still
-}
-
-// ownerUID is empty for what the policy itself ensures.
-func (p *ownerReconciler) ownerUID() types.UID {
-	if p.owner == nil {
-		return ""
-	}
-	return p.owner.GetUID()
-}
-
-// ownerNamespace is empty for what the policy itself ensures.
-func (p *ownerReconciler) ownerNamespace() string {
-	if p.owner == nil {
-		return ""
-	}
-	return p.owner.GetNamespace()
-}
-
-// recordRefusal notes that a write in a place was refused, and says whether that is news. A
-// right that is missing is confirmed by a review; a is what was tried.
-func (p *ownerReconciler) recordRefusal(key, what, place string, a access.Access, problem plan.Problem) (news bool) {
-	p.problems[key] = problem
-	r := refusedwrites.Refusal{Write: what, Problem: problem, Permissions: p.state.inputs.PermissionsAt(place).Answer}
-	switch problem.Reason {
-	case v1alpha1.ReasonForbidden, v1alpha1.ReasonUnauthenticated, v1alpha1.ReasonImpersonationRefused:
-		for _, d := range problem.Denied { // perhaps not the write, but a read before it
-			a.Verb = d.Verb
-		}
-		p.permissions.ReportDenied(place, a)
-		p.isRefusalUnconfirmed, r.AtLeast = true, 2*placepermissions.ConfirmGrace
-	}
-	return p.state.refused.RecordRefusal(key, r, p.controller.backoffAfter, p.controller.now())
-}
-
-// forgetRefusal is for a write that was accepted. Another one of the same key may have been held
-// back in this reconcile: it is not any more.
-func (p *ownerReconciler) forgetRefusal(key string) {
-	p.state.refused.ForgetRefusal(key)
-	delete(p.problems, key)
-}
-
-// accessOf is the right that an action needs. The authorizer does not see the name
-// of a new object: it is not in the request's path.
-func accessOf(action plan.Action, k discovery.Resource) access.Access {
-	a := access.Access{Verb: verbOf(action), Group: k.GVR.Group, Resource: k.GVR.Resource}
-	if action.Verb != plan.Create {
-		a.Name = action.Name
-	}
-	return a
-}
-
-// verbOf is the right that an action needs.
-func verbOf(action plan.Action) string {
-	switch action.Verb {
-	case plan.Create:
-		return "create"
-	case plan.Delete:
-		return "delete"
-	}
-	return "patch"
-}
-
-func actionLog(ctx context.Context, action plan.Action) logr.Logger {
-	object := action.Name
-	if action.Namespace != "" {
-		object = action.Namespace + "/" + object
-	}
-	return ctrllog.FromContext(ctx).WithValues("verb", action.Verb, "kind", action.GVK.Kind, "object", object)
+	return outcome, nil
 }
 
 // handleRefusal lets the next plan know that an action was refused.
@@ -249,11 +169,6 @@ func (p *ownerReconciler) recordLost(action plan.Action) {
 	}
 }
 
-// keyOfAction names the object of an action.
-func keyOfAction(action plan.Action) inventory.ObjectKey {
-	return inventory.ObjectKey{Kind: action.GVK.GroupKind(), Namespace: action.Namespace, Name: action.Name}
-}
-
 // existingObject is an object of ours that the cache does not show.
 type existingObject struct {
 	kind   schema.GroupVersionKind
@@ -293,21 +208,6 @@ func (p *ownerReconciler) recordNormalized(action plan.Action, live *unstructure
 	}
 }
 
-// digestOf is equal for equal texts, and small: what was refused may be large.
-func digestOf(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return string(sum[:])
-}
-
-// writeText says what an action writes: equal for equal writes.
-func writeText(action plan.Action) string {
-	var object []byte
-	if action.Object != nil {
-		object, _ = json.Marshal(action.Object.Object) // JSON-like by construction
-	}
-	return fmt.Sprintf("%s %s %s", action.Verb, action.UID, object)
-}
-
 // streamsOf are the streams of children that show the object of an action: by our
 // labels, or by name where it is not ours.
 func (p *ownerReconciler) streamsOf(action plan.Action) []informer.Key {
@@ -325,15 +225,4 @@ func (p *ownerReconciler) streamsOf(action plan.Action) []informer.Key {
 		}
 	}
 	return keys
-}
-
-// lastSeen is what an action says of the object that it deleted.
-func lastSeen(action plan.Action) *unstructured.Unstructured {
-	obj := &unstructured.Unstructured{}
-	obj.SetGroupVersionKind(action.GVK)
-	obj.SetNamespace(action.Namespace)
-	obj.SetName(action.Name)
-	obj.SetUID(action.UID)
-	obj.SetResourceVersion(action.ResourceVersion)
-	return obj
 }

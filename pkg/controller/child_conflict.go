@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -40,15 +39,6 @@ func (p *ownerReconciler) isChildHeldBack(ctx context.Context, action plan.Actio
 	p.problems[action.Key()] = c.Problem()
 	p.requeueAt(now.Add(wait))
 	return true
-}
-
-// nameOf is as in `Deployment "web"`, with the namespace where it is not the owner's.
-func (p *ownerReconciler) nameOf(action plan.Action) string {
-	name := fmt.Sprintf("%s %q", action.GVK.Kind, action.Name)
-	if action.Namespace != "" && (p.owner == nil || p.owner.GetNamespace() != action.Namespace) {
-		name += fmt.Sprintf(" in namespace %q", action.Namespace)
-	}
-	return name
 }
 
 // reportChildConflict says once, in the log and in an Event, who undoes the writes of a child. It asks

@@ -17,23 +17,6 @@ type ownerProbe struct{ ownerSubscriber }
 
 var _ informer.EventHandler = ownerProbe{}
 
-// ownerSelectors is what the API server selects owners by; empty where all must be seen
-// because they may be marked, which may be known only now that the kinds are.
-func (op *policyController) ownerSelectors() (labels, fields string) {
-	labels, fields = op.program.Owner.LabelSelector, op.program.Owner.FieldSelector
-	if labels+fields != "" && op.program.NeedsFinalizerFor(op.kinds.IsNamespaced) {
-		return "", ""
-	}
-	return labels, fields
-}
-
-// isSelective says whether the API server selects the owners. One that stops matching is
-// then gone from their stream, just as one that was deleted.
-func (op *policyController) isSelective() bool {
-	byLabels, byFields := op.ownerSelectors()
-	return byLabels != "" || byFields != ""
-}
-
 // resolveIntent says what there is to do for an owner that the stream of owners shows, or
 // does not show (nil); then the result may be the owner all the same. A wait that is
 // not 0 says when to look again.

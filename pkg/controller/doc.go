@@ -39,6 +39,23 @@
 // What the policy itself ensures takes the same way, on the policy's own key and
 // without an owner.
 //
+// # Files
+//
+// They stand in layers: what a file calls stands below it.
+//
+//   - start.go, set.go and policy_setup.go: the workers, and the revisions of policies.
+//   - policy_reconcile.go and ensure.go: the turn of a policy. reconcile.go: the turn of an owner.
+//   - plan_and_write.go: observe, plan and write in turns. status.go: what is said of it.
+//   - apply_action.go, owner_metadata.go and confirm.go: the writes of one reconcile, and the files that
+//     hold them back: labels.go, child_conflict.go, owner_metadata_conflict.go, status_conflict.go,
+//     feedback.go and refusals.go.
+//   - owner_reconciler.go: one reconcile, and what all of it needs.
+//   - intent.go, deselected.go, child_probe.go, orphan_scan.go and forget_owner.go: owners that come and go.
+//   - owner_views.go, permissions.go and limits.go: what is known of the policy.
+//   - controller.go, policy_controller.go and owner.go: the types, the queue and the clock.
+//
+// permission_changes.go is called by package placepermissions.
+//
 // # Places
 //
 // A place is a namespace, or none: all namespaces, and what is in none. An owner uses
@@ -126,7 +143,7 @@
 //  4. When the answer changes (permissionsChanged), streams that are no longer permitted
 //     are closed, in that call; then the owners there are queued.
 //  5. What makes access look again: changes of RBAC objects where they may be watched
-//     (rbacWatcher), streams that are refused when they are opened anew, own writes that
+//     (package clusterwatch), streams that are refused when they are opened anew, own writes that
 //     are refused. A refusal is told to nobody before a review has confirmed it, or
 //     placepermissions.ConfirmGrace is over.
 //

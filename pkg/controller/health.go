@@ -1,6 +1,9 @@
 package controller
 
-import "github.com/ambit-dev/ambit/pkg/plan"
+import (
+	"github.com/ambit-dev/ambit/pkg/controller/telemetry"
+	"github.com/ambit-dev/ambit/pkg/plan"
+)
 
 // ownerHealth says how an owner fares.
 type ownerHealth int
@@ -13,6 +16,17 @@ const (
 	// healthStalled: somebody has to act.
 	healthStalled
 )
+
+// result is what a reconcile has come to that left an owner so.
+func (h ownerHealth) result() string {
+	switch h {
+	case healthReady:
+		return telemetry.ResultReady
+	case healthStalled:
+		return telemetry.ResultStalled
+	}
+	return telemetry.ResultProgressing
+}
 
 func healthOf(planned *plan.Plan) ownerHealth {
 	switch {

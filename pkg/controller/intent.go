@@ -118,3 +118,13 @@ func (op *policyController) markUnwanted(name types.NamespacedName, owner *unstr
 		return intentInspect
 	}
 }
+
+// retireIntent is the purpose of an owner whose policy goes.
+func (op *policyController) retireIntent(owner *unstructured.Unstructured) intent {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	if op.owners.IsCleanedUp(owner.GetUID()) {
+		return intentIgnore
+	}
+	return intentCleanUp
+}

@@ -9,7 +9,6 @@ import (
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/internal/apply"
 	"github.com/ambit-dev/ambit/pkg/plan"
-	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
 // lacksLabels reports whether the object of an answer lacks a label that its stream selects or is
@@ -43,14 +42,6 @@ func (p *ownerReconciler) lacksLabels(ctx context.Context, action plan.Action, k
 	return true
 }
 
-// childOf is the child that an action is about; nil if the program has it no more.
-func (p *ownerReconciler) childOf(action plan.Action) *policy.Child {
-	if action.Ensured {
-		return policy.FindChild(p.program.Ensured, action.Child)
-	}
-	return policy.FindChild(p.program.Children, action.Child)
-}
-
 // missingLabel is the first label that the object of an answer lacks; empty if it has all, or
 // none is wanted.
 func missingLabel(action plan.Action, outcome apply.Outcome) string {
@@ -65,7 +56,3 @@ func missingLabel(action plan.Action, outcome apply.Outcome) string {
 	}
 	return ""
 }
-
-// labelsText stands for all writes that want the same object, whether to make it or to put labels
-// on it.
-func labelsText(action plan.Action) string { return "labels of " + action.Wanted }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/fairqueue"
-	"github.com/ambit-dev/ambit/pkg/controller/policykinds"
 	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
@@ -68,29 +67,6 @@ func (op *policyController) recordEvaluation(name types.NamespacedName, began ti
 	if expensive {
 		op.controller.throttle.Charge(took)
 	}
-}
-
-// recordLimits notes whether the plan exceeded a limit, and returns how long to leave the
-// owner alone because of that. An owner that names too many places or kinds costs no more
-// than others: it only looks again after a while.
-func (p *ownerReconciler) recordLimits(planned *plan.Plan) time.Duration {
-	exceeded, crowded := false, false
-	for _, b := range planned.Blockers {
-		here := b.Message == p.state.inputs.Crowded || b.Message == policykinds.TooManyKinds().Message
-		exceeded = exceeded || b.Reason == v1alpha1.ReasonLimitExceeded && !here
-		crowded = crowded || b.Reason == v1alpha1.ReasonLimitExceeded && here
-	}
-	name := p.state.subscriber.name
-	if exceeded {
-		return p.recordExceeded(name, p.owner.GetResourceVersion())
-	}
-	p.mu.Lock()
-	p.quarantine.RecordSuccess(name)
-	p.mu.Unlock()
-	if crowded {
-		return shorterWait(p.requeueAfter(planned), crowdedRetry)
-	}
-	return 0
 }
 
 // recordExceeded notes that an owner exceeded a limit, and returns how long to leave it

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -8,15 +9,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/ownerinputs"
 	"github.com/ambit-dev/ambit/pkg/controller/ownerviews"
 	"github.com/ambit-dev/ambit/pkg/controller/recordcheck"
 	"github.com/ambit-dev/ambit/pkg/controller/refusedwrites"
 	"github.com/ambit-dev/ambit/pkg/controller/writeconflict"
 	"github.com/ambit-dev/ambit/pkg/informer"
-	"github.com/ambit-dev/ambit/pkg/internal/backoff"
 	"github.com/ambit-dev/ambit/pkg/internal/status"
 	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
 
 // ownerState is what the controller remembers of one owner between reconciles. All of
@@ -164,57 +166,11 @@ func newOwnerState(subscriber ownerSubscriber) *ownerState {
 	return &ownerState{subscriber: subscriber, serverNormalized: map[types.UID]string{}}
 }
 
-// forgetOwner gives back all that an owner needed. It is called on the owner's turn, or
-// when there are no turns any more.
-func (op *policyController) forgetOwner(name types.NamespacedName) {
-	op.mu.Lock()
-	_, uid := op.owners.WorkOf(name)
-	was := op.owners.StopWork(name, op.ownerViews.IsSeen(name.Namespace), op.isHalted)
-	delete(op.cleanupBlockers, name)
-	op.quarantine.RecordSuccess(name)
-	op.costs.Forget(name)
-	if was.Last {
-		op.ownerViews.ForgetScans(name.Namespace)
-	}
-	op.mu.Unlock()
-	if !op.revision.IsReplaced() { // else the next one goes on with the owner
-		op.lostWrites.ForgetOwner(uid)
-	}
-	if was.Inspected {
-		op.stopInspection(name)
-	}
-	op.stopOwnerProbe(name)
-	op.kinds.ReleaseAllKinds(name)
-	if was.Worked {
-		op.controller.options.Informers.Require(op.subscriberFor(name), nil)
-		op.permissions.SetUses(name, nil)
-	}
-	if was.Last {
-		op.permissions.ReleaseOwners(name.Namespace)
-	}
-	if was.Last || was.Inherited {
-		op.recheckScope(name.Namespace)
-	}
+// isHeld says whether an owner is held until this policy has cleaned up after it.
+func (op *policyController) isHeld(owner *unstructured.Unstructured) bool {
+	return hasFinalizer(owner) && inventory.IsMarked(op.program.Name, owner)
 }
 
-// recheckScope has the policy look again at where it watches, if a namespace that it no longer
-// wants has only been watched for the sake of owners that were there.
-func (op *policyController) recheckScope(namespace string) {
-	if !op.inScope(namespace) {
-		op.controller.enqueue(Key{Policy: op.id})
-	}
-}
-
-// Backoff of what did not succeed: doubling from the first value to the last,
-// with up to a fifth of jitter. The last value bounds how long a mended cause
-// that gives no event (a foreign object that went away) is missed.
-const (
-	retryMin = 200 * time.Millisecond
-	retryMax = writeconflict.MaxWait
-)
-
-// backoffAfter is how long to wait after so many failures before the last one.
-func (e *Controller) backoffAfter(failures int) time.Duration {
-	upToAFifthMore := func(wait time.Duration) time.Duration { return wait + e.options.Jitter(wait/5) }
-	return backoff.Exponential{First: retryMin, Last: retryMax, Jitter: upToAFifthMore}.After(failures + 1)
+func hasFinalizer(owner *unstructured.Unstructured) bool {
+	return slices.Contains(owner.GetFinalizers(), v1alpha1.FinalizerCleanup)
 }

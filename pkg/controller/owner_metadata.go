@@ -2,20 +2,16 @@ package controller
 
 import (
 	"context"
-	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/ambit-dev/ambit/pkg/access"
-	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
+	"github.com/ambit-dev/ambit/pkg/controller/telemetry"
 	"github.com/ambit-dev/ambit/pkg/internal/apply"
 	"github.com/ambit-dev/ambit/pkg/plan"
-	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
 
 // writeOwnerMetadata makes the owner's metadata say what the plan wants it to, unless that was
@@ -121,20 +117,6 @@ func (p *ownerReconciler) isOwnerHeldBack(w ownerWrite) bool {
 	return p.isHeldBack(plan.KeyOwner, func() string { return w.text }, home, home.Own.ProblemFor(w.kind.GVR.GroupResource(), "", "patch"))
 }
 
-// recordStaleOwner notes that the owner has changed since it was seen.
-func (p *ownerReconciler) recordStaleOwner() {
-	p.isCacheBehind = true
-	p.state.stale.RecordConflict(p.owner.GetResourceVersion(), p.controller.backoffAfter, p.controller.now())
-}
-
-// awaitsNewerOwner reports whether the owner is known to have changed since it was seen, so that nothing is
-// written as of that, and has it looked at again.
-func (p *ownerReconciler) awaitsNewerOwner() bool {
-	awaits := p.state.stale.HoldsBack(p.owner.GetResourceVersion(), p.controller.now())
-	p.isCacheBehind = p.isCacheBehind || awaits
-	return awaits
-}
-
 // writeOwner writes, and goes on with the owner as it is then.
 func (p *ownerReconciler) writeOwner(ctx context.Context, w ownerWrite) error {
 	applier, err := p.newApplier()
@@ -142,23 +124,15 @@ func (p *ownerReconciler) writeOwner(ctx context.Context, w ownerWrite) error {
 		return err
 	}
 	sent := p.controller.now()
-	writing, end := p.traceWrite(ctx, "patch", w.kind.GVR.GroupResource().String(), p.owner.GetNamespace())
+	writing, end := p.measured.BeginWrite(ctx, "patch", w.kind.GVR.GroupResource().String(), p.owner.GetNamespace())
 	outcome := w.do(writing, &applier, applier.Client.Resource(w.kind.GVR).Namespace(p.owner.GetNamespace()))
-	end(metadataOutcome(outcome))
+	end(telemetry.OwnerOutcome(outcome.Problem != nil))
 	if outcome.Problem != nil {
 		p.ownerRefused(ctx, w, *outcome.Problem)
 		return nil
 	}
 	p.takeOwnerMetadata(ctx, w.kind, outcome, sent)
 	return nil
-}
-
-// markText is equal for marks that say the same.
-func markText(mark plan.OwnerMetadata) string {
-	if mark.Finalizer {
-		return "finalizer " + mark.Children
-	}
-	return mark.Children
 }
 
 func (p *ownerReconciler) ownerRefused(ctx context.Context, w ownerWrite, problem plan.Problem) {
@@ -193,24 +167,4 @@ func (p *ownerReconciler) takeOwnerMetadata(ctx context.Context, found discovery
 		}
 		log.V(1).Info("owner is let go")
 	}
-}
-
-// isHeld says whether an owner is held until this policy has cleaned up after it.
-func (op *policyController) isHeld(owner *unstructured.Unstructured) bool {
-	return hasFinalizer(owner) && inventory.IsMarked(op.program.Name, owner)
-}
-
-func hasFinalizer(owner *unstructured.Unstructured) bool {
-	return slices.Contains(owner.GetFinalizers(), v1alpha1.FinalizerCleanup)
-}
-
-// ownerExists says whether there is, or may be, an owner of that uid: only where all of
-// them can be seen it is known that there is none.
-func (op *policyController) ownerExists(uid types.UID) bool {
-	view := op.ownerViews.ViewOf(allNamespaces)
-	if view == nil {
-		return true
-	}
-	owners, status := view.Read()
-	return !status.Synced || slices.ContainsFunc(owners, func(o *unstructured.Unstructured) bool { return o.GetUID() == uid })
 }

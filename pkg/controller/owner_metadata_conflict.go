@@ -97,3 +97,11 @@ func (p *ownerReconciler) endMarkContest(ctx context.Context) {
 	}
 	p.requeueAt(at)
 }
+
+// markText is equal for marks that say the same.
+func markText(mark plan.OwnerMetadata) string {
+	if mark.Finalizer {
+		return "finalizer " + mark.Children
+	}
+	return mark.Children
+}

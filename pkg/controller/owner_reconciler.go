@@ -1,19 +1,19 @@
 package controller
 
 import (
-	"context"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
-	"github.com/ambit-dev/ambit/pkg/controller/ownerinputs"
-	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
+	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/controller/recordcheck"
-	"github.com/ambit-dev/ambit/pkg/internal/status"
+	"github.com/ambit-dev/ambit/pkg/controller/telemetry"
+	"github.com/ambit-dev/ambit/pkg/informer"
+	"github.com/ambit-dev/ambit/pkg/internal/apply"
 	"github.com/ambit-dev/ambit/pkg/plan"
-	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
 // ownerReconciler is one run over one owner, or over what the policy itself ensures. It lives on
@@ -38,9 +38,9 @@ type ownerReconciler struct {
 	waits         bool      // the owner's metadata is held back, and requeueTime, or what is told, says until when
 	isPaced       bool      // there was more to read by name than may be read in a row
 	requeueTime   time.Time // when to look at what was held back, or is not over; zero: there is nothing
-	// firstEvent is when the first event came that led to the reconcile, until a write has answered
-	// it; zero: there was none. last is the plan that the reconcile came to; nil: to none.
-	firstEvent time.Time
+	// measured is the reconcile for metrics and traces.
+	measured *telemetry.Reconcile
+	// lastPlan is the plan that the reconcile came to; nil: to none.
 	lastPlan   *plan.Plan
 	isReleased bool // the owner was let go: nothing more is to be said of it
 	// soughtKinds are kinds that were looked up for single objects.
@@ -54,138 +54,9 @@ func (op *policyController) newOwnerReconciler(owner *unstructured.Unstructured,
 		before[i].before = true
 	}
 	return &ownerReconciler{
-		policyController: op, owner: owner, state: state, retire: retire, existing: before,
+		policyController: op, owner: owner, state: state, retire: retire, existing: before, measured: op.controller.telemetry.Unmeasured(op.id),
 		problems: map[string]plan.Problem{}, triedActions: map[string]bool{}, soughtKinds: kindSet{},
 	}
-}
-
-// requireInputs declares the streams that the owner needs. The result is how long to
-// wait for their first lists; 0: go on.
-func (p *ownerReconciler) requireInputs(ctx context.Context, home *permissionset.Set) time.Duration {
-	shared := p.owner != nil && p.ownerViews.SharesWatches(p.owner.GetNamespace())
-	subject := ownerinputs.Subject{Name: p.state.subscriber.name, Owner: p.owner, Retire: p.retire, Queries: p.state.queries, SharesStreams: shared, Home: home}
-	if !p.inputs.IsCurrent(p.state.inputs, subject) {
-		s, wait := p.inputs.Plan(ctx, subject)
-		if wait > 0 {
-			return wait
-		}
-		s.Open(p.controller.options.Informers, p.state.subscriber)
-		p.state.inputs = s
-	}
-	now := p.controller.now()
-	syncing, doubtful := p.state.inputs.CheckSync(now)
-	if !syncing {
-		p.state.syncing = time.Time{}
-		return doubtful
-	}
-	if p.state.syncing.IsZero() {
-		p.state.syncing = now
-	}
-	return max(0, p.state.syncing.Add(p.syncGrace()).Sub(now))
-}
-
-// syncGrace is how long to wait for first lists. An owner that has never been told
-// anything should not wait long: without conditions it looks fine.
-func (p *ownerReconciler) syncGrace() time.Duration {
-	if p.owner == nil || status.HasCondition(p.owner, v1alpha1.ConditionReady) {
-		return syncGraceKnown
-	}
-	return syncGrace
-}
-
-// planAndWrite observes, plans and writes in turns, until a plan wants no other place
-// than those that are observed, and has no action that was not tried in this reconcile. It
-// returns that plan, or how long to wait for what is to be observed.
-func (p *ownerReconciler) planAndWrite(ctx context.Context, home *permissionset.Set) (*plan.Plan, time.Duration, error) {
-	for turn := 0; ; turn++ {
-		if wait := p.requireInputs(ctx, home); wait > 0 {
-			return nil, wait, nil
-		}
-		home = p.state.inputs.Home.Answer
-		planned := p.makeTracedPlan(ctx)
-		more := p.setQueries(planned)
-		if more && turn < p.maxTurns(planned) {
-			continue
-		}
-		progress, err := p.writePlan(ctx, planned)
-		if err != nil {
-			return nil, 0, err
-		}
-		if !progress || p.isCacheBehind || turn >= p.maxTurns(planned) {
-			// What is still wanted, though it was tried and not refused: the cache does
-			// not show its effect. Places that are to be observed have no stream yet that
-			// would wake the owner.
-			p.endConflicts(ctx)
-			p.isCacheBehind = p.isCacheBehind || more || len(planned.Actions) > 0 || planned.OwnerMetadata != nil && !p.waits || slices.ContainsFunc(p.existing, existingObject.isHidden)
-			return planned, 0, nil
-		}
-	}
-}
-
-func (p *ownerReconciler) makeTracedPlan(ctx context.Context) *plan.Plan {
-	defer p.recordEvaluation(p.state.subscriber.name, p.controller.now())
-	ctx, end := p.tracePlan(ctx)
-	planned := p.makePlan(ctx)
-	end(planned)
-	return planned
-}
-
-func (p *ownerReconciler) makePlan(ctx context.Context) *plan.Plan {
-	if p.owner == nil {
-		return plan.Ensure(ctx, p.program, p.takeSnapshot())
-	}
-	planned := plan.Make(ctx, p.program, p.takeSnapshot())
-	p.state.former = planned.Former // what is gone is not wanted by the next turn
-	return planned
-}
-
-// maxTurns bounds the turns of a reconcile: one may unblock the next object of the graph, an
-// object may need a second write, and places and records come first. What takes more
-// is somebody who answers each write with another.
-func (p *ownerReconciler) maxTurns(planned *plan.Plan) int {
-	return 2*max(len(p.program.Children), len(planned.Children)) + 5
-}
-
-// writePlan carries out what a plan says, and says whether that has changed anything.
-func (p *ownerReconciler) writePlan(ctx context.Context, planned *plan.Plan) (progress bool, err error) {
-	if planned.OwnerMetadata != nil {
-		if progress, err = p.writeOwnerMetadata(ctx, *planned.OwnerMetadata); err != nil {
-			return false, err
-		}
-	}
-	for _, action := range planned.Actions {
-		did, err := p.applyAction(ctx, action)
-		if err != nil {
-			return false, err
-		}
-		progress = progress || did
-	}
-	return progress, nil
-}
-
-// setQueries notes the places that a plan wants beyond those that are known for sure,
-// and says whether they are others than before.
-func (p *ownerReconciler) setQueries(planned *plan.Plan) bool {
-	var wants []plan.Query
-	for _, want := range planned.Queries {
-		if !p.isOwnPlace(want) {
-			wants = append(wants, want)
-		}
-	}
-	if ownerinputs.SameQueries(wants, p.state.queries) {
-		return false
-	}
-	p.state.queries = wants
-	return true
-}
-
-// isOwnPlace says whether a place is one that is looked at whatever the plan is.
-func (p *ownerReconciler) isOwnPlace(want plan.Query) bool {
-	if p.owner == nil || want.Names != nil || want.Namespace != "" && want.Namespace != p.owner.GetNamespace() {
-		return false
-	}
-	child := policy.FindChild(p.program.Children, want.Child)
-	return child != nil && !ownerinputs.IsElsewhere(child) && p.state.inputs.IsObserved(want.Location)
 }
 
 // requeueAt has the owner looked at again at a time, if nothing happens before. Zero: it need not be.
@@ -224,4 +95,72 @@ func (p *ownerReconciler) requeueAfter(planned *plan.Plan) time.Duration {
 	sooner(p.controller.backoffAfter(p.state.failures))
 	p.state.failures++
 	return wait
+}
+
+// ownerUID is empty for what the policy itself ensures.
+func (p *ownerReconciler) ownerUID() types.UID {
+	if p.owner == nil {
+		return ""
+	}
+	return p.owner.GetUID()
+}
+
+// ownerNamespace is empty for what the policy itself ensures.
+func (p *ownerReconciler) ownerNamespace() string {
+	if p.owner == nil {
+		return ""
+	}
+	return p.owner.GetNamespace()
+}
+
+// newApplier returns who writes for the policy.
+func (p *ownerReconciler) newApplier() (apply.Applier, error) {
+	client, err := p.controller.options.Clients(p.identity)
+	return apply.Applier{Client: client, Manager: p.manager, Identity: p.userName()}, err
+}
+
+// recordStaleOwner notes that the owner has changed since it was seen.
+func (p *ownerReconciler) recordStaleOwner() {
+	p.isCacheBehind = true
+	p.state.stale.RecordConflict(p.owner.GetResourceVersion(), p.controller.backoffAfter, p.controller.now())
+}
+
+// awaitsNewerOwner reports whether the owner is known to have changed since it was seen, so that nothing is
+// written as of that, and has it looked at again.
+func (p *ownerReconciler) awaitsNewerOwner() bool {
+	awaits := p.state.stale.HoldsBack(p.owner.GetResourceVersion(), p.controller.now())
+	p.isCacheBehind = p.isCacheBehind || awaits
+	return awaits
+}
+
+// ownerExists says whether there is, or may be, an owner of that uid: only where all of
+// them can be seen it is known that there is none.
+func (op *policyController) ownerExists(uid types.UID) bool {
+	view := op.ownerViews.ViewOf(allNamespaces)
+	if view == nil {
+		return true
+	}
+	owners, status := view.Read()
+	return !status.Synced || slices.ContainsFunc(owners, func(o *unstructured.Unstructured) bool { return o.GetUID() == uid })
+}
+
+func (p *ownerReconciler) ownerKey(owner discovery.Resource) informer.Key {
+	return p.ownerInterest(owner, p.ownerViews.StreamOf(p.owner.GetNamespace())).Key
+}
+
+// kindSet is a set of kinds.
+type kindSet map[schema.GroupVersionKind]bool
+
+// seekKind notes that the reconcile is about to look up a kind for one object. It returns false
+// if that is not to be for now.
+func (p *ownerReconciler) seekKind(gvk schema.GroupVersionKind) bool {
+	p.soughtKinds[gvk] = true
+	return p.kinds.RetainKind(p.state.subscriber.name, gvk)
+}
+
+// releaseUnusedKinds has kinds no longer looked up that the reconcile has not needed.
+func (p *ownerReconciler) releaseUnusedKinds() {
+	p.kinds.ReleaseKinds(p.state.subscriber.name, func(gvk schema.GroupVersionKind) bool {
+		return p.state.inputs.HasLookedUp(gvk) || p.soughtKinds[gvk]
+	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/controller/ownerviews"
 	"github.com/ambit-dev/ambit/pkg/informer"
+	"github.com/ambit-dev/ambit/pkg/permitted"
 )
 
 // allNamespaces is the namespace of a cluster-wide stream.
@@ -121,4 +122,41 @@ func (op *policyController) isWorkedOn(namespace, name string) bool {
 	op.mu.Lock()
 	defer op.mu.Unlock()
 	return op.owners.IsWorking(types.NamespacedName{Namespace: namespace, Name: name})
+}
+
+// ownerSelectors is what the API server selects owners by; empty where all must be seen
+// because they may be marked, which may be known only now that the kinds are.
+func (op *policyController) ownerSelectors() (labels, fields string) {
+	labels, fields = op.program.Owner.LabelSelector, op.program.Owner.FieldSelector
+	if labels+fields != "" && op.program.NeedsFinalizerFor(op.kinds.IsNamespaced) {
+		return "", ""
+	}
+	return labels, fields
+}
+
+// isSelective says whether the API server selects the owners. One that stops matching is
+// then gone from their stream, just as one that was deleted.
+func (op *policyController) isSelective() bool {
+	byLabels, byFields := op.ownerSelectors()
+	return byLabels != "" || byFields != ""
+}
+
+// enqueuePolicy queues the policy itself, for an event of what it waits for.
+func (op *policyController) enqueuePolicy(permitted.Event) { op.controller.enqueue(Key{Policy: op.id}) }
+
+// followNamespaces keeps the list of namespaces for owners that look for objects in
+// all of them, one by one; or gives it back if nobody has asked for it on this turn.
+func (op *policyController) followNamespaces() {
+	wanted := op.inputs.SearchesNamespaces() || op.revision.IsSucceeding() && op.namespaceList.FollowedList() != nil // as the version before
+	if op.namespaceList.FollowList(wanted, op.inScope) {
+		op.lookAnew.Store(true)
+	}
+}
+
+// busyNamespaces are the namespaces in which there are owners that were worked on, by this version of
+// the policy or an older one.
+func (op *policyController) busyNamespaces() []string {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	return slices.Collect(op.owners.BusyNamespaces())
 }

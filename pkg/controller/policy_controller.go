@@ -7,11 +7,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/ambit-dev/ambit/pkg/access"
-	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/fairqueue"
 	"github.com/ambit-dev/ambit/pkg/controller/ownerinputs"
 	"github.com/ambit-dev/ambit/pkg/controller/owners"
@@ -23,6 +22,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/controller/revisions"
 	"github.com/ambit-dev/ambit/pkg/permitted"
 	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -105,38 +105,6 @@ type policyController struct {
 	loggedServing string
 }
 
-func newPolicyController(e *Controller, program *policy.Program) *policyController {
-	op := &policyController{
-		controller: e, id: idOf(program), program: program, startedAt: e.startedAt,
-		manager:  v1alpha1.FieldManager(program.Name),
-		identity: program.Identity(),
-		owners:   owners.New[ownerState](),
-		scope:    ownerscope.New(program, e.options.Namespaces),
-
-		cleanupBlockers: map[types.NamespacedName][]plan.Problem{},
-	}
-	op.revision = revisions.New(op.id, op)
-	op.lostWrites = &recordcheck.LostWrites{}
-	op.kinds = policykinds.New(program, e.discovery, e.releaseKinds)
-	op.ownerProjection = ownerinputs.OwnerProjection(program)
-	op.permissions = op.newPermissions()
-	op.ownerViews = ownerviews.New(op.wantsSeen)
-	op.namespaceList = ownerviews.NewNamespaceList(e.permitted.NewWatch(ownerviews.NamespacesQuery(op.identity, access.Payer{Group: op.id}), op.enqueuePolicy))
-	op.scopeResolver = ownerviews.NewResolver(ownerviews.Options{
-		Scope: op.scope, Requests: op.permissions, Answers: op.permissions, Namespaces: op.namespaceList, Views: op.ownerViews,
-		IsRetiring: func() bool { return op.retiring }, BusyNamespaces: op.busyNamespaces, User: op.userName(),
-	})
-	op.inputs = ownerinputs.New(ownerinputs.Options{
-		Program: program, Manager: op.manager, Identity: op.identity, User: op.userName(),
-		Kinds: op.kinds, Permissions: op.permissions, Scope: op.scope, Namespaces: op.namespaceList, NowhereProblem: op.scopeResolver.NowhereProblem,
-		IsClusterScoped: op.isClusterScoped.Load, IsGone: e.discovery.ConfirmGone, Enqueue: op.enqueueOwner,
-	})
-	if account := op.actingAccount(); account.Name != "" {
-		op.accountWatch = e.permitted.NewWatch(account.Query(access.Payer{Group: op.id}), op.enqueuePolicy)
-	}
-	return op
-}
-
 // idOf is Key.Policy of a policy.
 func idOf(program *policy.Program) string {
 	return strings.TrimPrefix(program.Namespace+"/"+program.Name, "/")
@@ -147,13 +115,21 @@ func (op *policyController) userName() string {
 	return cmp.Or(op.identity, op.controller.options.Identity)
 }
 
-// releaseAll gives everything back. No worker is in the policy controller, nor will there be one.
-func (op *policyController) releaseAll() {
-	for _, name := range op.installViews(nil, ownerviews.WatchScope{}, true) {
-		op.forgetOwner(name)
-	}
-	op.stopLooking()
-	if op.accountWatch != nil {
-		op.accountWatch.Release()
-	}
+// markLookedAt notes that this version has looked at an owner: it has declared what it needs
+// for it.
+func (op *policyController) markLookedAt(name types.NamespacedName) {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	op.owners.MarkLookedAt(name)
+}
+
+// inScope says whether owners in a namespace are wanted.
+func (op *policyController) inScope(namespace string) bool {
+	return op.isClusterScoped.Load() || op.scope.HasNamespace(namespace)
+}
+
+// wantsSeen says whether an owner that a stream shows is one for this policy: it is in the scope, or
+// is to be cleaned up after.
+func (op *policyController) wantsSeen(owner *unstructured.Unstructured) bool {
+	return op.inScope(owner.GetNamespace()) || inventory.IsMarked(op.program.Name, owner)
 }

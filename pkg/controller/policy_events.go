@@ -19,7 +19,7 @@ func isRefused(event informer.Event) bool {
 // already that it would be, and looks out for a resource that is not served.
 func (op *policyController) checkEvent(event informer.Event) {
 	if event.State == informer.Missing || event.Type == informer.Synced {
-		op.controller.crdWatcher.checkSoon(event.State == informer.Missing)
+		op.controller.definitions.CheckSoon(event.State == informer.Missing)
 	}
 	if !isRefused(event) {
 		return

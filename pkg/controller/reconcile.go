@@ -7,9 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/ownerviews"
 	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
 	"github.com/ambit-dev/ambit/pkg/controller/placepermissions"
+	"github.com/ambit-dev/ambit/pkg/controller/policykinds"
+	"github.com/ambit-dev/ambit/pkg/controller/telemetry"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
@@ -43,8 +46,8 @@ func (op *policyController) reconcileOwner(ctx context.Context, key Key) (wait t
 	if p == nil {
 		return wait, nil
 	}
-	ctx, end := p.measureReconcile(ctx)
-	defer func() { end(err) }()
+	ctx, p.measured = op.controller.telemetry.BeginReconcile(ctx, key)
+	defer func() { p.endMeasure(err) }()
 
 	// Observe and plan; write the owner's metadata, then the children; and again, until the
 	// plan has nothing more to do.
@@ -125,6 +128,21 @@ func (op *policyController) beginReconcile(name types.NamespacedName, owner *uns
 	return op.newOwnerReconciler(owner, state, retire), home, 0
 }
 
+// endMeasure says for metrics and traces what the reconcile has come to.
+func (p *ownerReconciler) endMeasure(err error) {
+	result := telemetry.ResultWaiting
+	switch {
+	case err != nil:
+		result = telemetry.ResultError
+	case p.lastPlan != nil:
+		result = healthOf(p.lastPlan).result()
+	}
+	p.measured.End(result)
+	if p.lastPlan != nil {
+		p.measured.ObserveRights(p.lastPlan, &p.state.rightsMissingSince)
+	}
+}
+
 // recordPlan takes note of the plan that the reconcile came to, and gives back what it showed to be
 // of no use.
 func (p *ownerReconciler) recordPlan(ctx context.Context, planned *plan.Plan) {
@@ -134,4 +152,40 @@ func (p *ownerReconciler) recordPlan(ctx context.Context, planned *plan.Plan) {
 	p.recordHealth(planned)
 	p.logDropped(ctx, planned)
 	p.recordOtherPolicy(planned)
+}
+
+// recordLimits notes whether the plan exceeded a limit, and returns how long to leave the
+// owner alone because of that. An owner that names too many places or kinds costs no more
+// than others: it only looks again after a while.
+func (p *ownerReconciler) recordLimits(planned *plan.Plan) time.Duration {
+	exceeded, crowded := false, false
+	for _, b := range planned.Blockers {
+		here := b.Message == p.state.inputs.Crowded || b.Message == policykinds.TooManyKinds().Message
+		exceeded = exceeded || b.Reason == v1alpha1.ReasonLimitExceeded && !here
+		crowded = crowded || b.Reason == v1alpha1.ReasonLimitExceeded && here
+	}
+	name := p.state.subscriber.name
+	if exceeded {
+		return p.recordExceeded(name, p.owner.GetResourceVersion())
+	}
+	p.mu.Lock()
+	p.quarantine.RecordSuccess(name)
+	p.mu.Unlock()
+	if crowded {
+		return shorterWait(p.requeueAfter(planned), crowdedRetry)
+	}
+	return 0
+}
+
+// markCleanedUp notes that there is nothing left of a retired owner, and gives back what
+// it needed.
+func (p *ownerReconciler) markCleanedUp() {
+	if p.owner == nil {
+		return
+	}
+	name := p.state.subscriber.name
+	p.mu.Lock()
+	p.owners.RecordCleanedUp(name, p.owner.GetUID(), p.retiring)
+	p.mu.Unlock()
+	p.forgetOwner(name)
 }

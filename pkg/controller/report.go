@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
@@ -136,4 +137,22 @@ func (e *Controller) Reports() []Report {
 		list[i] = Report{Policy: op.id, Serving: op.isServing(), Nowhere: op.isNowhere(), Owners: op.countHealth(), Denied: op.listDenials(), PolicyError: op.policyError()}
 	}
 	return list
+}
+
+// isServing says whether it is known where owners may be watched, and each stream of them
+// has delivered its first list.
+func (op *policyController) isServing() bool {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	return !op.isHalted && op.ownerViews.HasListed(false)
+}
+
+// isNowhere is Report.Nowhere. Of a kind that is not there, there are no owners to watch.
+func (op *policyController) isNowhere() bool {
+	if _, _, err := op.controller.discovery.Lookup(op.program.Owner.GVK); meta.IsNoMatchError(err) {
+		return false
+	}
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	return !op.isHalted && op.ownerViews.SeesNowhere()
 }

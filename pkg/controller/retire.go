@@ -5,33 +5,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
-	"github.com/ambit-dev/ambit/pkg/plan"
 )
-
-// retireIntent is the purpose of an owner whose policy goes.
-func (op *policyController) retireIntent(owner *unstructured.Unstructured) intent {
-	op.mu.Lock()
-	defer op.mu.Unlock()
-	if op.owners.IsCleanedUp(owner.GetUID()) {
-		return intentIgnore
-	}
-	return intentCleanUp
-}
-
-// markCleanedUp notes that there is nothing left of a retired owner, and gives back what
-// it needed.
-func (p *ownerReconciler) markCleanedUp() {
-	if p.owner == nil {
-		return
-	}
-	name := p.state.subscriber.name
-	p.mu.Lock()
-	p.owners.RecordCleanedUp(name, p.owner.GetUID(), p.retiring)
-	p.mu.Unlock()
-	p.forgetOwner(name)
-}
 
 // CleanupBlocker is something that is in the way of cleaning up after an owner.
 type CleanupBlocker struct {
@@ -59,16 +33,6 @@ func (e *Controller) CleanupBlockers() []CleanupBlocker {
 		return cmp.Or(cmp.Compare(a.Policy, b.Policy), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	return list
-}
-
-// recordCleanupBlockers keeps what is in the way of cleaning up after the owner. Nothing is made
-// for it, so that the right to create is none of it.
-func (p *ownerReconciler) recordCleanupBlockers(planned *plan.Plan) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.policyController.cleanupBlockers[p.state.subscriber.name] = slices.DeleteFunc(slices.Clone(planned.Blockers), func(b plan.Problem) bool {
-		return len(b.Denied) > 0 && !slices.ContainsFunc(b.Denied, func(d v1alpha1.DeniedAccess) bool { return d.Verb != "create" })
-	})
 }
 
 // Retired says of the policies that are retired how many owners and policies have

@@ -109,3 +109,27 @@ func childKinds(program *policy.Program) []string {
 	slices.Sort(kinds)
 	return slices.Compact(kinds)
 }
+
+// isSettled says whether this version has declared all that it needs of what older ones
+// had.
+func (op *policyController) isSettled() bool {
+	switch {
+	case op.incomplete.Load():
+		return false
+	case op.program.Suspend:
+		return true
+	}
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	ensures := op.haveEnsured || len(op.program.Ensured) == 0
+	return op.isHalted || ensures && op.owners.CountOwners().Inherited == 0 && op.ownerViews.HasListed(true)
+}
+
+// endSuccession forgets what older versions knew. If namespaces were listed for them, it is seen
+// whether this one needs that.
+func (op *policyController) endSuccession() {
+	op.permissions.ForgetInherited()
+	if op.namespaceList.FollowedList() != nil {
+		op.controller.enqueue(Key{Policy: op.id})
+	}
+}

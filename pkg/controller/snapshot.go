@@ -3,21 +3,12 @@ package controller
 import (
 	"maps"
 	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/policy"
-)
-
-// How long an owner's reconciles wait for the first list of a stream before they go
-// on and say in the status what they wait for: an owner without a status, and
-// one whose status stands, as after a restart.
-const (
-	syncGrace      = 2 * time.Second
-	syncGraceKnown = 30 * time.Second
 )
 
 // takeSnapshot is what is known now. Its objects are the cache's own.

@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,7 +15,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
-	"github.com/ambit-dev/ambit/pkg/informer"
+	"github.com/ambit-dev/ambit/pkg/controller/telemetry"
 	"github.com/ambit-dev/ambit/pkg/internal/status"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
@@ -143,9 +142,9 @@ func (p *ownerReconciler) writeStatus(ctx context.Context, planned *plan.Plan) e
 	if p.isStatusHeldBack(ctx, contested, objects) {
 		return nil
 	}
-	writing, end := p.traceWrite(ctx, "patch", permissionset.ResourceText(found.GVR.GroupResource(), "status"), p.owner.GetNamespace())
+	writing, end := p.measured.BeginWrite(ctx, "patch", permissionset.ResourceText(found.GVR.GroupResource(), "status"), p.owner.GetNamespace())
 	written, err := status.WriteStatus(writing, objects, p.owner, next, p.manager)
-	end(writingOf(err))
+	end(telemetry.OwnerOutcome(err != nil))
 	p.recordStatusConflict(contested, err)
 	switch {
 	case apierrors.IsConflict(err):
@@ -230,12 +229,12 @@ func problemOf(condition map[string]any) *plan.Problem {
 	return &plan.Problem{Reason: reason, Message: message}
 }
 
-// statusText is equal for statuses that say the same.
-func statusText(next map[string]any) string {
-	text, _ := json.Marshal(status.WithoutTimes(next)) // JSON-like by construction
-	return string(text)
-}
-
-func (p *ownerReconciler) ownerKey(owner discovery.Resource) informer.Key {
-	return p.ownerInterest(owner, p.ownerViews.StreamOf(p.owner.GetNamespace())).Key
+// recordCleanupBlockers keeps what is in the way of cleaning up after the owner. Nothing is made
+// for it, so that the right to create is none of it.
+func (p *ownerReconciler) recordCleanupBlockers(planned *plan.Plan) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.policyController.cleanupBlockers[p.state.subscriber.name] = slices.DeleteFunc(slices.Clone(planned.Blockers), func(b plan.Problem) bool {
+		return len(b.Denied) > 0 && !slices.ContainsFunc(b.Denied, func(d v1alpha1.DeniedAccess) bool { return d.Verb != "create" })
+	})
 }

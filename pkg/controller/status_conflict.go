@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"encoding/json"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/dynamic"
@@ -85,4 +86,10 @@ func (p *ownerReconciler) confirmStatus(ctx context.Context) {
 		ctrllog.FromContext(ctx).Info("nobody else writes the owner's status any more")
 	}
 	p.requeueAt(at)
+}
+
+// statusText is equal for statuses that say the same.
+func statusText(next map[string]any) string {
+	text, _ := json.Marshal(status.WithoutTimes(next)) // JSON-like by construction
+	return string(text)
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/ambit-dev/ambit/pkg/controller"
+	"github.com/ambit-dev/ambit/pkg/controller/telemetry"
 )
 
 // meters count what the engine does, as it does it. Safe for concurrent use.
@@ -18,7 +18,7 @@ type meters struct {
 }
 
 var (
-	_ controller.Metrics   = (*meters)(nil)
+	_ telemetry.Metrics    = (*meters)(nil)
 	_ prometheus.Collector = (*meters)(nil)
 )
 
@@ -52,7 +52,7 @@ func newMeters() *meters {
 }
 
 // ObserveReconcile implements controller.Meter.
-func (m *meters) ObserveReconcile(p controller.ReconcileSample) {
+func (m *meters) ObserveReconcile(p telemetry.ReconcileSample) {
 	defer m.countPolicy(p.Policy)()
 	m.passes.WithLabelValues(p.Policy, p.Result).Inc()
 	m.took.WithLabelValues(p.Policy).Observe(p.Took.Seconds())
@@ -60,15 +60,15 @@ func (m *meters) ObserveReconcile(p controller.ReconcileSample) {
 }
 
 // ObserveWrite implements controller.Meter.
-func (m *meters) ObserveWrite(w controller.WriteSample) {
+func (m *meters) ObserveWrite(w telemetry.WriteSample) {
 	defer m.countPolicy(w.Policy)()
 	m.writes.WithLabelValues(w.Policy, w.Resource.String(), w.Outcome).Inc()
 }
 
 // ObserveLatency implements controller.Meter.
-func (m *meters) ObserveLatency(w controller.LatencySample) {
+func (m *meters) ObserveLatency(w telemetry.LatencySample) {
 	defer m.countPolicy(w.Policy)()
-	if w.For == controller.ForRights {
+	if w.For == telemetry.ForRights {
 		m.restore.WithLabelValues(w.Policy).Observe(w.Took.Seconds())
 		return
 	}

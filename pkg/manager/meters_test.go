@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/ambit-dev/ambit/pkg/controller"
+	"github.com/ambit-dev/ambit/pkg/controller/telemetry"
 )
 
 // TestMetersForget: what was counted of a policy goes with it, and only that.
@@ -17,10 +17,10 @@ func TestMetersForget(t *testing.T) {
 	m, registry := newMeters(), prometheus.NewPedanticRegistry()
 	registry.MustRegister(m)
 	for _, policy := range []string{"a", "b"} {
-		m.ObserveReconcile(controller.ReconcileSample{Policy: policy, Result: controller.ResultReady, Took: time.Second, Steps: 7})
-		m.ObserveWrite(controller.WriteSample{Policy: policy, Resource: schema.GroupResource{Resource: "pods"}, Outcome: controller.OutcomeCreated})
-		m.ObserveLatency(controller.LatencySample{Policy: policy, For: controller.ForWrite, Took: time.Second})
-		m.ObserveLatency(controller.LatencySample{Policy: policy, For: controller.ForRights, Took: time.Second})
+		m.ObserveReconcile(telemetry.ReconcileSample{Policy: policy, Result: telemetry.ResultReady, Took: time.Second, Steps: 7})
+		m.ObserveWrite(telemetry.WriteSample{Policy: policy, Resource: schema.GroupResource{Resource: "pods"}, Outcome: telemetry.OutcomeCreated})
+		m.ObserveLatency(telemetry.LatencySample{Policy: policy, For: telemetry.ForWrite, Took: time.Second})
+		m.ObserveLatency(telemetry.LatencySample{Policy: policy, For: telemetry.ForRights, Took: time.Second})
 	}
 	count := func() int {
 		series := 0
@@ -59,7 +59,7 @@ func TestMetersGone(t *testing.T) {
 	for worker := range 4 {
 		passing.Go(func() {
 			for i := range 5000 {
-				m.ObserveReconcile(controller.ReconcileSample{Policy: fmt.Sprintf("p-%d-%d", worker, i), Result: controller.ResultReady})
+				m.ObserveReconcile(telemetry.ReconcileSample{Policy: fmt.Sprintf("p-%d-%d", worker, i), Result: telemetry.ResultReady})
 			}
 		})
 	}

@@ -27,7 +27,7 @@ func layers() []layer {
 		{packages: []string{"pkg/simulate"}, pure: true},
 		{packages: []string{"pkg/manager"}},
 		{packages: []string{"pkg/policysource", "pkg/controller", "pkg/permissions"}},
-		{packages: []string{"pkg/controller/impersonation"}},
+		{packages: []string{"pkg/controller/impersonation", "pkg/controller/telemetry", "pkg/controller/clusterwatch"}},
 		{packages: []string{"pkg/controller/ownerviews"}, pure: true},
 		{packages: []string{"pkg/controller/ownerinputs"}, pure: true},
 		{packages: []string{"pkg/controller/policykinds"}, pure: true},

@@ -1,4 +1,4 @@
-package controller
+package clusterwatch
 
 import (
 	"context"
@@ -12,38 +12,39 @@ import (
 	"github.com/ambit-dev/ambit/pkg/permitted"
 )
 
-// crdWatcher looks out for kinds that the API server does not serve. While some are
+// DefinitionWatcher looks out for kinds that the API server does not serve. While some are
 // missing, and where that is permitted, CustomResourceDefinitions are watched (by
-// metadata, as Ambit itself): each change of one leads to another look at what is
-// missing. Without that it is looked at every few seconds anyway. Safe for
-// concurrent use.
-type crdWatcher struct {
-	controller             *Controller
-	definitions            *permitted.Watch // belongs to the goroutine of watchWhileMissing
+// metadata): each change of one leads to another look at what is
+// missing. Without that it is looked at every few seconds anyway. Create it with NewDefinitionWatcher.
+// Safe for concurrent use.
+type DefinitionWatcher struct {
+	Options
+	definitions            *permitted.Watch // belongs to the goroutine of Run
 	wake                   chan struct{}    // holds at most one
 	haveDefinitionsChanged atomic.Bool      // a definition has changed, or may have
 	isAnyMissing           atomic.Bool      // something is known to be missing
 }
 
-func newCRDWatcher(e *Controller) *crdWatcher {
-	a := &crdWatcher{controller: e, wake: make(chan struct{}, 1)}
-	a.definitions = e.permitted.NewWatch(permitted.Query{
+// NewDefinitionWatcher returns a watcher, which does nothing before Run.
+func NewDefinitionWatcher(o Options) *DefinitionWatcher {
+	a := &DefinitionWatcher{Options: o, wake: make(chan struct{}, 1)}
+	a.definitions = o.Permitted.NewWatch(permitted.Query{
 		Resources: []schema.GroupVersionResource{apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")}, Versions: true,
 	}, a.definitionsChanged)
 	return a
 }
 
 // definitionsChanged is told of definitions, and of the permission to watch them.
-func (a *crdWatcher) definitionsChanged(event permitted.Event) {
+func (a *DefinitionWatcher) definitionsChanged(event permitted.Event) {
 	if event.Object != nil || event.Type == permitted.Synced {
 		a.haveDefinitionsChanged.Store(true)
 	}
-	a.checkSoon(false)
+	a.CheckSoon(false)
 }
 
-// checkSoon says that something has gone missing, or may have come back, which is of
+// CheckSoon says that something has gone missing, or may have come back, which is of
 // interest only while something is missing. It never blocks.
-func (a *crdWatcher) checkSoon(missing bool) {
+func (a *DefinitionWatcher) CheckSoon(missing bool) {
 	if missing {
 		a.isAnyMissing.Store(true)
 	}
@@ -59,8 +60,8 @@ func retryDelays() []time.Duration {
 	return []time.Duration{0, 100 * time.Millisecond, 400 * time.Millisecond, 1500 * time.Millisecond}
 }
 
-// watchWhileMissing looks out until ctx ends.
-func (a *crdWatcher) watchWhileMissing(ctx context.Context) {
+// Run looks out until ctx ends.
+func (a *DefinitionWatcher) Run(ctx context.Context) {
 	defer a.definitions.Release()
 	var looks []time.Duration // still to come
 	refused := false          // while the same things are missing, it is not asked for again
@@ -70,8 +71,8 @@ func (a *crdWatcher) watchWhileMissing(ctx context.Context) {
 			return
 		}
 		a.isAnyMissing.Store(false)
-		missing := a.missingStreams()
-		if len(missing) == 0 && !a.controller.discovery.AnyUnserved() {
+		missing := missingStreams(a.Informers)
+		if len(missing) == 0 && !a.Kinds.AnyUnserved() {
 			refused, looks = false, nil
 			a.definitions.Release()
 			continue
@@ -92,10 +93,10 @@ func (a *crdWatcher) watchWhileMissing(ctx context.Context) {
 
 // waitForCheck returns when there is something to look at, and whether that is the next of
 // the looks; not ok: ctx has ended.
-func (a *crdWatcher) waitForCheck(ctx context.Context, looks []time.Duration) (due, ok bool) {
+func (a *DefinitionWatcher) waitForCheck(ctx context.Context, looks []time.Duration) (due, ok bool) {
 	var timeout <-chan time.Time
 	if len(looks) > 0 {
-		timer := a.controller.options.Clock.NewTimer(looks[0])
+		timer := a.Clock.NewTimer(looks[0])
 		defer timer.Stop()
 		timeout = timer.C()
 	}
@@ -110,9 +111,9 @@ func (a *crdWatcher) waitForCheck(ctx context.Context, looks []time.Duration) (d
 }
 
 // missingStreams are the streams whose resource is not served.
-func (a *crdWatcher) missingStreams() []informer.Key {
+func missingStreams(informers Informers) []informer.Key {
 	var keys []informer.Key
-	for _, s := range a.controller.options.Informers.States() {
+	for _, s := range informers.States() {
 		if s.State == informer.Missing {
 			keys = append(keys, s.Key)
 		}
@@ -120,23 +121,23 @@ func (a *crdWatcher) missingStreams() []informer.Key {
 	return keys
 }
 
-// missingResources are their resources, some more than once.
-func (a *crdWatcher) missingResources() (list []schema.GroupVersionResource) {
-	for _, key := range a.missingStreams() {
+// MissingResources returns the resources of informers that are not served, some more than once.
+func MissingResources(informers Informers) (list []schema.GroupVersionResource) {
+	for _, key := range missingStreams(informers) {
 		list = append(list, key.GVR)
 	}
 	return list
 }
 
-func (a *crdWatcher) retryMissing(missing []informer.Key) {
-	a.controller.discovery.RefreshAll()
+func (a *DefinitionWatcher) retryMissing(missing []informer.Key) {
+	a.Kinds.RefreshAll()
 	for _, key := range missing {
-		a.controller.options.Informers.Retry(key)
+		a.Informers.Retry(key)
 	}
 }
 
 // watchDefinitions watches definitions if that is permitted, and says whether it is not.
-func (a *crdWatcher) watchDefinitions() (refused bool) {
+func (a *DefinitionWatcher) watchDefinitions() (refused bool) {
 	if a.definitions.Require().Decision != permitted.Denied {
 		return false
 	}

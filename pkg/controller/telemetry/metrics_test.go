@@ -1,4 +1,4 @@
-package controller
+package telemetry
 
 import (
 	"testing"
@@ -28,7 +28,7 @@ func TestOutcomeOf(t *testing.T) {
 		"refused":        {"the API server did not take it", plan.Action{Verb: plan.Delete}, apply.Outcome{Problem: &plan.Problem{}}, OutcomeRefused},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := outcomeOf(test.action, test.outcome); got != test.want {
+			if got := OutcomeOf(test.action, test.outcome); got != test.want {
 				t.Errorf("%s: got %q, want %q", test.reason, got, test.want)
 			}
 		})

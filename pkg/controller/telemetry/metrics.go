@@ -1,4 +1,4 @@
-package controller
+package telemetry
 
 import (
 	"time"
@@ -9,7 +9,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
-// Metrics is told what the controller does, for metrics. Its methods are called by many
+// Metrics is told what a controller does, for metrics. Its methods are called by many
 // workers at once, and return at once. Nothing of what they are told is about one
 // object.
 type Metrics interface {
@@ -23,7 +23,7 @@ type Metrics interface {
 
 // ReconcileSample is one run over one owner.
 type ReconcileSample struct {
-	// Policy is as in Denial.
+	// Policy is the namespace of the policy, if it has one, and its name, joined by a slash.
 	Policy string
 	// Result is one of Result*.
 	Result string
@@ -51,7 +51,7 @@ const (
 
 // WriteSample is one write for a child.
 type WriteSample struct {
-	// Policy is as in Denial.
+	// Policy is as in ReconcileSample.
 	Policy   string
 	Resource schema.GroupResource
 	// Outcome is one of Outcome*.
@@ -75,7 +75,7 @@ const (
 
 // LatencySample is a wait that has ended.
 type LatencySample struct {
-	// Policy is as in Denial.
+	// Policy is as in ReconcileSample.
 	Policy string
 	// For is one of For*.
 	For string
@@ -93,19 +93,8 @@ const (
 	ForRights = "rights"
 )
 
-// resultOf is the result of a reconcile that came to a plan, by how the owner fares.
-func resultOf(f ownerHealth) string {
-	switch f {
-	case healthReady:
-		return ResultReady
-	case healthStalled:
-		return ResultStalled
-	}
-	return ResultProgressing
-}
-
-// outcomeOf says how a write has ended.
-func outcomeOf(action plan.Action, outcome apply.Outcome) string {
+// OutcomeOf says how a write for a child has ended.
+func OutcomeOf(action plan.Action, outcome apply.Outcome) string {
 	switch {
 	case outcome.Problem != nil:
 		return OutcomeRefused
@@ -119,14 +108,4 @@ func outcomeOf(action plan.Action, outcome apply.Outcome) string {
 		return OutcomeUnchanged
 	}
 	return OutcomeUpdated
-}
-
-// isLacking says whether a plan is held up for want of a right.
-func isLacking(planned *plan.Plan) bool {
-	for _, b := range planned.Blockers {
-		if len(b.Denied) > 0 {
-			return true
-		}
-	}
-	return false
 }

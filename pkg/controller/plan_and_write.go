@@ -1,0 +1,151 @@
+package controller
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/controller/ownerinputs"
+	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
+	"github.com/ambit-dev/ambit/pkg/internal/status"
+	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/policy"
+)
+
+// requireInputs declares the streams that the owner needs. The result is how long to
+// wait for their first lists; 0: go on.
+func (p *ownerReconciler) requireInputs(ctx context.Context, home *permissionset.Set) time.Duration {
+	shared := p.owner != nil && p.ownerViews.SharesWatches(p.owner.GetNamespace())
+	subject := ownerinputs.Subject{Name: p.state.subscriber.name, Owner: p.owner, Retire: p.retire, Queries: p.state.queries, SharesStreams: shared, Home: home}
+	if !p.inputs.IsCurrent(p.state.inputs, subject) {
+		s, wait := p.inputs.Plan(ctx, subject)
+		if wait > 0 {
+			return wait
+		}
+		s.Open(p.controller.options.Informers, p.state.subscriber)
+		p.state.inputs = s
+	}
+	now := p.controller.now()
+	syncing, doubtful := p.state.inputs.CheckSync(now)
+	if !syncing {
+		p.state.syncing = time.Time{}
+		return doubtful
+	}
+	if p.state.syncing.IsZero() {
+		p.state.syncing = now
+	}
+	return max(0, p.state.syncing.Add(p.syncGrace()).Sub(now))
+}
+
+// How long an owner's reconciles wait for the first list of a stream before they go
+// on and say in the status what they wait for: an owner without a status, and
+// one whose status stands, as after a restart.
+const (
+	syncGrace      = 2 * time.Second
+	syncGraceKnown = 30 * time.Second
+)
+
+// syncGrace is how long to wait for first lists. An owner that has never been told
+// anything should not wait long: without conditions it looks fine.
+func (p *ownerReconciler) syncGrace() time.Duration {
+	if p.owner == nil || status.HasCondition(p.owner, v1alpha1.ConditionReady) {
+		return syncGraceKnown
+	}
+	return syncGrace
+}
+
+// planAndWrite observes, plans and writes in turns, until a plan wants no other place
+// than those that are observed, and has no action that was not tried in this reconcile. It
+// returns that plan, or how long to wait for what is to be observed.
+func (p *ownerReconciler) planAndWrite(ctx context.Context, home *permissionset.Set) (*plan.Plan, time.Duration, error) {
+	for turn := 0; ; turn++ {
+		if wait := p.requireInputs(ctx, home); wait > 0 {
+			return nil, wait, nil
+		}
+		home = p.state.inputs.Home.Answer
+		planned := p.measurePlan(ctx)
+		more := p.setQueries(planned)
+		if more && turn < p.maxTurns(planned) {
+			continue
+		}
+		progress, err := p.writePlan(ctx, planned)
+		if err != nil {
+			return nil, 0, err
+		}
+		if !progress || p.isCacheBehind || turn >= p.maxTurns(planned) {
+			// What is still wanted, though it was tried and not refused: the cache does
+			// not show its effect. Places that are to be observed have no stream yet that
+			// would wake the owner.
+			p.endConflicts(ctx)
+			p.isCacheBehind = p.isCacheBehind || more || len(planned.Actions) > 0 || planned.OwnerMetadata != nil && !p.waits || slices.ContainsFunc(p.existing, existingObject.isHidden)
+			return planned, 0, nil
+		}
+	}
+}
+
+func (p *ownerReconciler) measurePlan(ctx context.Context) *plan.Plan {
+	defer p.recordEvaluation(p.state.subscriber.name, p.controller.now())
+	ctx, end := p.measured.BeginPlan(ctx)
+	planned := p.makePlan(ctx)
+	end(planned)
+	return planned
+}
+
+func (p *ownerReconciler) makePlan(ctx context.Context) *plan.Plan {
+	if p.owner == nil {
+		return plan.Ensure(ctx, p.program, p.takeSnapshot())
+	}
+	planned := plan.Make(ctx, p.program, p.takeSnapshot())
+	p.state.former = planned.Former // what is gone is not wanted by the next turn
+	return planned
+}
+
+// maxTurns bounds the turns of a reconcile: one may unblock the next object of the graph, an
+// object may need a second write, and places and records come first. What takes more
+// is somebody who answers each write with another.
+func (p *ownerReconciler) maxTurns(planned *plan.Plan) int {
+	return 2*max(len(p.program.Children), len(planned.Children)) + 5
+}
+
+// writePlan carries out what a plan says, and says whether that has changed anything.
+func (p *ownerReconciler) writePlan(ctx context.Context, planned *plan.Plan) (progress bool, err error) {
+	if planned.OwnerMetadata != nil {
+		if progress, err = p.writeOwnerMetadata(ctx, *planned.OwnerMetadata); err != nil {
+			return false, err
+		}
+	}
+	for _, action := range planned.Actions {
+		did, err := p.applyAction(ctx, action)
+		if err != nil {
+			return false, err
+		}
+		progress = progress || did
+	}
+	return progress, nil
+}
+
+// setQueries notes the places that a plan wants beyond those that are known for sure,
+// and says whether they are others than before.
+func (p *ownerReconciler) setQueries(planned *plan.Plan) bool {
+	var wants []plan.Query
+	for _, want := range planned.Queries {
+		if !p.isOwnPlace(want) {
+			wants = append(wants, want)
+		}
+	}
+	if ownerinputs.SameQueries(wants, p.state.queries) {
+		return false
+	}
+	p.state.queries = wants
+	return true
+}
+
+// isOwnPlace says whether a place is one that is looked at whatever the plan is.
+func (p *ownerReconciler) isOwnPlace(want plan.Query) bool {
+	if p.owner == nil || want.Names != nil || want.Namespace != "" && want.Namespace != p.owner.GetNamespace() {
+		return false
+	}
+	child := policy.FindChild(p.program.Children, want.Child)
+	return child != nil && !ownerinputs.IsElsewhere(child) && p.state.inputs.IsObserved(want.Location)
+}

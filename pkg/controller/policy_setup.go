@@ -1,0 +1,74 @@
+package controller
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/controller/ownerinputs"
+	"github.com/ambit-dev/ambit/pkg/controller/owners"
+	"github.com/ambit-dev/ambit/pkg/controller/ownerscope"
+	"github.com/ambit-dev/ambit/pkg/controller/ownerviews"
+	"github.com/ambit-dev/ambit/pkg/controller/placepermissions"
+	"github.com/ambit-dev/ambit/pkg/controller/policykinds"
+	"github.com/ambit-dev/ambit/pkg/controller/recordcheck"
+	"github.com/ambit-dev/ambit/pkg/controller/revisions"
+	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/policy"
+)
+
+func newPolicyController(e *Controller, program *policy.Program) *policyController {
+	op := &policyController{
+		controller: e, id: idOf(program), program: program, startedAt: e.startedAt,
+		manager:  v1alpha1.FieldManager(program.Name),
+		identity: program.Identity(),
+		owners:   owners.New[ownerState](),
+		scope:    ownerscope.New(program, e.options.Namespaces),
+
+		cleanupBlockers: map[types.NamespacedName][]plan.Problem{},
+	}
+	op.revision = revisions.New(op.id, op)
+	op.lostWrites = &recordcheck.LostWrites{}
+	op.kinds = policykinds.New(program, e.discovery, e.releaseKinds)
+	op.ownerProjection = ownerinputs.OwnerProjection(program)
+	op.permissions = op.newPermissions()
+	op.ownerViews = ownerviews.New(op.wantsSeen)
+	op.namespaceList = ownerviews.NewNamespaceList(e.permitted.NewWatch(ownerviews.NamespacesQuery(op.identity, access.Payer{Group: op.id}), op.enqueuePolicy))
+	op.scopeResolver = ownerviews.NewResolver(ownerviews.Options{
+		Scope: op.scope, Requests: op.permissions, Answers: op.permissions, Namespaces: op.namespaceList, Views: op.ownerViews,
+		IsRetiring: func() bool { return op.retiring }, BusyNamespaces: op.busyNamespaces, User: op.userName(),
+	})
+	op.inputs = ownerinputs.New(ownerinputs.Options{
+		Program: program, Manager: op.manager, Identity: op.identity, User: op.userName(),
+		Kinds: op.kinds, Permissions: op.permissions, Scope: op.scope, Namespaces: op.namespaceList, NowhereProblem: op.scopeResolver.NowhereProblem,
+		IsClusterScoped: op.isClusterScoped.Load, IsGone: e.discovery.ConfirmGone, Enqueue: op.enqueueOwner,
+	})
+	if account := op.actingAccount(); account.Name != "" {
+		op.accountWatch = e.permitted.NewWatch(account.Query(access.Payer{Group: op.id}), op.enqueuePolicy)
+	}
+	return op
+}
+
+// releaseAll gives everything back. No worker is in the policy controller, nor will there be one.
+func (op *policyController) releaseAll() {
+	for _, name := range op.installViews(nil, ownerviews.WatchScope{}, true) {
+		op.forgetOwner(name)
+	}
+	op.stopLooking()
+	if op.accountWatch != nil {
+		op.accountWatch.Release()
+	}
+}
+
+// newPermissions returns the tracker of what the policy may do.
+func (op *policyController) newPermissions() *placepermissions.Tracker {
+	o := op.controller.options
+	return placepermissions.New(placepermissions.Options{
+		Policy: op.id, Identity: op.identity, User: op.userName(), Reviewer: o.Access,
+		Needs: op.resourceNeeds, ResourceOf: op.kinds.ResourceOf, IsClusterScoped: op.isClusterScoped.Load,
+		ScopeOf: op.requiredScope, IsServed: op.isServed, IsReplaced: op.revision.IsReplaced,
+		WantsClusterWide: op.program.Informers == v1alpha1.InformersCluster,
+		Refused:          op.refusalProblem, Changed: op.permissionsChanged,
+		Now: op.controller.now, Logger: o.Logger,
+	})
+}

@@ -1,0 +1,49 @@
+package controller
+
+import (
+	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/controller/ownerinputs"
+	"github.com/ambit-dev/ambit/pkg/controller/placepermissions"
+	"github.com/ambit-dev/ambit/pkg/controller/refusedwrites"
+	"github.com/ambit-dev/ambit/pkg/plan"
+)
+
+// isHeldBack says whether a write is not to be tried now, and notes why: the right is
+// missing, or the same write was refused a short while ago. what tells writes
+// apart.
+func (p *ownerReconciler) isHeldBack(key string, what func() string, at ownerinputs.PlacePermissions, denied *plan.Problem) bool {
+	if denied != nil {
+		p.problems[key] = *denied
+		p.state.refused.ForgetRefusal(key)
+		return true
+	}
+	problem, still := p.state.refused.CurrentProblem(key, what, at.Answer, p.controller.now())
+	if still {
+		p.problems[key] = problem
+	}
+	return still
+}
+
+// recordRefusal notes that a write in a place was refused, and says whether that is news. A
+// right that is missing is confirmed by a review; a is what was tried.
+func (p *ownerReconciler) recordRefusal(key, what, place string, a access.Access, problem plan.Problem) (news bool) {
+	p.problems[key] = problem
+	r := refusedwrites.Refusal{Write: what, Problem: problem, Permissions: p.state.inputs.PermissionsAt(place).Answer}
+	switch problem.Reason {
+	case v1alpha1.ReasonForbidden, v1alpha1.ReasonUnauthenticated, v1alpha1.ReasonImpersonationRefused:
+		for _, d := range problem.Denied { // perhaps not the write, but a read before it
+			a.Verb = d.Verb
+		}
+		p.permissions.ReportDenied(place, a)
+		p.isRefusalUnconfirmed, r.AtLeast = true, 2*placepermissions.ConfirmGrace
+	}
+	return p.state.refused.RecordRefusal(key, r, p.controller.backoffAfter, p.controller.now())
+}
+
+// forgetRefusal is for a write that was accepted. Another one of the same key may have been held
+// back in this reconcile: it is not any more.
+func (p *ownerReconciler) forgetRefusal(key string) {
+	p.state.refused.ForgetRefusal(key)
+	delete(p.problems, key)
+}
