@@ -37,7 +37,7 @@ func (op *policyController) inspectChildren(ctx context.Context, name types.Name
 	for _, view := range op.controller.options.Informers.Require(childProbe{op.subscriberFor(name)}, probe.Interests) {
 		objects, status := view.Read()
 		if !status.Synced && !status.State.IsFinal() {
-			return syncGraceKnown // its Synced event comes before
+			return probeRetry // its Synced event comes before
 		}
 		ours = ours || slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool { return claims.IsControlled(o, owner.GetUID()) })
 	}

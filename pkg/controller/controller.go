@@ -1,13 +1,16 @@
 package controller
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel/trace"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/workqueue"
@@ -17,6 +20,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/controller/clusterwatch"
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/controller/fairqueue"
+	"github.com/ambit-dev/ambit/pkg/controller/ownerreconcile"
 	"github.com/ambit-dev/ambit/pkg/controller/revisions"
 	"github.com/ambit-dev/ambit/pkg/controller/telemetry"
 	"github.com/ambit-dev/ambit/pkg/controller/writeconflict"
@@ -63,7 +67,7 @@ type Options struct {
 	// Tracer makes a span of each reconcile, plan and write. Nil: none.
 	Tracer trace.Tracer
 	// Recorder makes Events of owners. Nil: there are none.
-	Recorder Recorder
+	Recorder ownerreconcile.Recorder
 	// Clock is the time of conditions and backoffs. Nil means the real one.
 	Clock clock.Clock
 }
@@ -134,4 +138,22 @@ func (e *Controller) releaseKinds(gone []schema.GroupVersionKind) {
 	if ended {
 		e.definitions.CheckSoon(false) // perhaps nothing is missing any more
 	}
+}
+
+// mayMakeEvents reports whether an Event of an owner in a namespace can be made, as far as the last
+// answer tells: that is no reason to ask. Events are Ambit's own, whoever the policy acts as; of an
+// owner without a namespace they are in the namespace `default`.
+func (e *Controller) mayMakeEvents(namespace string) bool {
+	create := access.Access{Verb: "create", Group: "events.k8s.io", Resource: "events"}
+	for _, place := range []string{allNamespaces, cmp.Or(namespace, metav1.NamespaceDefault)} {
+		if e.options.Access.Decide(access.Key{Namespace: place}, create) == access.Allowed {
+			return true
+		}
+	}
+	return false
+}
+
+// isRetired reports whether a policy of that name is being retired.
+func (e *Controller) isRetired(policy string) bool {
+	return slices.ContainsFunc(e.revisions.AllCurrent(), func(op *policyController) bool { return op.retiring && op.program.Name == policy })
 }

@@ -45,12 +45,12 @@ func (op *policyController) findDeselected(ctx context.Context, name types.Names
 	}
 	kind, ok, _ := op.controller.discovery.Lookup(op.program.Owner.GVK)
 	if !ok {
-		return nil, intentIgnore, syncGraceKnown
+		return nil, intentIgnore, probeRetry
 	}
 	view := op.controller.options.Informers.Require(ownerProbe{op.subscriberFor(name)}, []informer.Interest{op.ownerProbeInterest(kind, name)})[0]
 	objects, status := view.Read()
 	if !status.Synced {
-		return nil, intentIgnore, syncGraceKnown // its Synced event comes before
+		return nil, intentIgnore, probeRetry // its Synced event comes before
 	}
 	if len(objects) > 0 {
 		found = objects[0] // the stream is of one name
@@ -61,7 +61,7 @@ func (op *policyController) findDeselected(ctx context.Context, name types.Names
 	}
 	wanted, known := op.isWanted(ctx, found)
 	if wanted || !known {
-		return nil, intentIgnore, syncGraceKnown // if it is wanted, its Added event comes before
+		return nil, intentIgnore, probeRetry // if it is wanted, its Added event comes before
 	}
 	op.mu.Lock()
 	op.owners.RecordFound(name, found)

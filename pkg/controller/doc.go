@@ -39,17 +39,14 @@
 // What the policy itself ensures takes the same way, on the policy's own key and
 // without an owner.
 //
+// Steps 3 to 5 are package ownerreconcile.
+//
 // # Files
 //
 // They stand in layers: what a file calls stands below it.
 //
 //   - start.go, set.go and policy_setup.go: the workers, and the revisions of policies.
 //   - policy_reconcile.go and ensure.go: the turn of a policy. reconcile.go: the turn of an owner.
-//   - plan_and_write.go: observe, plan and write in turns. status.go: what is said of it.
-//   - apply_action.go, owner_metadata.go and confirm.go: the writes of one reconcile, and the files that
-//     hold them back: labels.go, child_conflict.go, owner_metadata_conflict.go, status_conflict.go,
-//     feedback.go and refusals.go.
-//   - owner_reconciler.go: one reconcile, and what all of it needs.
 //   - intent.go, deselected.go, child_probe.go, orphan_scan.go and forget_owner.go: owners that come and go.
 //   - owner_views.go, permissions.go and limits.go: what is known of the policy.
 //   - controller.go, policy_controller.go and owner.go: the types, the queue and the clock.

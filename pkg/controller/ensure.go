@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/ambit-dev/ambit/pkg/controller/ownerreconcile"
 	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
 	"github.com/ambit-dev/ambit/pkg/controller/placepermissions"
 	"github.com/ambit-dev/ambit/pkg/plan"
@@ -20,25 +21,25 @@ func (op *policyController) ensurePolicyObjects(ctx context.Context) (*plan.Prob
 		return nil, 0
 	}
 	if op.ensuredState == nil {
-		op.ensuredState = newOwnerState(op.subscriberFor(types.NamespacedName{}))
+		op.ensuredState = op.newOwnerState(types.NamespacedName{})
 	}
-	p := op.newOwnerReconciler(nil, op.ensuredState, op.retiring)
-	planned, wait, err := p.planAndWrite(ctx, allPermissions())
+	p := ownerreconcile.New(op.reconciles, nil, &op.ensuredState.State, op.retiring, op.controller.telemetry.Unmeasured(op.id))
+	planned, wait, err := p.PlanAndWrite(ctx, allPermissions())
 	switch {
 	case err != nil:
 		ctrllog.FromContext(ctx).Info("what the policy ensures cannot be made", "reason", err.Error())
 		return nil, op.controller.backoffAfter(0)
 	case wait > 0:
 		return op.problemOf(nil), wait
-	case p.isRefusalUnconfirmed:
+	case p.IsRefusalUnconfirmed():
 		return op.problemOf(nil), placepermissions.ConfirmGrace
 	}
-	p.releaseUnusedKinds()
+	p.RecordPlan(ctx, planned)
 	op.mu.Lock()
 	op.haveEnsured = true
 	op.isEnsured = planned.Done || len(planned.Blockers) == 0 && len(planned.Actions) == 0
 	op.mu.Unlock()
-	return op.problemOf(planned), p.requeueAfter(planned)
+	return op.problemOf(planned), p.RequeueAfter(planned)
 }
 
 // allPermissions are the rights in no place: there is nothing to be missing.
@@ -48,13 +49,13 @@ func allPermissions() *permissionset.Set { return &permissionset.Set{Reviewed: t
 // new plan.
 func (op *policyController) problemOf(planned *plan.Plan) *plan.Problem {
 	if planned == nil {
-		return op.ensuredState.loggedProblem
+		return op.ensuredProblem
 	}
-	op.ensuredState.loggedProblem = nil
+	op.ensuredProblem = nil
 	if len(planned.Blockers) > 0 && planned.Blockers[0].Terminal {
-		op.ensuredState.loggedProblem = &planned.Blockers[0]
+		op.ensuredProblem = &planned.Blockers[0]
 	}
-	return op.ensuredState.loggedProblem
+	return op.ensuredProblem
 }
 
 // forgetEnsured gives back what ensure needed.
@@ -62,8 +63,8 @@ func (op *policyController) forgetEnsured() {
 	if op.ensuredState == nil {
 		return
 	}
-	op.controller.options.Informers.Require(op.ensuredState.subscriber, nil)
+	op.ensuredState.ReleaseInputs(op.controller.options.Informers)
 	op.permissions.SetUses(types.NamespacedName{}, nil)
 	op.kinds.ReleaseAllKinds(types.NamespacedName{})
-	op.ensuredState = nil
+	op.ensuredState, op.ensuredProblem = nil, nil
 }

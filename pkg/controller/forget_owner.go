@@ -16,7 +16,7 @@ func (op *policyController) forgetOwner(name types.NamespacedName) {
 	}
 	op.mu.Unlock()
 	if !op.revision.IsReplaced() { // else the next one goes on with the owner
-		op.lostWrites.ForgetOwner(uid)
+		op.reconciles.LostWrites.ForgetOwner(uid)
 	}
 	if was.Inspected {
 		op.stopInspection(name)

@@ -38,13 +38,12 @@ func healthOf(planned *plan.Plan) ownerHealth {
 	return healthProgressing
 }
 
-// recordHealth keeps how the owner fares, for metrics: the status of an owner of a kind of
+// recordHealth keeps how the owner is, for metrics: the status of an owner of a kind of
 // Kubernetes itself does not say it.
-func (p *ownerReconciler) recordHealth(planned *plan.Plan) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.state.health = healthOf(planned)
-	p.lastPlan = planned
+func (op *policyController) recordHealth(state *ownerState, planned *plan.Plan) {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	state.health = healthOf(planned)
 }
 
 // Owners says how many owners a policy works on, and how they fare.

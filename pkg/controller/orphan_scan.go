@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/ambit-dev/ambit/pkg/controller/ownerinputs"
 	"github.com/ambit-dev/ambit/pkg/informer"
 )
 
@@ -18,13 +19,13 @@ var _ informer.EventHandler = orphanScan{}
 // scanForOrphans looks once in each run through each stream of children that an owner needs for
 // such of owners that are not seen: these may have stopped matching while Ambit was
 // away. It opens no stream.
-func (p *ownerReconciler) scanForOrphans() {
-	if p.owner == nil || p.retiring || !p.isSelective() {
+func (op *policyController) scanForOrphans(name types.NamespacedName, inputs *ownerinputs.Inputs) {
+	if op.retiring || !op.isSelective() {
 		return
 	}
 	var all []informer.Interest // of each stream all of it
-	for interest, lister := range p.state.inputs.ChildStreams() {
-		if interest.IndexLabel != "" && lister.Synced() && p.ownerViews.StartScan(interest.Key) {
+	for interest, lister := range inputs.ChildStreams() {
+		if interest.IndexLabel != "" && lister.Synced() && op.ownerViews.StartScan(interest.Key) {
 			interest.IndexLabel, interest.IndexValue = "", ""
 			all = append(all, interest)
 		}
@@ -32,12 +33,13 @@ func (p *ownerReconciler) scanForOrphans() {
 	if len(all) == 0 {
 		return
 	}
-	for _, view := range p.controller.options.Informers.Require(orphanScan{p.state.subscriber}, all) {
+	scan := orphanScan{op.subscriberFor(name)}
+	for _, view := range op.controller.options.Informers.Require(scan, all) {
 		for _, child := range view.List() {
-			p.checkParent(child)
+			op.checkParent(child)
 		}
 	}
-	p.controller.options.Informers.Require(orphanScan{p.state.subscriber}, nil)
+	op.controller.options.Informers.Require(scan, nil)
 }
 
 // checkParent has the owner of a child looked for, if the stream of owners does not show

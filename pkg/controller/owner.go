@@ -10,75 +10,25 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
-	"github.com/ambit-dev/ambit/pkg/controller/ownerinputs"
+	"github.com/ambit-dev/ambit/pkg/controller/ownerreconcile"
 	"github.com/ambit-dev/ambit/pkg/controller/ownerviews"
-	"github.com/ambit-dev/ambit/pkg/controller/recordcheck"
-	"github.com/ambit-dev/ambit/pkg/controller/refusedwrites"
-	"github.com/ambit-dev/ambit/pkg/controller/writeconflict"
 	"github.com/ambit-dev/ambit/pkg/informer"
-	"github.com/ambit-dev/ambit/pkg/internal/status"
-	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
 
 // ownerState is what the controller remembers of one owner between reconciles. All of
 // it can be lost without harm: a restart costs at most a few repeated requests.
 // It belongs to the worker that has the owner's key; the queue gives a key to
-// one worker at a time; but for fare, which mu of the policy controller guards.
+// one worker at a time; but for what mu of the policy controller guards.
 type ownerState struct {
-	subscriber  ownerSubscriber
-	releasedUID types.UID // of an owner that went when its mark was taken away: the cache may still show it
-	// newest is the resourceVersion that the owner had last, and olderSince since when a
-	// view shows an older one; zero: it does not. Both under mu of the policy controller.
+	ownerreconcile.State
+	rightsMissingSince time.Time // since when rights are missing for the owner; zero: none are. For metrics.
+
+	// Under mu of the policy controller: newest is the resourceVersion that the owner had last,
+	// olderSince since when a view shows an older one (zero: it does not), and health how the owner is.
 	newest     string
 	olderSince time.Time
 	health     ownerHealth
-	inputs     *ownerinputs.Inputs
-	// queries are the places that the last plan wanted, beyond those that are known for
-	// sure.
-	queries []plan.Query
-	// ownershipToken is random text for the record of an owner that has none.
-	ownershipToken string
-	// existing is that of a reconcile that waits for a stream, for the one that goes on with it.
-	existing []existingObject
-	// loggedProblem is what was logged last to stand in the way, and dropped what was to be left
-	// out of children.
-	loggedProblem *plan.Problem
-	loggedDropped string
-	failures      int       // reconciles in a row that found the cache behind
-	syncing       time.Time // since when a stream has not delivered its first list; zero if all have
-	// serverNormalized are digests of differences, by uid of the child, that the API server
-	// normalises away: see plan.Snapshot.ServerNormalized.
-	serverNormalized map[types.UID]string
-	status           writtenStatus
-	statusConflict   writeconflict.Backoff
-	other            otherPolicy // whose record is on the owner
-	// feedback is about writes of a status that the policy reads.
-	feedback writeconflict.Feedback
-	// conflicts are the writes of children that others may undo.
-	conflicts          writeconflict.Children
-	former             []schema.GroupVersionKind // see plan.Snapshot.Former
-	rightsMissingSince time.Time                 // since when rights are missing for the owner; zero: none are. For metrics.
-	// stale is the owner as it was seen, if the API server has said that it has changed since.
-	stale writeconflict.StaleVersion
-	// reads are of objects of the record, and marks of the writes of it and the finalizer.
-	reads recordcheck.Reads
-	marks writeconflict.Metadata
-	// refused are writes that the API server refused, by the key of the problem.
-	refused refusedwrites.Writes
-}
-
-// writtenStatus remembers what the owner's status was to be and what the API server kept of
-// it, which may be less (a schema without some of its fields): so that it is not written again
-// at each reconcile, and that it is seen when somebody else overwrites it. Both are as of the last
-// write, or the last reconcile since that found nothing to write; nil: there was none.
-type writtenStatus struct {
-	wanted, kept map[string]any
-}
-
-// isUnchanged says whether writing next over old was done before, to no effect.
-func (s writtenStatus) isUnchanged(old, next map[string]any) bool {
-	return s.wanted != nil && status.SaysSame(s.kept, old) && status.SaysSame(s.wanted, next)
 }
 
 // ownerSubscriber queues one owner when something it needs has changed. It is
@@ -121,18 +71,19 @@ func (op *policyController) ownerStateOf(name types.NamespacedName, owner *unstr
 	case state == nil && op.ownerViews.ViewOf(name.Namespace) != from:
 		return nil, false
 	case state == nil:
-		state = newOwnerState(op.subscriberFor(name))
-		state.former = op.formerOf(owner)
+		state = op.newOwnerState(name)
+		state.SetFormer(op.formerOf(owner))
 	case before != uid: // another owner of that name
-		op.lostWrites.ForgetOwner(before)
-		state.status, state.statusConflict, state.feedback, state.conflicts, state.other = writtenStatus{}, writeconflict.Backoff{}, writeconflict.Feedback{}, writeconflict.Children{}, otherPolicy{}
-		state.reads, state.marks = recordcheck.Reads{}, writeconflict.Metadata{}
-		state.former = op.formerOf(owner)
+		op.reconciles.LostWrites.ForgetOwner(before)
+		state.Reset(op.formerOf(owner))
 	}
 	state.newest = owner.GetResourceVersion()
 	op.owners.StartWork(name, uid, state)
 	return state, true
 }
+
+// probeRetry is after how long it is looked again at what a probe waits for, if no event comes before.
+const probeRetry = 30 * time.Second
 
 // olderGrace is how long an older view of an owner is waited for. It is long for a stream
 // that is behind, and short for a cluster whose resourceVersions began anew, which is what
@@ -162,15 +113,11 @@ func (op *policyController) waitForNewer(name types.NamespacedName, owner *unstr
 	return 0
 }
 
-func newOwnerState(subscriber ownerSubscriber) *ownerState {
-	return &ownerState{subscriber: subscriber, serverNormalized: map[types.UID]string{}}
+func (op *policyController) newOwnerState(name types.NamespacedName) *ownerState {
+	return &ownerState{State: ownerreconcile.NewState(name, op.subscriberFor(name))}
 }
 
 // isHeld says whether an owner is held until this policy has cleaned up after it.
 func (op *policyController) isHeld(owner *unstructured.Unstructured) bool {
-	return hasFinalizer(owner) && inventory.IsMarked(op.program.Name, owner)
-}
-
-func hasFinalizer(owner *unstructured.Unstructured) bool {
-	return slices.Contains(owner.GetFinalizers(), v1alpha1.FinalizerCleanup)
+	return slices.Contains(owner.GetFinalizers(), v1alpha1.FinalizerCleanup) && inventory.IsMarked(op.program.Name, owner)
 }

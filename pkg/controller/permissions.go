@@ -8,7 +8,6 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/impersonation"
-	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
 	"github.com/ambit-dev/ambit/pkg/controller/placepermissions"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
@@ -34,11 +33,6 @@ func (op *policyController) requiredScope(namespace string) placepermissions.Sco
 // isServed says whether a namespace was named, or an owner was ever seen there.
 func (op *policyController) isServed(namespace string) bool {
 	return op.ownerViews.HasServed(namespace) || slices.Contains(op.scope.NamedNamespaces(), namespace)
-}
-
-// placeFor is a place, for messages.
-func (op *policyController) placeFor(namespace string) permissionset.Place {
-	return permissionset.Place{Namespace: namespace, User: op.userName()}
 }
 
 // refusalProblem is the problem of an identity that is refused as such, by an error that is not nil.

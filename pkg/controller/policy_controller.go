@@ -2,6 +2,7 @@ package controller
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,12 +14,12 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/controller/fairqueue"
 	"github.com/ambit-dev/ambit/pkg/controller/ownerinputs"
+	"github.com/ambit-dev/ambit/pkg/controller/ownerreconcile"
 	"github.com/ambit-dev/ambit/pkg/controller/owners"
 	"github.com/ambit-dev/ambit/pkg/controller/ownerscope"
 	"github.com/ambit-dev/ambit/pkg/controller/ownerviews"
 	"github.com/ambit-dev/ambit/pkg/controller/placepermissions"
 	"github.com/ambit-dev/ambit/pkg/controller/policykinds"
-	"github.com/ambit-dev/ambit/pkg/controller/recordcheck"
 	"github.com/ambit-dev/ambit/pkg/controller/revisions"
 	"github.com/ambit-dev/ambit/pkg/permitted"
 	"github.com/ambit-dev/ambit/pkg/plan"
@@ -43,9 +44,10 @@ type policyController struct {
 	revision *revisions.Revision[*policyController]
 	// incomplete: Set has yet to tell what older revisions have worked on.
 	incomplete atomic.Bool
-	// ensuredState is the state of what the policy itself ensures; nil if there is none. It
-	// belongs to the worker that has the policy's own key.
-	ensuredState *ownerState
+	// ensuredState is the state of what the policy itself ensures; nil if there is none. ensuredProblem
+	// is what stands in the way of it. They belong to the worker that has the policy's own key.
+	ensuredState   *ownerState
+	ensuredProblem *plan.Problem
 	// kinds are those that the policy names, and those of records of owners beside them.
 	kinds *policykinds.Kinds
 	// lookAnew: every owner is to be looked at, whatever has changed.
@@ -70,6 +72,8 @@ type policyController struct {
 	permissions *placepermissions.Tracker
 	// inputs finds which streams an owner needs, and reads them.
 	inputs *ownerinputs.Planner
+	// reconciles is what reconciles of all owners have in common.
+	reconciles *ownerreconcile.Options
 
 	// mu guards what is below. It is held over no call but those of ownerViews, which take only the
 	// locks of these and of the streams, and of permissions.UsesIndex; streams hold none when they
@@ -81,11 +85,6 @@ type policyController struct {
 	// quarantine and costs keep the policy from harming others.
 	quarantine fairqueue.Quarantine
 	costs      fairqueue.CostHistory
-	// lostWrites are shared with the other revisions of the policy. They have a lock of their own.
-	lostWrites *recordcheck.LostWrites
-	// confirms are the turns of owners that have many objects of their records read. It has a
-	// lock of its own.
-	confirms fairqueue.Throttle
 	// formerKinds are the kinds that older versions made beside owners, and this one does not;
 	// of owners that were made after revisedAt there are none. Not changed once the policy controller
 	// works.
@@ -132,4 +131,15 @@ func (op *policyController) inScope(namespace string) bool {
 // is to be cleaned up after.
 func (op *policyController) wantsSeen(owner *unstructured.Unstructured) bool {
 	return op.inScope(owner.GetNamespace()) || inventory.IsMarked(op.program.Name, owner)
+}
+
+// ownerExists says whether there is, or may be, an owner of that uid: only where all of
+// them can be seen it is known that there is none.
+func (op *policyController) ownerExists(uid types.UID) bool {
+	view := op.ownerViews.ViewOf(allNamespaces)
+	if view == nil {
+		return true
+	}
+	owners, status := view.Read()
+	return !status.Synced || slices.ContainsFunc(owners, func(o *unstructured.Unstructured) bool { return o.GetUID() == uid })
 }

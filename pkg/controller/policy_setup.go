@@ -2,10 +2,14 @@ package controller
 
 import (
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/controller/discovery"
+	"github.com/ambit-dev/ambit/pkg/controller/fairqueue"
 	"github.com/ambit-dev/ambit/pkg/controller/ownerinputs"
+	"github.com/ambit-dev/ambit/pkg/controller/ownerreconcile"
 	"github.com/ambit-dev/ambit/pkg/controller/owners"
 	"github.com/ambit-dev/ambit/pkg/controller/ownerscope"
 	"github.com/ambit-dev/ambit/pkg/controller/ownerviews"
@@ -13,6 +17,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/controller/policykinds"
 	"github.com/ambit-dev/ambit/pkg/controller/recordcheck"
 	"github.com/ambit-dev/ambit/pkg/controller/revisions"
+	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
@@ -28,7 +33,6 @@ func newPolicyController(e *Controller, program *policy.Program) *policyControll
 		cleanupBlockers: map[types.NamespacedName][]plan.Problem{},
 	}
 	op.revision = revisions.New(op.id, op)
-	op.lostWrites = &recordcheck.LostWrites{}
 	op.kinds = policykinds.New(program, e.discovery, e.releaseKinds)
 	op.ownerProjection = ownerinputs.OwnerProjection(program)
 	op.permissions = op.newPermissions()
@@ -43,6 +47,7 @@ func newPolicyController(e *Controller, program *policy.Program) *policyControll
 		Kinds: op.kinds, Permissions: op.permissions, Scope: op.scope, Namespaces: op.namespaceList, NowhereProblem: op.scopeResolver.NowhereProblem,
 		IsClusterScoped: op.isClusterScoped.Load, IsGone: e.discovery.ConfirmGone, Enqueue: op.enqueueOwner,
 	})
+	op.reconciles = op.newReconcileOptions()
 	if account := op.actingAccount(); account.Name != "" {
 		op.accountWatch = e.permitted.NewWatch(account.Query(access.Payer{Group: op.id}), op.enqueuePolicy)
 	}
@@ -71,4 +76,23 @@ func (op *policyController) newPermissions() *placepermissions.Tracker {
 		Refused:          op.refusalProblem, Changed: op.permissionsChanged,
 		Now: op.controller.now, Logger: o.Logger,
 	})
+}
+
+// newReconcileOptions returns what reconciles of all owners have in common.
+func (op *policyController) newReconcileOptions() *ownerreconcile.Options {
+	e := op.controller
+	return &ownerreconcile.Options{
+		Program: op.program, Manager: op.manager, User: op.userName(),
+		Client:    func() (dynamic.Interface, error) { return e.options.Clients(op.identity) },
+		Informers: e.options.Informers, Owners: op,
+		Kinds: op.kinds, Inputs: op.inputs, Permissions: op.permissions,
+		LostWrites: &recordcheck.LostWrites{}, Turns: &fairqueue.Throttle{},
+		Recorder: e.options.Recorder, MayMakeEvents: e.mayMakeEvents,
+		OwnerKey: func(kind discovery.Resource, namespace string) informer.Key {
+			return op.ownerInterest(kind, op.ownerViews.StreamOf(namespace)).Key
+		},
+		OwnerExists: op.ownerExists, SharesStreams: op.ownerViews.SharesWatches, IsRetired: e.isRetired,
+		RecordEvaluation: op.recordEvaluation,
+		Backoff:          e.backoffAfter, Now: e.now, Random: e.options.Random,
+	}
 }

@@ -2,12 +2,14 @@ package controller
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/controller/ownerreconcile"
 	"github.com/ambit-dev/ambit/pkg/controller/ownerviews"
 	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
 	"github.com/ambit-dev/ambit/pkg/controller/placepermissions"
@@ -42,44 +44,46 @@ func (op *policyController) reconcileOwner(ctx context.Context, key Key) (wait t
 	}
 
 	// Permissions: what may be done in its namespace.
-	p, home, wait := op.beginReconcile(name, owner, from, why == intentCleanUp)
-	if p == nil {
+	state, home, wait := op.beginReconcile(name, owner, from)
+	if state == nil {
 		return wait, nil
 	}
-	ctx, p.measured = op.controller.telemetry.BeginReconcile(ctx, key)
-	defer func() { p.endMeasure(err) }()
+	ctx, measured := op.controller.telemetry.BeginReconcile(ctx, key)
+	p := ownerreconcile.New(op.reconciles, owner, &state.State, why == intentCleanUp, measured)
+	defer func() { state.endMeasure(measured, p.LastPlan(), err) }()
 
 	// Observe and plan; write the owner's metadata, then the children; and again, until the
 	// plan has nothing more to do.
-	planned, wait, err := p.planAndWrite(ctx, home)
+	planned, wait, err := p.PlanAndWrite(ctx, home)
 	switch {
-	case err != nil:
-		return 0, err
-	case wait > 0:
-		p.state.existing = p.existing
-		return wait, nil
-	case p.isRefusalUnconfirmed:
+	case err != nil || wait > 0:
+		return wait, err
+	case p.IsRefusalUnconfirmed():
 		return placepermissions.ConfirmGrace, nil
 	}
-	p.recordPlan(ctx, planned)
+	op.recordPlan(ctx, name, state, p, planned)
 
 	// Status.
 	switch {
-	case p.retire && planned.Done:
-		p.markCleanedUp()
+	case why == intentCleanUp && planned.Done:
+		op.markCleanedUp(name, owner.GetUID())
 		return 0, nil
-	case p.isReleased:
-		return p.requeueAfter(planned), nil
+	case p.IsReleased():
+		return p.RequeueAfter(planned), nil
+	case why == intentCleanUp:
+		op.recordCleanupBlockers(name, planned)
 	}
-	if err := p.reportOwner(ctx, planned); err != nil {
+	err = p.ReportStatus(ctx, planned)
+	op.recordHealth(state, p.LastPlan())
+	if err != nil {
 		return 0, err
 	}
 
 	// Requeue.
-	if wait := p.recordLimits(planned); wait > 0 {
+	if wait := op.recordLimits(name, p, planned); wait > 0 {
 		return wait, nil
 	}
-	return p.requeueAfter(planned), nil
+	return p.RequeueAfter(planned), nil
 }
 
 // admitOwner returns how long the owner has to wait before anything is done for it: its stream is
@@ -108,11 +112,11 @@ func (op *policyController) leaveOwner(ctx context.Context, name types.Namespace
 }
 
 // beginReconcile begins the work on an owner: from here on it is told of changes. It returns what
-// may be done in the owner's namespace. The reconcile is nil if nothing can be done now; the wait
+// may be done in the owner's namespace. The state is nil if nothing can be done now; the wait
 // says when to look again.
-func (op *policyController) beginReconcile(name types.NamespacedName, owner *unstructured.Unstructured, from ownerviews.View, retire bool) (*ownerReconciler, *permissionset.Set, time.Duration) {
+func (op *policyController) beginReconcile(name types.NamespacedName, owner *unstructured.Unstructured, from ownerviews.View) (*ownerState, *permissionset.Set, time.Duration) {
 	state, ok := op.ownerStateOf(name, owner, from)
-	if !ok || state.releasedUID == owner.GetUID() { // of one that was let go the event is to come
+	if !ok || state.IsReleased(owner.GetUID()) {
 		return nil, nil, 0
 	}
 	home, wait := op.permissions.ForOwners(name.Namespace)
@@ -120,72 +124,73 @@ func (op *policyController) beginReconcile(name types.NamespacedName, owner *uns
 		return nil, nil, wait
 	}
 	if home.Refusal != nil { // said of the policy: nothing can be done as its identity
-		op.controller.options.Informers.Require(state.subscriber, nil)
-		state.inputs = nil
+		state.ReleaseInputs(op.controller.options.Informers)
 		op.markLookedAt(name)
 		return nil, nil, 0
 	}
-	return op.newOwnerReconciler(owner, state, retire), home, 0
+	return state, home, 0
 }
 
-// endMeasure says for metrics and traces what the reconcile has come to.
-func (p *ownerReconciler) endMeasure(err error) {
+// endMeasure says for metrics and traces what a reconcile has come to; nil: to no plan.
+func (s *ownerState) endMeasure(measured *telemetry.Reconcile, planned *plan.Plan, err error) {
 	result := telemetry.ResultWaiting
 	switch {
 	case err != nil:
 		result = telemetry.ResultError
-	case p.lastPlan != nil:
-		result = healthOf(p.lastPlan).result()
+	case planned != nil:
+		result = healthOf(planned).result()
 	}
-	p.measured.End(result)
-	if p.lastPlan != nil {
-		p.measured.ObserveRights(p.lastPlan, &p.state.rightsMissingSince)
+	measured.End(result)
+	if planned != nil {
+		measured.ObserveRights(planned, &s.rightsMissingSince)
 	}
 }
 
-// recordPlan takes note of the plan that the reconcile came to, and gives back what it showed to be
-// of no use.
-func (p *ownerReconciler) recordPlan(ctx context.Context, planned *plan.Plan) {
-	p.markLookedAt(p.state.subscriber.name)
-	p.releaseUnusedKinds()
-	p.scanForOrphans()
-	p.recordHealth(planned)
-	p.logDropped(ctx, planned)
-	p.recordOtherPolicy(planned)
+// recordPlan takes note of the plan that a reconcile came to.
+func (op *policyController) recordPlan(ctx context.Context, name types.NamespacedName, state *ownerState, p *ownerreconcile.Reconciler, planned *plan.Plan) {
+	op.markLookedAt(name)
+	op.recordHealth(state, planned)
+	op.scanForOrphans(name, p.CurrentInputs())
+	p.RecordPlan(ctx, planned)
 }
 
 // recordLimits notes whether the plan exceeded a limit, and returns how long to leave the
 // owner alone because of that. An owner that names too many places or kinds costs no more
 // than others: it only looks again after a while.
-func (p *ownerReconciler) recordLimits(planned *plan.Plan) time.Duration {
+func (op *policyController) recordLimits(name types.NamespacedName, p *ownerreconcile.Reconciler, planned *plan.Plan) time.Duration {
 	exceeded, crowded := false, false
 	for _, b := range planned.Blockers {
-		here := b.Message == p.state.inputs.Crowded || b.Message == policykinds.TooManyKinds().Message
+		here := b.Message == p.CurrentInputs().Crowded || b.Message == policykinds.TooManyKinds().Message
 		exceeded = exceeded || b.Reason == v1alpha1.ReasonLimitExceeded && !here
 		crowded = crowded || b.Reason == v1alpha1.ReasonLimitExceeded && here
 	}
-	name := p.state.subscriber.name
 	if exceeded {
-		return p.recordExceeded(name, p.owner.GetResourceVersion())
+		return op.recordExceeded(name, p.CurrentOwner().GetResourceVersion())
 	}
-	p.mu.Lock()
-	p.quarantine.RecordSuccess(name)
-	p.mu.Unlock()
+	op.mu.Lock()
+	op.quarantine.RecordSuccess(name)
+	op.mu.Unlock()
 	if crowded {
-		return shorterWait(p.requeueAfter(planned), crowdedRetry)
+		return shorterWait(p.RequeueAfter(planned), crowdedRetry)
 	}
 	return 0
 }
 
 // markCleanedUp notes that there is nothing left of a retired owner, and gives back what
 // it needed.
-func (p *ownerReconciler) markCleanedUp() {
-	if p.owner == nil {
-		return
-	}
-	name := p.state.subscriber.name
-	p.mu.Lock()
-	p.owners.RecordCleanedUp(name, p.owner.GetUID(), p.retiring)
-	p.mu.Unlock()
-	p.forgetOwner(name)
+func (op *policyController) markCleanedUp(name types.NamespacedName, uid types.UID) {
+	op.mu.Lock()
+	op.owners.RecordCleanedUp(name, uid, op.retiring)
+	op.mu.Unlock()
+	op.forgetOwner(name)
+}
+
+// recordCleanupBlockers keeps what is in the way of cleaning up after the owner. Nothing is made
+// for it, so that the right to create is none of it.
+func (op *policyController) recordCleanupBlockers(name types.NamespacedName, planned *plan.Plan) {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	op.cleanupBlockers[name] = slices.DeleteFunc(slices.Clone(planned.Blockers), func(b plan.Problem) bool {
+		return len(b.Denied) > 0 && !slices.ContainsFunc(b.Denied, func(d v1alpha1.DeniedAccess) bool { return d.Verb != "create" })
+	})
 }

@@ -11,7 +11,6 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
-	"github.com/ambit-dev/ambit/pkg/controller/ownerinputs"
 	"github.com/ambit-dev/ambit/pkg/controller/recordedkinds"
 )
 
@@ -34,18 +33,14 @@ func TestKindsOfRecords(t *testing.T) {
 	}
 	// pass is a reconcile over an owner that has, or has not, one object of the kind in its record.
 	pass := func(name types.NamespacedName, records bool) {
-		state, _ := op.ownerStateOf(name, ownerOf("uid"), nil)
-		state.inputs = ownerinputs.NewInputs(ownerinputs.PlacePermissions{})
-		p := op.newOwnerReconciler(nil, state, false)
-		kinds := []schema.GroupVersionKind{mine}
-		if records {
-			kinds = append(kinds, thing)
+		op.ownerStateOf(name, ownerOf("uid"), nil)
+		needed := map[schema.GroupVersionKind]bool{mine: true, thing: records}
+		for gvk, is := range needed {
+			if is {
+				op.kinds.ResolveFor(name, gvk)
+			}
 		}
-		for _, gvk := range kinds {
-			p.seekKind(gvk)
-			op.kinds.LookupKind(gvk)
-		}
-		p.releaseUnusedKinds()
+		op.kinds.ReleaseKinds(name, func(gvk schema.GroupVersionKind) bool { return needed[gvk] })
 	}
 	x, y := types.NamespacedName{Namespace: "n", Name: "x"}, types.NamespacedName{Namespace: "n", Name: "y"}
 	wanted("at first", false)
@@ -61,11 +56,6 @@ func TestKindsOfRecords(t *testing.T) {
 	pass(x, true)
 	pass(x, true)
 	wanted("an owner needs it again", true)
-	p := op.newOwnerReconciler(nil, newOwnerState(op.subscriberFor(x)), false)
-	p.state.inputs = ownerinputs.NewInputs(ownerinputs.PlacePermissions{})
-	p.seekKind(thing)
-	p.releaseUnusedKinds()
-	wanted("it was looked up for one object", true)
 	if !slices.Contains(server.wanted(t, e), mine.GroupKind()) {
 		t.Error("the policy's own kind is not looked up any more")
 	}

@@ -19,7 +19,7 @@ func (op *policyController) succeedRevision(before *policyController) {
 	if op.program.Owner.GVK.GroupKind() != before.program.Owner.GVK.GroupKind() {
 		return
 	}
-	op.lostWrites = before.lostWrites
+	op.reconciles.LostWrites = before.reconciles.LostWrites
 	op.formerKinds = formerKinds(before, op.program)
 	kinds := slices.Equal(childKinds(op.program), childKinds(before.program))
 	op.inheritOwners(before)

@@ -107,7 +107,7 @@ func TestSet(t *testing.T) {
 			if (now == before) != tc.stays || now.retiring != tc.retires || now.program.Suspend && tc.retires {
 				t.Errorf("%s: the operator stays: %t, retires: %t", tc.reason, now == before, now.retiring)
 			}
-			if now.lostWrites != before.lostWrites {
+			if now.reconciles.LostWrites != before.reconciles.LostWrites {
 				t.Errorf("%s: what has become of the writes of the version before is not known", tc.reason)
 			}
 		})
@@ -164,7 +164,7 @@ func TestInheritance(t *testing.T) {
 	works := func(op *policyController, name types.NamespacedName) {
 		op.mu.Lock()
 		defer op.mu.Unlock()
-		op.owners.StartWork(name, types.UID(name.Name), newOwnerState(op.subscriberFor(name)))
+		op.owners.StartWork(name, types.UID(name.Name), op.newOwnerState(name))
 	}
 	works(first, x)
 	first.owners.RecordInspection(z, "z", false)

@@ -156,6 +156,11 @@ func (k *Kinds) ReleaseAllKinds(owner types.NamespacedName) {
 	k.ReleaseKinds(owner, func(schema.GroupVersionKind) bool { return false })
 }
 
+// LookupAnyVersion is discovery.Cache.LookupAnyVersion.
+func (k *Kinds) LookupAnyVersion(gvk schema.GroupVersionKind) (discovery.Resource, bool) {
+	return k.discovery.LookupAnyVersion(gvk)
+}
+
 // IsNamespaced reports whether a kind lives in namespaces; one that is not known yet is taken to.
 func (k *Kinds) IsNamespaced(gvk schema.GroupVersionKind) bool {
 	found, ok := k.discovery.LookupAnyVersion(gvk)

@@ -1,4 +1,4 @@
-package controller
+package ownerreconcile
 
 import (
 	"context"
@@ -24,13 +24,12 @@ import (
 // child has it.
 const statusProblem = "status of the owner"
 
-// reportOwner says in the owner's status how it fares. Of an owner whose status belongs
+// ReportStatus says in the owner's status how it fares. Of an owner whose status belongs
 // to others it is logged, as of one that the policy does not want.
-func (p *ownerReconciler) reportOwner(ctx context.Context, planned *plan.Plan) error {
+func (p *Reconciler) ReportStatus(ctx context.Context, planned *plan.Plan) error {
 	switch {
 	case p.retire:
-		p.recordCleanupBlockers(planned)
-	case p.program.Owner.SkipStatus:
+	case p.Program.Owner.SkipStatus:
 	case planned.Foreign != "":
 		return p.reportOnce(ctx, planned)
 	default:
@@ -65,7 +64,7 @@ func stalledBy(planned *plan.Plan) *plan.Problem {
 
 // logDropped logs, once, what expressions gave for the metadata of children although only
 // Ambit sets it.
-func (p *ownerReconciler) logDropped(ctx context.Context, planned *plan.Plan) {
+func (p *Reconciler) logDropped(ctx context.Context, planned *plan.Plan) {
 	var now strings.Builder
 	for _, c := range planned.Children {
 		if len(c.Dropped) > 0 && now.Len() < maxLogged {
@@ -90,7 +89,7 @@ func isNewProblem(before, now *plan.Problem) bool {
 
 // reportOnce says that another policy has its record on the owner. It does not insist: if
 // that policy still serves the owner, its word stands.
-func (p *ownerReconciler) reportOnce(ctx context.Context, planned *plan.Plan) error {
+func (p *Reconciler) reportOnce(ctx context.Context, planned *plan.Plan) error {
 	now := planned.Blockers[0]
 	if said := p.state.loggedProblem; said != nil && said.Message == now.Message {
 		return nil
@@ -104,8 +103,8 @@ func (p *ownerReconciler) reportOnce(ctx context.Context, planned *plan.Plan) er
 
 // writeStatus writes the owner's status if the plan changes it. Where it may not
 // be written that is logged, for there is no better place for it.
-func (p *ownerReconciler) writeStatus(ctx context.Context, planned *plan.Plan) error {
-	next := status.NextStatus(p.owner, p.program, planned, p.controller.now())
+func (p *Reconciler) writeStatus(ctx context.Context, planned *plan.Plan) error {
+	next := status.NextStatus(p.owner, p.Program, planned, p.Now())
 	old := status.StatusOf(p.owner)
 	switch {
 	case status.Equal(old, next):
@@ -122,7 +121,7 @@ func (p *ownerReconciler) writeStatus(ctx context.Context, planned *plan.Plan) e
 	if stalled := p.unstablePlan(planned, old, next); stalled != nil {
 		return p.writeStatus(ctx, stalled)
 	}
-	found, ok, err := p.controller.discovery.Lookup(p.program.Owner.GVK)
+	found, ok, err := p.ownerKind()
 	if !ok {
 		return err
 	}
@@ -133,7 +132,7 @@ func (p *ownerReconciler) writeStatus(ctx context.Context, planned *plan.Plan) e
 	if p.awaitsNewerOwner() {
 		return nil
 	}
-	client, err := p.controller.options.Clients(p.identity)
+	client, err := p.Client()
 	if err != nil {
 		return err
 	}
@@ -143,7 +142,7 @@ func (p *ownerReconciler) writeStatus(ctx context.Context, planned *plan.Plan) e
 		return nil
 	}
 	writing, end := p.measured.BeginWrite(ctx, "patch", permissionset.ResourceText(found.GVR.GroupResource(), "status"), p.owner.GetNamespace())
-	written, err := status.WriteStatus(writing, objects, p.owner, next, p.manager)
+	written, err := status.WriteStatus(writing, objects, p.owner, next, p.Manager)
 	end(telemetry.OwnerOutcome(err != nil))
 	p.recordStatusConflict(contested, err)
 	switch {
@@ -168,22 +167,22 @@ func (p *ownerReconciler) writeStatus(ctx context.Context, planned *plan.Plan) e
 }
 
 // statusWritten notes the owner as the API server answered the write of its status.
-func (p *ownerReconciler) statusWritten(ctx context.Context, owner discovery.Resource, next map[string]any, written *unstructured.Unstructured, planned *plan.Plan) {
+func (p *Reconciler) statusWritten(ctx context.Context, owner discovery.Resource, next map[string]any, written *unstructured.Unstructured, planned *plan.Plan) {
 	if !planned.Partial {
 		p.state.refused.ForgetRefusal(statusProblem)
 	}
 	p.logStatus(ctx, planned)
 	p.noteFeedback(status.StatusOf(p.owner), status.StatusOf(written))
 	p.state.status = writtenStatus{wanted: next, kept: status.StatusOf(written)}
-	p.controller.options.Informers.Observe(p.ownerKey(owner), written, p.policyController)
+	p.Informers.Observe(p.ownerKey(owner), written, p.Owners)
 	p.owner = written
 	p.confirmStatus(ctx)
 }
 
-func (p *ownerReconciler) statusRefused(ctx context.Context, owner discovery.Resource, next map[string]any, err error) {
+func (p *Reconciler) statusRefused(ctx context.Context, owner discovery.Resource, next map[string]any, err error) {
 	problem := plan.Problem{Reason: v1alpha1.ReasonUnavailable, Message: err.Error()}
 	if apierrors.IsForbidden(err) {
-		problem = p.placeFor(p.owner.GetNamespace()).Forbidden(permissionset.Missing{Resource: owner.GVR.GroupResource(), Subresource: "status", Verbs: []string{"patch"}})
+		problem = permissionset.Place{Namespace: p.owner.GetNamespace(), User: p.User}.Forbidden(permissionset.Missing{Resource: owner.GVR.GroupResource(), Subresource: "status", Verbs: []string{"patch"}})
 	}
 	a := access.Access{Verb: "patch", Group: owner.GVR.Group, Resource: owner.GVR.Resource, Subresource: "status", Name: p.owner.GetName()}
 	level := 1
@@ -195,7 +194,7 @@ func (p *ownerReconciler) statusRefused(ctx context.Context, owner discovery.Res
 
 // logStatus logs that an owner came to need somebody to act, or no longer does. What somebody
 // else made of the status in between is no news.
-func (p *ownerReconciler) logStatus(ctx context.Context, planned *plan.Plan) {
+func (p *Reconciler) logStatus(ctx context.Context, planned *plan.Plan) {
 	stalled := slices.IndexFunc(planned.Conditions, func(c metav1.Condition) bool { return c.Type == v1alpha1.ConditionStalled })
 	before := p.state.status.wanted
 	if before == nil {
@@ -227,14 +226,4 @@ func problemOf(condition map[string]any) *plan.Problem {
 	reason, _ := condition["reason"].(string)
 	message, _ := condition["message"].(string)
 	return &plan.Problem{Reason: reason, Message: message}
-}
-
-// recordCleanupBlockers keeps what is in the way of cleaning up after the owner. Nothing is made
-// for it, so that the right to create is none of it.
-func (p *ownerReconciler) recordCleanupBlockers(planned *plan.Plan) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.policyController.cleanupBlockers[p.state.subscriber.name] = slices.DeleteFunc(slices.Clone(planned.Blockers), func(b plan.Problem) bool {
-		return len(b.Denied) > 0 && !slices.ContainsFunc(b.Denied, func(d v1alpha1.DeniedAccess) bool { return d.Verb != "create" })
-	})
 }

@@ -1,4 +1,4 @@
-package controller
+package ownerreconcile
 
 import (
 	"strings"
@@ -7,48 +7,43 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/writeconflict"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
-// feedbackWorld writes the status of one owner in virtual time, as the controller does.
+// feedbackWorld writes the status of one owner in virtual time, as a controller does.
 type feedbackWorld struct {
-	clock *clocktesting.FakeClock
-	state *ownerState
-	op    *policyController
-	owner *unstructured.Unstructured
+	*bench
+	owner    *unstructured.Unstructured
+	lastPlan *plan.Plan // of the last reconcile
 }
 
 func newFeedbackWorld(t *testing.T) *feedbackWorld {
 	t.Helper()
-	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
-	e := idle(t, clock, compiled(t, "a", "1", "  status: {step: \"${owner.?status.?step.orValue(0) + 1}\"}"))
-	op := e.revisions.CurrentOf("ambit-system/a")
 	owner := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{}}}
 	owner.SetGeneration(1)
-	return &feedbackWorld{clock: clock, op: op, owner: owner, state: newOwnerState(op.subscriberFor(types.NamespacedName{Name: "x"}))}
+	return &feedbackWorld{bench: newBench(t, "  status: {step: \"${owner.?status.?step.orValue(0) + 1}\"}"), owner: owner}
 }
 
-// reconcile plans that the step is to be what next says, until that says the same, or is stalled. It
+// pass plans that the step is to be what next says, until that says the same, or is stalled. It
 // returns how many writes that took, and what was said in place of another write.
 func (w *feedbackWorld) pass(next func(step int64) int64) (writes int, stalled *plan.Plan, again time.Duration) {
 	planned := &plan.Plan{Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}}}
 	for writes < 1000 {
-		p := w.op.newOwnerReconciler(w.owner, w.state, false)
+		p := w.begin(w.owner)
 		old, _ := w.owner.Object["status"].(map[string]any)
 		step, _ := old["step"].(int64)
 		wanted := map[string]any{"step": next(step)}
 		stalled = p.unstablePlan(planned, old, wanted)
+		w.lastPlan = p.LastPlan()
 		if stalled == nil && next(step) != step {
 			p.noteFeedback(old, wanted)
 			w.owner.Object["status"] = wanted
 			writes++
 		}
-		if again = p.requeueAfter(planned); again != time.Millisecond {
+		if again = p.RequeueAfter(planned); again != time.Millisecond {
 			break
 		}
 		w.clock.Step(again)
@@ -81,8 +76,8 @@ func TestStatusFeedback(t *testing.T) {
 		if got := stalled.Blockers[0]; got.Reason != v1alpha1.ReasonUnstable || !strings.Contains(got.Message, "owner.status.step is 10, and is to be 11") || !strings.Contains(got.Message, "10 times") {
 			t.Errorf("it says %+v", got)
 		}
-		if w.state.health != 2 {
-			t.Errorf("the owner counts as %v", w.state.health)
+		if w.lastPlan != stalled {
+			t.Errorf("the owner counts as %v", w.lastPlan)
 		}
 		for range 100 { // events of others
 			w.clock.Step(time.Minute)
@@ -114,9 +109,8 @@ func TestStatusFeedback(t *testing.T) {
 
 // TestFeedbackUnread: a status that the policy does not read is written as ever.
 func TestFeedbackUnread(t *testing.T) {
-	e := idle(t, clocktesting.NewFakeClock(time.Unix(1000, 0)), compiled(t, "a", "1", "  status: {step: \"${owner.spec.step}\"}"))
-	op := e.revisions.CurrentOf("ambit-system/a")
-	p := op.newOwnerReconciler(&unstructured.Unstructured{Object: map[string]any{}}, newOwnerState(op.subscriberFor(types.NamespacedName{Name: "x"})), false)
+	b := newBench(t, "  status: {step: \"${owner.spec.step}\"}")
+	p := b.begin(&unstructured.Unstructured{Object: map[string]any{}})
 	for i := range int64(100) {
 		old, next := map[string]any{"step": i}, map[string]any{"step": i + 1}
 		if stalled := p.unstablePlan(&plan.Plan{Conditions: []metav1.Condition{{}}}, old, next); stalled != nil {

@@ -1,11 +1,8 @@
-package controller
+package ownerreconcile
 
 import (
 	"testing"
 	"time"
-
-	"k8s.io/apimachinery/pkg/types"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
@@ -17,21 +14,20 @@ import (
 // owner, and another write of the same child is not; a right that is missing is said in its place; and
 // a write that was accepted is in nobody's way.
 func TestRefusedWrite(t *testing.T) {
-	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
-	op := idle(t, clock, compiled(t, "a", "1", "")).revisions.CurrentOf("ambit-system/a")
-	state := newOwnerState(op.subscriberFor(types.NamespacedName{Namespace: "n", Name: "x"}))
-	state.inputs = ownerinputs.NewInputs(ownerinputs.PlacePermissions{})
+	b := newBench(t, "")
+	clock := b.clock
+	state := b.state
 	problem := plan.Problem{Reason: v1alpha1.ReasonQuotaExceeded, Message: "exceeded quota"}
 	isHeldBack := func(write string, denied *plan.Problem) (is bool, message string) {
-		p := op.newOwnerReconciler(nil, state, false)
+		p := b.begin(nil)
 		is = p.isHeldBack("web", func() string { return write }, ownerinputs.PlacePermissions{}, denied)
 		return is, p.problems["web"].Message
 	}
-	p := op.newOwnerReconciler(nil, state, false)
+	p := b.begin(nil)
 	if isNews := p.recordRefusal("web", "w", "n", access.Access{}, problem); !isNews || p.problems["web"].Message != problem.Message || p.isRefusalUnconfirmed {
 		t.Errorf("a first refusal: news %t, problems %v", isNews, p.problems)
 	}
-	if wait := p.requeueAfter(&plan.Plan{}); wait <= 0 || wait > time.Second {
+	if wait := p.RequeueAfter(&plan.Plan{}); wait <= 0 || wait > time.Second {
 		t.Errorf("it is tried again after %s", wait)
 	}
 	if is, message := isHeldBack("w", nil); !is || message != problem.Message {

@@ -1,7 +1,8 @@
-package controller
+package ownerreconcile
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
@@ -20,8 +21,8 @@ func markOf(owner *unstructured.Unstructured) plan.OwnerMetadata {
 
 // holdsMark reports whether the owner's metadata is not to be written now because others take it
 // back; did: the next plan has to say so.
-func (p *ownerReconciler) holdsMark(ctx context.Context, mark plan.OwnerMetadata, owner discovery.Resource) (held, did bool, err error) {
-	c, now := &p.state.marks, p.controller.now()
+func (p *Reconciler) holdsMark(ctx context.Context, mark plan.OwnerMetadata, owner discovery.Resource) (held, did bool, err error) {
+	c, now := &p.state.metadata, p.Now()
 	if !c.IsContested(markOf(p.owner)) {
 		return false, false, nil
 	}
@@ -41,7 +42,7 @@ func (p *ownerReconciler) holdsMark(ctx context.Context, mark plan.OwnerMetadata
 }
 
 // noteMark notes how a write of the owner's metadata was answered.
-func (p *ownerReconciler) noteMark(before, wish plan.OwnerMetadata, outcome apply.Outcome) {
+func (p *Reconciler) noteMark(before, wish plan.OwnerMetadata, outcome apply.Outcome) {
 	w := writeconflict.MetadataWrite{Text: digestOf(markText(wish)), Before: before}
 	switch {
 	case outcome.Stale:
@@ -51,31 +52,31 @@ func (p *ownerReconciler) noteMark(before, wish plan.OwnerMetadata, outcome appl
 		after := markOf(outcome.Object)
 		w.After = &after
 		for _, entry := range outcome.Object.GetManagedFields() {
-			if entry.Manager == p.manager && entry.Subresource == "" && entry.Time != nil {
+			if entry.Manager == p.Manager && entry.Subresource == "" && entry.Time != nil {
 				w.Stamp = entry.Time.Time
 			}
 		}
 	}
-	p.state.marks.RecordWrite(w, p.controller.backoffAfter, p.controller.now())
+	p.state.metadata.RecordWrite(w, p.Backoff, p.Now())
 }
 
 // tellMarkContest says once, in the log and in an Event, who takes back the owner's metadata.
-func (p *ownerReconciler) tellMarkContest(ctx context.Context, owner discovery.Resource) error {
-	c := &p.state.marks
-	if !c.NeedsReport(p.controller.now()) || ctx.Err() != nil {
+func (p *Reconciler) tellMarkContest(ctx context.Context, owner discovery.Resource) error {
+	c := &p.state.metadata
+	if !c.NeedsReport(p.Now()) || ctx.Err() != nil {
 		return nil
 	}
-	client, err := p.controller.options.Clients(p.identity)
+	client, err := p.Client()
 	if err != nil {
 		return err
 	}
 	c.MarkReported()
 	log := ctrllog.FromContext(ctx)
-	managers, err := apply.WritersSince(ctx, client.Resource(owner.GVR).Namespace(p.owner.GetNamespace()), p.owner, p.manager, c.WrittenAt())
+	managers, err := apply.WritersSince(ctx, client.Resource(owner.GVR).Namespace(p.owner.GetNamespace()), p.owner, p.Manager, c.WrittenAt())
 	switch {
 	case err != nil:
 		log = log.WithValues("unknown", err.Error())
-	case len(managers) == 0 || managers[0] == p.manager:
+	case len(managers) == 0 || managers[0] == p.Manager:
 		log = log.WithValues("managers", managers, "hint", "who removes fields leaves no trace")
 	default:
 		c.Writer = managers[0]
@@ -90,8 +91,8 @@ func (p *ownerReconciler) tellMarkContest(ctx context.Context, owner discovery.R
 
 // endMarkContest logs that nobody takes back the owner's metadata any more, or has the owner looked
 // at again when that may be so.
-func (p *ownerReconciler) endMarkContest(ctx context.Context) {
-	ended, at := p.state.marks.EndIfOver(p.controller.now())
+func (p *Reconciler) endMarkContest(ctx context.Context) {
+	ended, at := p.state.metadata.EndIfOver(p.Now())
 	if ended {
 		ctrllog.FromContext(ctx).Info("nobody takes back the owner's metadata any more")
 	}
@@ -104,4 +105,8 @@ func markText(mark plan.OwnerMetadata) string {
 		return "finalizer " + mark.Children
 	}
 	return mark.Children
+}
+
+func hasFinalizer(owner *unstructured.Unstructured) bool {
+	return slices.Contains(owner.GetFinalizers(), v1alpha1.FinalizerCleanup)
 }

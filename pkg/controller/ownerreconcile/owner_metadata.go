@@ -1,4 +1,4 @@
-package controller
+package ownerreconcile
 
 import (
 	"context"
@@ -18,13 +18,13 @@ import (
 // tried in this reconcile already. What it drops from the record, or settles, has to be confirmed
 // first.
 // The reconcile goes on with the owner as it is then.
-func (p *ownerReconciler) writeOwnerMetadata(ctx context.Context, mark plan.OwnerMetadata) (did bool, err error) {
+func (p *Reconciler) writeOwnerMetadata(ctx context.Context, mark plan.OwnerMetadata) (did bool, err error) {
 	id := "mark " + markText(mark)
 	if p.triedActions[id] {
 		return false, nil
 	}
 	p.triedActions[id] = true
-	found, ok, err := p.controller.discovery.Lookup(p.program.Owner.GVK)
+	found, ok, err := p.ownerKind()
 	if !ok {
 		return false, err
 	}
@@ -52,7 +52,7 @@ func (p *ownerReconciler) writeOwnerMetadata(ctx context.Context, mark plan.Owne
 
 // needsRecord says whether what an action makes, or merges, is found again by the record of
 // the owner alone.
-func (p *ownerReconciler) needsRecord(action plan.Action) bool {
+func (p *Reconciler) needsRecord(action plan.Action) bool {
 	switch {
 	case p.owner == nil:
 		return false
@@ -67,7 +67,7 @@ func (p *ownerReconciler) needsRecord(action plan.Action) bool {
 // made now is in it: the stream may be behind, and another process have gone further. It is
 // asked again where the last answer is older than recordTrust, but not after a refusal; did: the
 // next plan has to know why not.
-func (p *ownerReconciler) verifyRecord(ctx context.Context) (is, did bool, err error) {
+func (p *Reconciler) verifyRecord(ctx context.Context) (is, did bool, err error) {
 	const id = "verify"
 	if p.isVerified() {
 		return true, false, nil
@@ -76,7 +76,7 @@ func (p *ownerReconciler) verifyRecord(ctx context.Context) (is, did bool, err e
 		return false, false, nil
 	}
 	p.triedActions[id] = true
-	found, ok, err := p.controller.discovery.Lookup(p.program.Owner.GVK)
+	found, ok, err := p.ownerKind()
 	if !ok {
 		return false, false, err
 	}
@@ -97,8 +97,8 @@ func (p *ownerReconciler) verifyRecord(ctx context.Context) (is, did bool, err e
 // reconcile may take long, and another process go further meanwhile.
 const recordTrust = time.Second
 
-func (p *ownerReconciler) isVerified() bool {
-	return !p.verifiedAt.IsZero() && p.controller.now().Sub(p.verifiedAt) < recordTrust
+func (p *Reconciler) isVerified() bool {
+	return !p.verifiedAt.IsZero() && p.Now().Sub(p.verifiedAt) < recordTrust
 }
 
 // ownerWrite is a write of the owner's metadata.
@@ -109,7 +109,7 @@ type ownerWrite struct {
 }
 
 // isOwnerHeldBack says whether the owner is not to be written now: see isHeldBack.
-func (p *ownerReconciler) isOwnerHeldBack(w ownerWrite) bool {
+func (p *Reconciler) isOwnerHeldBack(w ownerWrite) bool {
 	if p.awaitsNewerOwner() {
 		return true
 	}
@@ -118,12 +118,12 @@ func (p *ownerReconciler) isOwnerHeldBack(w ownerWrite) bool {
 }
 
 // writeOwner writes, and goes on with the owner as it is then.
-func (p *ownerReconciler) writeOwner(ctx context.Context, w ownerWrite) error {
+func (p *Reconciler) writeOwner(ctx context.Context, w ownerWrite) error {
 	applier, err := p.newApplier()
 	if err != nil {
 		return err
 	}
-	sent := p.controller.now()
+	sent := p.Now()
 	writing, end := p.measured.BeginWrite(ctx, "patch", w.kind.GVR.GroupResource().String(), p.owner.GetNamespace())
 	outcome := w.do(writing, &applier, applier.Client.Resource(w.kind.GVR).Namespace(p.owner.GetNamespace()))
 	end(telemetry.OwnerOutcome(outcome.Problem != nil))
@@ -135,7 +135,7 @@ func (p *ownerReconciler) writeOwner(ctx context.Context, w ownerWrite) error {
 	return nil
 }
 
-func (p *ownerReconciler) ownerRefused(ctx context.Context, w ownerWrite, problem plan.Problem) {
+func (p *Reconciler) ownerRefused(ctx context.Context, w ownerWrite, problem plan.Problem) {
 	a := access.Access{Verb: "patch", Group: w.kind.GVR.Group, Resource: w.kind.GVR.Resource, Name: p.owner.GetName()}
 	level := 1
 	if p.recordRefusal(plan.KeyOwner, w.text, p.owner.GetNamespace(), a, problem) && ctx.Err() == nil {
@@ -146,7 +146,7 @@ func (p *ownerReconciler) ownerRefused(ctx context.Context, w ownerWrite, proble
 
 // takeOwnerMetadata takes over the owner as the API server has answered it to what was sent then: the
 // streams that it needs do not depend on its marks.
-func (p *ownerReconciler) takeOwnerMetadata(ctx context.Context, found discovery.Resource, outcome apply.Outcome, sent time.Time) {
+func (p *Reconciler) takeOwnerMetadata(ctx context.Context, found discovery.Resource, outcome apply.Outcome, sent time.Time) {
 	log := ctrllog.FromContext(ctx)
 	if p.state.refused.HasRefusal(plan.KeyOwner) {
 		p.forgetRefusal(plan.KeyOwner)
@@ -158,7 +158,7 @@ func (p *ownerReconciler) takeOwnerMetadata(ctx context.Context, found discovery
 	case outcome.Object != nil:
 		p.owner, p.verifiedAt = outcome.Object, sent
 		p.state.inputs.SetResourceVersion(p.owner.GetResourceVersion())
-		p.controller.options.Informers.Observe(p.ownerKey(found), outcome.Object, p.policyController)
+		p.Informers.Observe(p.ownerKey(found), outcome.Object, p.Owners)
 		log.V(1).Info("owner is marked")
 	default: // it is gone: its event says so
 		p.isCacheBehind, p.isReleased = true, true

@@ -1,4 +1,4 @@
-package controller
+package ownerreconcile
 
 import (
 	"context"
@@ -20,13 +20,13 @@ import (
 
 // isChildHeldBack reports whether a write of a child has to wait because others undo it, and has the
 // next plan say so.
-func (p *ownerReconciler) isChildHeldBack(ctx context.Context, action plan.Action, objects dynamic.ResourceInterface) bool {
+func (p *Reconciler) isChildHeldBack(ctx context.Context, action plan.Action, objects dynamic.ResourceInterface) bool {
 	c := p.state.conflicts.ChildOf(action)
 	if c == nil || action.Wanted == "" {
 		return false
 	}
-	now := p.controller.now()
-	c.RecordDifference(action, p.program.FollowsVersions(), now)
+	now := p.Now()
+	c.RecordDifference(action, p.Program.FollowsVersions(), now)
 	if !c.IsFought() {
 		return false
 	}
@@ -44,7 +44,7 @@ func (p *ownerReconciler) isChildHeldBack(ctx context.Context, action plan.Actio
 // reportChildConflict says once, in the log and in an Event, who undoes the writes of a child. It asks
 // the API server, because the cache keeps only Ambit's own managers. Of an object in another
 // namespace than the owner's only the log names who writes it: see claims.Claimant.
-func (p *ownerReconciler) reportChildConflict(ctx context.Context, c *writeconflict.Child, action plan.Action, objects dynamic.ResourceInterface) {
+func (p *Reconciler) reportChildConflict(ctx context.Context, c *writeconflict.Child, action plan.Action, objects dynamic.ResourceInterface) {
 	if c.IsReported() || ctx.Err() != nil {
 		return
 	}
@@ -55,7 +55,7 @@ func (p *ownerReconciler) reportChildConflict(ctx context.Context, c *writeconfl
 		object.SetGroupVersionKind(action.GVK)
 		object.SetNamespace(action.Namespace)
 		object.SetName(action.Name)
-		managers, err := apply.LatestWriters(ctx, objects, object, "", p.manager)
+		managers, err := apply.LatestWriters(ctx, objects, object, "", p.Manager)
 		switch {
 		case err != nil:
 			log = log.WithValues("unknown", err.Error())
@@ -65,7 +65,7 @@ func (p *ownerReconciler) reportChildConflict(ctx context.Context, c *writeconfl
 				c.Writer = managers[0]
 			}
 		}
-		if slices.Contains(managers[:min(1, len(managers))], p.manager) {
+		if slices.Contains(managers[:min(1, len(managers))], p.Manager) {
 			log = log.WithValues("hint", "it is another process with a policy of this name, admission, or a policy that reads what it writes; who removes fields leaves no trace")
 		}
 	}
@@ -76,13 +76,13 @@ func (p *ownerReconciler) reportChildConflict(ctx context.Context, c *writeconfl
 
 // forgetGoneKinds drops what is remembered of children whose kind is not served: they went with
 // it, and nobody has undone anything.
-func (p *ownerReconciler) forgetGoneKinds(children map[plan.Location]plan.Input) {
+func (p *Reconciler) forgetGoneKinds(children map[plan.Location]plan.Input) {
 	if p.state.conflicts.IsEmpty() {
 		return
 	}
 	gone := map[schema.GroupKind]bool{}
 	for at, in := range children {
-		if child := policy.FindChild(p.program.Children, at.Child); child != nil && in.Blocked != nil && in.Blocked.Reason == v1alpha1.ReasonKindMissing {
+		if child := policy.FindChild(p.Program.Children, at.Child); child != nil && in.Blocked != nil && in.Blocked.Reason == v1alpha1.ReasonKindMissing {
 			gone[child.GVK.GroupKind()] = true
 		}
 	}
@@ -91,10 +91,10 @@ func (p *ownerReconciler) forgetGoneKinds(children map[plan.Location]plan.Input)
 
 // conflictProblems are those of children, and of the owner's metadata, that are fought over: they
 // hold between two writes as well.
-func (p *ownerReconciler) conflictProblems() []plan.Problem {
-	now := p.controller.now()
+func (p *Reconciler) conflictProblems() []plan.Problem {
+	now := p.Now()
 	list := p.state.conflicts.StandingProblems(now)
-	if c := &p.state.marks; c.IsStanding(now) {
+	if c := &p.state.metadata; c.IsStanding(now) {
 		list = append(list, c.Problem())
 	}
 	slices.SortFunc(list, func(a, b plan.Problem) int { return strings.Compare(a.Message, b.Message) })
@@ -103,9 +103,9 @@ func (p *ownerReconciler) conflictProblems() []plan.Problem {
 
 // endConflicts logs which conflicts are over, and has the owner looked at again when the others
 // may be.
-func (p *ownerReconciler) endConflicts(ctx context.Context) {
+func (p *Reconciler) endConflicts(ctx context.Context) {
 	p.endMarkContest(ctx)
-	ended, at := p.state.conflicts.EndIfOver(p.controller.now())
+	ended, at := p.state.conflicts.EndIfOver(p.Now())
 	for _, name := range ended {
 		ctrllog.FromContext(ctx).Info("nobody undoes what is written to a child any more", "child", name)
 	}

@@ -1,4 +1,4 @@
-package controller
+package ownerreconcile
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 // exists (apply: Create, Recreate), somebody else has to put them back. If a write was answered
 // without them, admission has removed them. Of both the next plan says so, and the same is tried
 // again with the backoff of what was refused.
-func (p *ownerReconciler) lacksLabels(ctx context.Context, action plan.Action, k discovery.Resource, outcome apply.Outcome) bool {
+func (p *Reconciler) lacksLabels(ctx context.Context, action plan.Action, k discovery.Resource, outcome apply.Outcome) bool {
 	label := missingLabel(action, outcome)
 	if label == "" {
 		return false

@@ -1,4 +1,4 @@
-package controller
+package ownerreconcile
 
 import (
 	"context"
@@ -15,40 +15,40 @@ import (
 // statusConflictOf is what a write says, if what we wrote before does not stand any more; else it is
 // empty. That another controller has noted the owner's latest generation before us is no
 // contest.
-func (p *ownerReconciler) statusConflictOf(old, next map[string]any) string {
+func (p *Reconciler) statusConflictOf(old, next map[string]any) string {
 	if p.state.status.kept == nil {
 		return ""
 	}
-	kept, now := status.ManagedPart(p.program, p.state.status.kept), status.ManagedPart(p.program, old)
+	kept, now := status.ManagedPart(p.Program, p.state.status.kept), status.ManagedPart(p.Program, old)
 	if seen, ok := now["observedGeneration"]; ok && seen == p.owner.GetGeneration() {
 		kept["observedGeneration"] = seen
 	}
 	if status.Equal(kept, now) {
 		return ""
 	}
-	return digestOf(statusText(status.ManagedPart(p.program, next)))
+	return digestOf(statusText(status.ManagedPart(p.Program, next)))
 }
 
 // recordStatusConflict notes how a contested write was answered. One that came too late, as the owner
 // has changed again, counts as well; what it was to say is still to be said.
-func (p *ownerReconciler) recordStatusConflict(what string, err error) {
+func (p *Reconciler) recordStatusConflict(what string, err error) {
 	c := &p.state.statusConflict
 	switch {
 	case what == "":
 	case err == nil:
-		c.RecordWrite(what, p.controller.backoffAfter, p.controller.now())
+		c.RecordWrite(what, p.Backoff, p.Now())
 	case apierrors.IsConflict(err):
-		c.RecordLostWrite(p.controller.backoffAfter, p.controller.now())
+		c.RecordLostWrite(p.Backoff, p.Now())
 	}
 }
 
 // isStatusHeldBack says whether a write has to wait because it is contested.
-func (p *ownerReconciler) isStatusHeldBack(ctx context.Context, what string, owners dynamic.ResourceInterface) bool {
+func (p *Reconciler) isStatusHeldBack(ctx context.Context, what string, owners dynamic.ResourceInterface) bool {
 	if what == "" {
 		return false
 	}
 	p.reportStatusConflict(ctx, owners)
-	now := p.controller.now()
+	now := p.Now()
 	wait := p.state.statusConflict.WaitToWrite(what, now)
 	if wait == 0 {
 		return false
@@ -60,18 +60,18 @@ func (p *ownerReconciler) isStatusHeldBack(ctx context.Context, what string, own
 // reportStatusConflict logs once who else writes the status, when another write is contested: also if
 // it need not wait, for of two who write in turn it may always be the other one who waits. It
 // asks the API server, for the cache does not say it.
-func (p *ownerReconciler) reportStatusConflict(ctx context.Context, owners dynamic.ResourceInterface) {
+func (p *Reconciler) reportStatusConflict(ctx context.Context, owners dynamic.ResourceInterface) {
 	c := &p.state.statusConflict
-	if !c.NeedsReport(p.controller.now()) || ctx.Err() != nil {
+	if !c.NeedsReport(p.Now()) || ctx.Err() != nil {
 		return
 	}
 	c.MarkReported()
 	log := ctrllog.FromContext(ctx)
-	managers, err := apply.LatestWriters(ctx, owners, p.owner, "status", p.manager)
+	managers, err := apply.LatestWriters(ctx, owners, p.owner, "status", p.Manager)
 	switch {
 	case err != nil:
 		log = log.WithValues("unknown", err.Error())
-	case len(managers) > 0 && managers[0] == p.manager:
+	case len(managers) > 0 && managers[0] == p.Manager:
 		log = log.WithValues("managers", managers, "hint", "it is another process with a policy of this name, or removes fields, which leaves no trace")
 	default:
 		log = log.WithValues("managers", managers)
@@ -80,8 +80,8 @@ func (p *ownerReconciler) reportStatusConflict(ctx context.Context, owners dynam
 }
 
 // confirmStatus notes that the owner's status is as it is to be, and logs that a contest is over.
-func (p *ownerReconciler) confirmStatus(ctx context.Context) {
-	ended, at := p.state.statusConflict.EndIfOver(p.controller.now())
+func (p *Reconciler) confirmStatus(ctx context.Context) {
+	ended, at := p.state.statusConflict.EndIfOver(p.Now())
 	if ended {
 		ctrllog.FromContext(ctx).Info("nobody else writes the owner's status any more")
 	}

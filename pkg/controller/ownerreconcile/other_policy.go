@@ -1,7 +1,6 @@
-package controller
+package ownerreconcile
 
 import (
-	"slices"
 	"time"
 
 	"github.com/ambit-dev/ambit/pkg/plan"
@@ -21,8 +20,8 @@ const otherGrace = 5 * time.Second
 
 // recordOtherPolicy keeps whose record is on the owner, and makes an Event when that does not end by
 // itself.
-func (p *ownerReconciler) recordOtherPolicy(planned *plan.Plan) {
-	other, now := &p.state.other, p.controller.now()
+func (p *Reconciler) recordOtherPolicy(planned *plan.Plan) {
+	other, now := &p.state.other, p.Now()
 	switch {
 	case planned.Foreign == "":
 		*other = otherPolicy{}
@@ -41,8 +40,8 @@ func (p *ownerReconciler) recordOtherPolicy(planned *plan.Plan) {
 
 // otherStays reports whether the other policy does not clean up after the owner, as far as is
 // known here: it has had the time, and is not one that this controller is retiring.
-func (p *ownerReconciler) otherStays() bool {
+func (p *Reconciler) otherStays() bool {
 	other := p.state.other
-	return other.name != "" && p.controller.now().Sub(other.since) >= otherGrace &&
-		!slices.ContainsFunc(p.controller.revisions.AllCurrent(), func(op *policyController) bool { return op.retiring && op.program.Name == other.name })
+	return other.name != "" && p.Now().Sub(other.since) >= otherGrace &&
+		!p.IsRetired(other.name)
 }

@@ -1,11 +1,7 @@
-package controller
+package ownerreconcile
 
 import (
 	"testing"
-	"time"
-
-	"k8s.io/apimachinery/pkg/types"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
@@ -13,11 +9,10 @@ import (
 // TestSettledOfTheGone: what the API server made of a child is forgotten with the child, but
 // not as long as children cannot be seen.
 func TestSettledOfTheGone(t *testing.T) {
-	e := idle(t, clocktesting.NewFakeClock(time.Unix(1000, 0)), compiled(t, "a", "1", ""))
-	op := e.revisions.CurrentOf("ambit-system/a")
-	state := newOwnerState(op.subscriberFor(types.NamespacedName{Namespace: "n", Name: "x"}))
+	b := newBench(t, "")
+	state := b.state
 	state.serverNormalized["gone"] = "digest"
-	p := op.newOwnerReconciler(nil, state, false)
+	p := b.begin(nil)
 	at := plan.Location{Child: "child", Namespace: "n"}
 	p.dropNormalized(map[plan.Location]plan.Input{at: {Blocked: &plan.Problem{Reason: "Forbidden"}}})
 	if len(state.serverNormalized) != 1 {

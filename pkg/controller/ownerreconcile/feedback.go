@@ -1,4 +1,4 @@
-package controller
+package ownerreconcile
 
 import (
 	"github.com/ambit-dev/ambit/pkg/controller/writeconflict"
@@ -10,8 +10,8 @@ import (
 // it may be written. Who changes the owner's spec has acted, so that all begins anew. Whatever
 // else happens to the owner does not, as long as the same would be written; if it is something
 // else, the backoff of contested statuses decides when it is tried.
-func (p *ownerReconciler) unstablePlan(planned *plan.Plan, old, next map[string]any) *plan.Plan {
-	reads := p.program.Owner.StatusRead
+func (p *Reconciler) unstablePlan(planned *plan.Plan, old, next map[string]any) *plan.Plan {
+	reads := p.Program.Owner.StatusRead
 	if reads == nil || planned.Partial || planned.Conditions == nil {
 		return nil
 	}
@@ -25,30 +25,30 @@ func (p *ownerReconciler) unstablePlan(planned *plan.Plan, old, next map[string]
 		return nil
 	}
 	unstable := writeconflict.UnstableWrite{Before: before, After: after, Text: digestOf(statusText(after))}
-	problem, again := f.HoldBack(unstable, p.controller.backoffAfter, p.controller.now())
+	problem, again := f.HoldBack(unstable, p.Backoff, p.Now())
 	p.requeueAt(again)
 	if problem == nil {
 		return nil
 	}
 	stalled := planned.Stalled(problem.Reason, problem.Message)
 	stalled.Blockers = []plan.Problem{*problem}
-	p.recordHealth(stalled)
+	p.lastPlan = stalled
 	return stalled
 }
 
 // noteFeedback has the owner planned again if a write of its status has changed what the policy
 // reads of it. The write itself wakes nobody.
-func (p *ownerReconciler) noteFeedback(old, written map[string]any) {
-	if p.program.Owner.StatusRead == nil || status.Equal(p.statusRead(old), p.statusRead(written)) {
+func (p *Reconciler) noteFeedback(old, written map[string]any) {
+	if p.Program.Owner.StatusRead == nil || status.Equal(p.statusRead(old), p.statusRead(written)) {
 		return
 	}
 	p.state.feedback.RecordWrite(p.owner.GetGeneration())
-	p.requeueAt(p.controller.now())
+	p.requeueAt(p.Now())
 }
 
 // statusRead is what the policy reads of a status, without the times of conditions.
-func (p *ownerReconciler) statusRead(of map[string]any) map[string]any {
-	return p.program.Owner.StatusRead.Project(status.WithoutTimes(of))
+func (p *Reconciler) statusRead(of map[string]any) map[string]any {
+	return p.Program.Owner.StatusRead.Project(status.WithoutTimes(of))
 }
 
 // unstableLogged is what the log says of it: a status may be for fewer eyes than the log.

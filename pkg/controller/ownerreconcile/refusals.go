@@ -1,4 +1,4 @@
-package controller
+package ownerreconcile
 
 import (
 	"github.com/ambit-dev/ambit/pkg/access"
@@ -12,13 +12,13 @@ import (
 // isHeldBack says whether a write is not to be tried now, and notes why: the right is
 // missing, or the same write was refused a short while ago. what tells writes
 // apart.
-func (p *ownerReconciler) isHeldBack(key string, what func() string, at ownerinputs.PlacePermissions, denied *plan.Problem) bool {
+func (p *Reconciler) isHeldBack(key string, what func() string, at ownerinputs.PlacePermissions, denied *plan.Problem) bool {
 	if denied != nil {
 		p.problems[key] = *denied
 		p.state.refused.ForgetRefusal(key)
 		return true
 	}
-	problem, still := p.state.refused.CurrentProblem(key, what, at.Answer, p.controller.now())
+	problem, still := p.state.refused.CurrentProblem(key, what, at.Answer, p.Now())
 	if still {
 		p.problems[key] = problem
 	}
@@ -27,7 +27,7 @@ func (p *ownerReconciler) isHeldBack(key string, what func() string, at ownerinp
 
 // recordRefusal notes that a write in a place was refused, and says whether that is news. A
 // right that is missing is confirmed by a review; a is what was tried.
-func (p *ownerReconciler) recordRefusal(key, what, place string, a access.Access, problem plan.Problem) (news bool) {
+func (p *Reconciler) recordRefusal(key, what, place string, a access.Access, problem plan.Problem) (news bool) {
 	p.problems[key] = problem
 	r := refusedwrites.Refusal{Write: what, Problem: problem, Permissions: p.state.inputs.PermissionsAt(place).Answer}
 	switch problem.Reason {
@@ -35,15 +35,15 @@ func (p *ownerReconciler) recordRefusal(key, what, place string, a access.Access
 		for _, d := range problem.Denied { // perhaps not the write, but a read before it
 			a.Verb = d.Verb
 		}
-		p.permissions.ReportDenied(place, a)
+		p.Permissions.ReportDenied(place, a)
 		p.isRefusalUnconfirmed, r.AtLeast = true, 2*placepermissions.ConfirmGrace
 	}
-	return p.state.refused.RecordRefusal(key, r, p.controller.backoffAfter, p.controller.now())
+	return p.state.refused.RecordRefusal(key, r, p.Backoff, p.Now())
 }
 
 // forgetRefusal is for a write that was accepted. Another one of the same key may have been held
 // back in this reconcile: it is not any more.
-func (p *ownerReconciler) forgetRefusal(key string) {
+func (p *Reconciler) forgetRefusal(key string) {
 	p.state.refused.ForgetRefusal(key)
 	delete(p.problems, key)
 }

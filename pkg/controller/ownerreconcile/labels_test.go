@@ -1,4 +1,4 @@
-package controller
+package ownerreconcile
 
 import (
 	"slices"
@@ -9,13 +9,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/controller/ownerinputs"
 	"github.com/ambit-dev/ambit/pkg/controller/refusedwrites"
+	"github.com/ambit-dev/ambit/pkg/controller/writeconflict"
 	"github.com/ambit-dev/ambit/pkg/internal/apply"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
@@ -23,11 +22,9 @@ import (
 // TestLacksLabels: an object whose answer lacks a label that streams need is said to be there, and
 // is neither made nor changed again before the backoff has passed, which grows.
 func TestLacksLabels(t *testing.T) {
-	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
-	e := idle(t, clock, compiled(t, "a", "1", ""))
-	op := e.revisions.CurrentOf("ambit-system/a")
-	state := newOwnerState(op.subscriberFor(types.NamespacedName{Namespace: "n", Name: "x"}))
-	state.inputs = ownerinputs.NewInputs(ownerinputs.PlacePermissions{})
+	b := newBench(t, "")
+	clock := b.clock
+	state := b.state
 	object := func(labels map[string]string) *unstructured.Unstructured {
 		o := &unstructured.Unstructured{Object: map[string]any{}}
 		o.SetLabels(labels)
@@ -57,8 +54,8 @@ func TestLacksLabels(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			op.program.Children[0].Apply = tc.apply
-			p := op.newOwnerReconciler(nil, state, false)
+			b.options.Program.Children[0].Apply = tc.apply
+			p := b.begin(nil)
 			found := object(tc.have)
 			if tc.going {
 				found.SetDeletionTimestamp(&metav1.Time{Time: clock.Now()})
@@ -79,7 +76,7 @@ func TestLacksLabels(t *testing.T) {
 	state.refused = refusedwrites.Writes{}
 	var waits []time.Duration
 	for range 10 {
-		p := op.newOwnerReconciler(nil, state, false)
+		p := b.begin(nil)
 		p.lacksLabels(t.Context(), action, discovery.Resource{}, apply.Outcome{Object: object(nil)})
 		change := action
 		change.Verb, change.UID = plan.Apply, "uid"
@@ -88,10 +85,10 @@ func TestLacksLabels(t *testing.T) {
 				t.Errorf("%s is tried again at once", a.Verb)
 			}
 		}
-		waits = append(waits, p.requeueAfter(&plan.Plan{}))
+		waits = append(waits, p.RequeueAfter(&plan.Plan{}))
 		clock.Step(waits[len(waits)-1])
 	}
-	if waits[0] > time.Second || waits[9] < retryMax {
+	if waits[0] > time.Second || waits[9] < writeconflict.MaxWait {
 		t.Errorf("the waits are %v", waits)
 	}
 }

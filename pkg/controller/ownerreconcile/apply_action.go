@@ -1,4 +1,4 @@
-package controller
+package ownerreconcile
 
 import (
 	"cmp"
@@ -23,14 +23,14 @@ import (
 
 // applyAction carries out an action, unless it was tried in this reconcile already. An action
 // that was refused a short while ago counts as done: the refusal still stands.
-func (p *ownerReconciler) applyAction(ctx context.Context, action plan.Action) (did bool, err error) {
+func (p *Reconciler) applyAction(ctx context.Context, action plan.Action) (did bool, err error) {
 	id := fmt.Sprintf("%s %s %s/%s %s %s", action.Verb, action.GVK, action.Namespace, action.Name, action.UID, action.Digest)
 	if p.triedActions[id] {
 		return false, nil
 	}
 	p.triedActions[id] = true
 	p.seekKind(action.GVK)
-	found, ok, err := p.kinds.LookupKind(action.GVK)
+	found, ok, err := p.Kinds.LookupKind(action.GVK)
 	if !ok {
 		return false, err
 	}
@@ -51,7 +51,7 @@ func (p *ownerReconciler) applyAction(ctx context.Context, action plan.Action) (
 	if p.isChildHeldBack(ctx, action, applier.Client.Resource(found.GVR).Namespace(action.Namespace)) {
 		return true, nil
 	}
-	sent := p.controller.now()
+	sent := p.Now()
 	outcome, err := p.carryOut(ctx, applier, action, found)
 	if err != nil {
 		return false, err
@@ -65,15 +65,15 @@ func (p *ownerReconciler) applyAction(ctx context.Context, action plan.Action) (
 	}
 	p.takeOutcome(ctx, action, outcome, sent)
 	if !outcome.Stale && !outcome.Met {
-		p.state.conflicts.RecordWrite(action, p.controller.backoffAfter, p.controller.now())
+		p.state.conflicts.RecordWrite(action, p.Backoff, p.Now())
 	}
 	return true, nil
 }
 
 // carryOut sends an action, measured.
-func (p *ownerReconciler) carryOut(ctx context.Context, applier apply.Applier, action plan.Action, k discovery.Resource) (apply.Outcome, error) {
+func (p *Reconciler) carryOut(ctx context.Context, applier apply.Applier, action plan.Action, k discovery.Resource) (apply.Outcome, error) {
 	ctx, end := p.measured.BeginWrite(ctx, verbOf(action), k.GVR.GroupResource().String(), action.Namespace)
-	outcome, err := applier.CarryOut(ctx, action, apply.Target{Resource: k.GVR, OwnerUID: p.ownerUID(), OwnerNamespace: p.ownerNamespace(), Lives: p.ownerExists})
+	outcome, err := applier.CarryOut(ctx, action, apply.Target{Resource: k.GVR, OwnerUID: p.ownerUID(), OwnerNamespace: p.ownerNamespace(), Lives: p.OwnerExists})
 	if err != nil {
 		end(telemetry.OutcomeRefused)
 		return outcome, err
@@ -87,7 +87,7 @@ func (p *ownerReconciler) carryOut(ctx context.Context, applier apply.Applier, a
 }
 
 // handleRefusal lets the next plan know that an action was refused.
-func (p *ownerReconciler) handleRefusal(ctx context.Context, action plan.Action, a access.Access, problem plan.Problem) {
+func (p *Reconciler) handleRefusal(ctx context.Context, action plan.Action, a access.Access, problem plan.Problem) {
 	if problem.Reason == v1alpha1.ReasonKindMissing || problem.Reason == v1alpha1.ReasonNamespaceTerminating {
 		p.state.conflicts.ForgetChild(action) // it went with its kind or namespace
 	}
@@ -102,7 +102,7 @@ func (p *ownerReconciler) handleRefusal(ctx context.Context, action plan.Action,
 }
 
 // takeOutcome lets the next plan know what an action that was sent then, and accepted, has made.
-func (p *ownerReconciler) takeOutcome(ctx context.Context, action plan.Action, outcome apply.Outcome, sent time.Time) {
+func (p *Reconciler) takeOutcome(ctx context.Context, action plan.Action, outcome apply.Outcome, sent time.Time) {
 	log := actionLog(ctx, action)
 	switch {
 	case outcome.Stale:
@@ -110,7 +110,7 @@ func (p *ownerReconciler) takeOutcome(ctx context.Context, action plan.Action, o
 		p.recordLost(action)
 	case action.Verb == plan.Delete && outcome.Object != nil: // it is on its way out
 	default:
-		p.lostWrites.RecordAnswer(p.ownerUID(), keyOfAction(action))
+		p.LostWrites.RecordAnswer(p.ownerUID(), keyOfAction(action))
 	}
 	if p.state.refused.HasRefusal(action.Key()) && !outcome.Stale {
 		log.Info("no longer refused")
@@ -135,7 +135,7 @@ func (p *ownerReconciler) takeOutcome(ctx context.Context, action plan.Action, o
 		}
 		p.recordNormalized(action, outcome.Object)
 		for _, key := range p.streamsOf(action) {
-			p.controller.options.Informers.Observe(key, outcome.Object, p.state.subscriber)
+			p.Informers.Observe(key, outcome.Object, p.state.handler)
 		}
 		if outcome.Adopted {
 			log.Info("taken over", "because", action.Reason)
@@ -146,26 +146,26 @@ func (p *ownerReconciler) takeOutcome(ctx context.Context, action plan.Action, o
 		p.recordAnswer(action, "", sent)
 		delete(p.state.serverNormalized, action.UID)
 		for _, key := range p.streamsOf(action) {
-			p.controller.options.Informers.Deleted(key, lastSeen(action), p.state.subscriber)
+			p.Informers.Deleted(key, lastSeen(action), p.state.handler)
 		}
 		log.Info("deleted", "because", action.Reason)
 	}
 }
 
 // recordAnswer notes the uid that an action's object was answered to have; empty: it is gone.
-func (p *ownerReconciler) recordAnswer(action plan.Action, uid types.UID, sent time.Time) {
+func (p *Reconciler) recordAnswer(action plan.Action, uid types.UID, sent time.Time) {
 	p.answers.RecordAnswer(keyOfAction(action), uid, sent)
 }
 
 // recordLost notes that streams may not show what an action has made, or merged into, if that is led to
 // by the record and not named in it.
-func (p *ownerReconciler) recordLost(action plan.Action) {
+func (p *Reconciler) recordLost(action plan.Action) {
 	if p.owner == nil {
 		return
 	}
 	isMerge := action.Verb == plan.Merge
 	if isMerge || action.Verb == plan.Create && action.Claim == "" && p.needsRecord(action) {
-		p.lostWrites.RecordLost(p.ownerUID(), keyOfAction(action), isMerge)
+		p.LostWrites.RecordLost(p.ownerUID(), keyOfAction(action), isMerge)
 	}
 }
 
@@ -192,26 +192,26 @@ func (m existingObject) isAbout(action plan.Action) bool {
 }
 
 // dropExisting forgets the object of an action: the cache shows what became of it.
-func (p *ownerReconciler) dropExisting(action plan.Action) {
+func (p *Reconciler) dropExisting(action plan.Action) {
 	p.existing = slices.DeleteFunc(p.existing, func(m existingObject) bool { return m.isAbout(action) })
 }
 
 // recordNormalized remembers what the API server made of an object that was written, where it is not
 // what was asked for: see plan.NormalizedDigest.
-func (p *ownerReconciler) recordNormalized(action plan.Action, live *unstructured.Unstructured) {
+func (p *Reconciler) recordNormalized(action plan.Action, live *unstructured.Unstructured) {
 	delete(p.state.serverNormalized, live.GetUID())
 	if action.Object == nil {
 		return
 	}
-	if digest := plan.NormalizedDigest(action, live, cmp.Or(action.Manager, p.manager)); digest != "" {
+	if digest := plan.NormalizedDigest(action, live, cmp.Or(action.Manager, p.Manager)); digest != "" {
 		p.state.serverNormalized[live.GetUID()] = digest
 	}
 }
 
 // streamsOf are the streams of children that show the object of an action: by our
 // labels, or by name where it is not ours.
-func (p *ownerReconciler) streamsOf(action plan.Action) []informer.Key {
-	found, ok, _ := p.kinds.LookupKind(action.GVK)
+func (p *Reconciler) streamsOf(action plan.Action) []informer.Key {
+	found, ok, _ := p.Kinds.LookupKind(action.GVK)
 	if !ok {
 		return nil
 	}

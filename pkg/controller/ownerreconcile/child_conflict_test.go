@@ -1,12 +1,9 @@
-package controller
+package ownerreconcile
 
 import (
 	"strings"
 	"testing"
 	"time"
-
-	"k8s.io/apimachinery/pkg/types"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/writeconflict"
@@ -16,14 +13,13 @@ import (
 // TestChildConflict: the controller says who undoes what is written to a child once the free writes
 // are used up, has the owner looked at again when that may be over, and then forgets it.
 func TestChildConflict(t *testing.T) {
-	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
-	e := idle(t, clock, compiled(t, "a", "1", ""))
-	op := e.revisions.CurrentOf("ambit-system/a")
-	state := newOwnerState(op.subscriberFor(types.NamespacedName{Name: "x"}))
+	b := newBench(t, "")
+	clock := b.clock
+	state := b.state
 	create := plan.Action{Verb: plan.Create, Name: "web", Wanted: "w"}
 	create.GVK.Kind = "Deployment"
 	for writes := 0; ; writes++ {
-		p := op.newOwnerReconciler(nil, state, false)
+		p := b.begin(nil)
 		held := p.isChildHeldBack(t.Context(), create, nil)
 		if problem := p.problems[create.Key()]; held != (problem.Reason == v1alpha1.ReasonContested) {
 			t.Fatalf("after %d writes it is held: %t, and says %+v", writes, held, problem)
@@ -36,12 +32,12 @@ func TestChildConflict(t *testing.T) {
 		}
 		p.state.conflicts.RecordWrite(create, testBackoff, clock.Now())
 	}
-	p := op.newOwnerReconciler(nil, state, false)
+	p := b.begin(nil)
 	if list := p.conflictProblems(); len(list) != 1 || !strings.Contains(list[0].Message, `Deployment "web": another writer deletes it`) {
 		t.Errorf("between two writes it says %v", list)
 	}
 	p.endConflicts(t.Context())
-	if wait := p.requeueAfter(&plan.Plan{}); wait != writeconflict.Over {
+	if wait := p.RequeueAfter(&plan.Plan{}); wait != writeconflict.Over {
 		t.Errorf("it is looked at again in %s", wait)
 	}
 	clock.Step(writeconflict.Over)
@@ -53,10 +49,9 @@ func TestChildConflict(t *testing.T) {
 // TestConflictEndsWithTheKind: children that went with their kind, or with their namespace, were
 // undone by nobody.
 func TestConflictEndsWithTheKind(t *testing.T) {
-	e := idle(t, clocktesting.NewFakeClock(time.Unix(1000, 0)), compiled(t, "a", "1", ""))
-	op := e.revisions.CurrentOf("ambit-system/a")
-	p := op.newOwnerReconciler(nil, newOwnerState(op.subscriberFor(types.NamespacedName{Name: "x"})), false)
-	child := op.program.Children[0]
+	b := newBench(t, "")
+	p := b.begin(nil)
+	child := b.options.Program.Children[0]
 	create := plan.Action{Verb: plan.Create, GVK: child.GVK, Namespace: "n", Name: "x", Wanted: "w"}
 	at := plan.Location{Child: child.ID, Namespace: "n"}
 	for reason, forgotten := range map[string]bool{

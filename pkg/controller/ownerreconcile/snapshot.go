@@ -1,4 +1,4 @@
-package controller
+package ownerreconcile
 
 import (
 	"maps"
@@ -12,13 +12,13 @@ import (
 )
 
 // takeSnapshot is what is known now. Its objects are the cache's own.
-func (p *ownerReconciler) takeSnapshot() plan.Snapshot {
+func (p *Reconciler) takeSnapshot() plan.Snapshot {
 	s := p.state.inputs
 	snap := plan.Snapshot{
 		Owner: p.owner, Problems: p.problems, ServerNormalized: p.state.serverNormalized,
-		Namespaced: s.Namespaced(), Retire: p.retire, OtherStays: p.otherStays(), Claim: p.ownershipToken(), Former: p.state.former, Lives: p.ownerExists,
+		Namespaced: s.Namespaced(), Retire: p.retire, OtherStays: p.otherStays(), Claim: p.ownershipToken(), Former: p.state.former, Lives: p.OwnerExists,
 	}
-	snap.Children, snap.Watches = p.inputs.Read(s)
+	snap.Children, snap.Watches = p.Inputs.Read(s)
 	p.addExisting(snap.Children)
 	p.dropNormalized(snap.Children)
 	p.forgetGoneKinds(snap.Children)
@@ -27,7 +27,7 @@ func (p *ownerReconciler) takeSnapshot() plan.Snapshot {
 }
 
 // dropNormalized forgets what the API server made of children that are gone.
-func (p *ownerReconciler) dropNormalized(children map[plan.Location]plan.Input) {
+func (p *Reconciler) dropNormalized(children map[plan.Location]plan.Input) {
 	if len(p.state.serverNormalized) == 0 {
 		return
 	}
@@ -45,15 +45,15 @@ func (p *ownerReconciler) dropNormalized(children map[plan.Location]plan.Input) 
 
 // ownershipToken is random text for an owner that may come to need a record; the same as long as
 // the controller remembers the owner.
-func (p *ownerReconciler) ownershipToken() string {
+func (p *Reconciler) ownershipToken() string {
 	if p.state.ownershipToken == "" && p.owner != nil && p.state.inputs.MayNeedRecord {
-		p.state.ownershipToken = p.controller.options.Random()
+		p.state.ownershipToken = p.Random()
 	}
 	return p.state.ownershipToken
 }
 
 // addExisting adds objects that the cache does not show.
-func (p *ownerReconciler) addExisting(children map[plan.Location]plan.Input) {
+func (p *Reconciler) addExisting(children map[plan.Location]plan.Input) {
 	for _, m := range p.existing {
 		for at, in := range children {
 			if at.Namespace == m.object.GetNamespace() && p.kindAt(at, m.object.GetName()) == m.kind && !(m.before && slices.ContainsFunc(in.Objects, m.isNamed)) {
@@ -64,8 +64,8 @@ func (p *ownerReconciler) addExisting(children map[plan.Location]plan.Input) {
 }
 
 // kindAt is the kind that is looked for in a place, where it may have an object of that name.
-func (p *ownerReconciler) kindAt(at plan.Location, name string) schema.GroupVersionKind {
-	for _, list := range [][]*policy.Child{p.program.Children, p.program.Ensured} {
+func (p *Reconciler) kindAt(at plan.Location, name string) schema.GroupVersionKind {
+	for _, list := range [][]*policy.Child{p.Program.Children, p.Program.Ensured} {
 		for _, child := range list {
 			if child.ID == at.Child {
 				return child.GVK

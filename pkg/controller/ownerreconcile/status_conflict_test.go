@@ -1,4 +1,4 @@
-package controller
+package ownerreconcile
 
 import (
 	"testing"
@@ -7,8 +7,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/writeconflict"
@@ -18,11 +16,9 @@ import (
 // TestContestLost: a write that comes too late counts as lost, and one that was refused for another
 // reason, or is not contested, does not count.
 func TestContestLost(t *testing.T) {
-	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
-	e := idle(t, clock, compiled(t, "a", "1", ""))
-	e.options.Jitter = func(time.Duration) time.Duration { return 0 }
-	op := e.revisions.CurrentOf("ambit-system/a")
-	p := op.newOwnerReconciler(nil, newOwnerState(op.subscriberFor(types.NamespacedName{Name: "x"})), false)
+	b := newBench(t, "")
+	clock := b.clock
+	p := b.begin(nil)
 	for range 10 {
 		p.recordStatusConflict("a", nil)
 	}
@@ -42,8 +38,7 @@ func TestContestLost(t *testing.T) {
 // TestContested: who writes other fields and conditions does not contest ours; nor does one
 // who notes the latest generation first, or has written before we have said anything.
 func TestContested(t *testing.T) {
-	e := idle(t, clocktesting.NewFakeClock(time.Unix(1000, 0)), compiled(t, "a", "1", "  conditions: [{type: Mine, status: 'true'}]"))
-	op := e.revisions.CurrentOf("ambit-system/a")
+	b := newBench(t, "  conditions: [{type: Mine, status: 'true'}]")
 	says := func(condition, status string, more ...any) map[string]any {
 		c := map[string]any{"type": condition, "status": status, "lastTransitionTime": "2026-01-01T00:00:00Z"}
 		return map[string]any{"conditions": append([]any{c}, more...)}
@@ -71,9 +66,9 @@ func TestContested(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			state := newOwnerState(op.subscriberFor(types.NamespacedName{Name: "x"}))
-			state.status.kept = tc.kept
-			p := op.newOwnerReconciler(owner, state, false)
+			b.reset()
+			b.state.status.kept = tc.kept
+			p := b.begin(owner)
 			if got := p.statusConflictOf(tc.old, says(v1alpha1.ConditionReady, "True")); (got != "") != tc.want {
 				t.Errorf("%s: contested %t", tc.reason, got != "")
 			}
@@ -84,14 +79,13 @@ func TestContested(t *testing.T) {
 // TestContestIsOver: an owner whose status was fought over is looked at again when our word has
 // stood for long enough, and not after that.
 func TestContestIsOver(t *testing.T) {
-	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
-	e := idle(t, clock, compiled(t, "a", "1", ""))
-	op := e.revisions.CurrentOf("ambit-system/a")
-	state := newOwnerState(op.subscriberFor(types.NamespacedName{Name: "x"}))
+	b := newBench(t, "")
+	clock := b.clock
+	state := b.state
 	again := func() time.Duration {
-		p := op.newOwnerReconciler(nil, state, false)
+		p := b.begin(nil)
 		p.confirmStatus(t.Context())
-		return p.requeueAfter(&plan.Plan{})
+		return p.RequeueAfter(&plan.Plan{})
 	}
 	state.statusConflict.RecordWrite("a", testBackoff, clock.Now())
 	if wait := again(); wait != 0 {

@@ -1,4 +1,4 @@
-package controller
+package ownerreconcile
 
 import (
 	"context"
@@ -15,18 +15,18 @@ import (
 
 // requireInputs declares the streams that the owner needs. The result is how long to
 // wait for their first lists; 0: go on.
-func (p *ownerReconciler) requireInputs(ctx context.Context, home *permissionset.Set) time.Duration {
-	shared := p.owner != nil && p.ownerViews.SharesWatches(p.owner.GetNamespace())
-	subject := ownerinputs.Subject{Name: p.state.subscriber.name, Owner: p.owner, Retire: p.retire, Queries: p.state.queries, SharesStreams: shared, Home: home}
-	if !p.inputs.IsCurrent(p.state.inputs, subject) {
-		s, wait := p.inputs.Plan(ctx, subject)
+func (p *Reconciler) requireInputs(ctx context.Context, home *permissionset.Set) time.Duration {
+	shared := p.owner != nil && p.SharesStreams(p.owner.GetNamespace())
+	subject := ownerinputs.Subject{Name: p.state.name, Owner: p.owner, Retire: p.retire, Queries: p.state.queries, SharesStreams: shared, Home: home}
+	if !p.Inputs.IsCurrent(p.state.inputs, subject) {
+		s, wait := p.Inputs.Plan(ctx, subject)
 		if wait > 0 {
 			return wait
 		}
-		s.Open(p.controller.options.Informers, p.state.subscriber)
+		s.Open(p.Informers, p.state.handler)
 		p.state.inputs = s
 	}
-	now := p.controller.now()
+	now := p.Now()
 	syncing, doubtful := p.state.inputs.CheckSync(now)
 	if !syncing {
 		p.state.syncing = time.Time{}
@@ -48,19 +48,20 @@ const (
 
 // syncGrace is how long to wait for first lists. An owner that has never been told
 // anything should not wait long: without conditions it looks fine.
-func (p *ownerReconciler) syncGrace() time.Duration {
+func (p *Reconciler) syncGrace() time.Duration {
 	if p.owner == nil || status.HasCondition(p.owner, v1alpha1.ConditionReady) {
 		return syncGraceKnown
 	}
 	return syncGrace
 }
 
-// planAndWrite observes, plans and writes in turns, until a plan wants no other place
+// PlanAndWrite observes, plans and writes in turns, until a plan wants no other place
 // than those that are observed, and has no action that was not tried in this reconcile. It
 // returns that plan, or how long to wait for what is to be observed.
-func (p *ownerReconciler) planAndWrite(ctx context.Context, home *permissionset.Set) (*plan.Plan, time.Duration, error) {
+func (p *Reconciler) PlanAndWrite(ctx context.Context, home *permissionset.Set) (*plan.Plan, time.Duration, error) {
 	for turn := 0; ; turn++ {
 		if wait := p.requireInputs(ctx, home); wait > 0 {
+			p.state.existing = p.existing
 			return nil, wait, nil
 		}
 		home = p.state.inputs.Home.Answer
@@ -84,19 +85,19 @@ func (p *ownerReconciler) planAndWrite(ctx context.Context, home *permissionset.
 	}
 }
 
-func (p *ownerReconciler) measurePlan(ctx context.Context) *plan.Plan {
-	defer p.recordEvaluation(p.state.subscriber.name, p.controller.now())
+func (p *Reconciler) measurePlan(ctx context.Context) *plan.Plan {
+	defer p.RecordEvaluation(p.state.name, p.Now())
 	ctx, end := p.measured.BeginPlan(ctx)
 	planned := p.makePlan(ctx)
 	end(planned)
 	return planned
 }
 
-func (p *ownerReconciler) makePlan(ctx context.Context) *plan.Plan {
+func (p *Reconciler) makePlan(ctx context.Context) *plan.Plan {
 	if p.owner == nil {
-		return plan.Ensure(ctx, p.program, p.takeSnapshot())
+		return plan.Ensure(ctx, p.Program, p.takeSnapshot())
 	}
-	planned := plan.Make(ctx, p.program, p.takeSnapshot())
+	planned := plan.Make(ctx, p.Program, p.takeSnapshot())
 	p.state.former = planned.Former // what is gone is not wanted by the next turn
 	return planned
 }
@@ -104,12 +105,12 @@ func (p *ownerReconciler) makePlan(ctx context.Context) *plan.Plan {
 // maxTurns bounds the turns of a reconcile: one may unblock the next object of the graph, an
 // object may need a second write, and places and records come first. What takes more
 // is somebody who answers each write with another.
-func (p *ownerReconciler) maxTurns(planned *plan.Plan) int {
-	return 2*max(len(p.program.Children), len(planned.Children)) + 5
+func (p *Reconciler) maxTurns(planned *plan.Plan) int {
+	return 2*max(len(p.Program.Children), len(planned.Children)) + 5
 }
 
 // writePlan carries out what a plan says, and says whether that has changed anything.
-func (p *ownerReconciler) writePlan(ctx context.Context, planned *plan.Plan) (progress bool, err error) {
+func (p *Reconciler) writePlan(ctx context.Context, planned *plan.Plan) (progress bool, err error) {
 	if planned.OwnerMetadata != nil {
 		if progress, err = p.writeOwnerMetadata(ctx, *planned.OwnerMetadata); err != nil {
 			return false, err
@@ -127,7 +128,7 @@ func (p *ownerReconciler) writePlan(ctx context.Context, planned *plan.Plan) (pr
 
 // setQueries notes the places that a plan wants beyond those that are known for sure,
 // and says whether they are others than before.
-func (p *ownerReconciler) setQueries(planned *plan.Plan) bool {
+func (p *Reconciler) setQueries(planned *plan.Plan) bool {
 	var wants []plan.Query
 	for _, want := range planned.Queries {
 		if !p.isOwnPlace(want) {
@@ -142,10 +143,10 @@ func (p *ownerReconciler) setQueries(planned *plan.Plan) bool {
 }
 
 // isOwnPlace says whether a place is one that is looked at whatever the plan is.
-func (p *ownerReconciler) isOwnPlace(want plan.Query) bool {
+func (p *Reconciler) isOwnPlace(want plan.Query) bool {
 	if p.owner == nil || want.Names != nil || want.Namespace != "" && want.Namespace != p.owner.GetNamespace() {
 		return false
 	}
-	child := policy.FindChild(p.program.Children, want.Child)
+	child := policy.FindChild(p.Program.Children, want.Child)
 	return child != nil && !ownerinputs.IsElsewhere(child) && p.state.inputs.IsObserved(want.Location)
 }

@@ -1,4 +1,4 @@
-package controller
+package ownerreconcile
 
 import (
 	"context"
@@ -27,16 +27,16 @@ import (
 // An entry that is to be dropped, and whose object is there, is in the way of the whole mark. One whose
 // object cannot be read, or whose uid is not confirmed, stays as it is on record, and so do those that are
 // too many to be read in one reconcile; then the owner is looked at again.
-func (p *ownerReconciler) confirmRecord(ctx context.Context, mark plan.OwnerMetadata) (may *plan.OwnerMetadata, did bool, err error) {
-	objects := &recordObjects{ownerReconciler: p}
+func (p *Reconciler) confirmRecord(ctx context.Context, mark plan.OwnerMetadata) (may *plan.OwnerMetadata, did bool, err error) {
+	objects := &recordObjects{Reconciler: p}
 	stay, isThere, err := objects.checkLeads(ctx, mark)
 	if err != nil || isThere {
 		return nil, true, err
 	}
-	record, wanted := mark.DoubtfulEntries(p.program, p.owner)
+	record, wanted := mark.DoubtfulEntries(p.Program, p.owner)
 	check := recordcheck.Check{
 		Objects: objects, Reads: &p.state.reads, Answers: &p.answers,
-		Turns: &p.confirms, Backoff: p.controller.backoffAfter, Now: p.controller.now,
+		Turns: p.Turns, Backoff: p.Backoff, Now: p.Now,
 	}
 	checked, err := check.CheckEntries(ctx, record, wanted)
 	did = checked.HasNews || objects.hasNews
@@ -48,7 +48,7 @@ func (p *ownerReconciler) confirmRecord(ctx context.Context, mark plan.OwnerMeta
 	}
 	p.waits, p.isPaced = !checked.IsFailed, checked.IsPaced
 	p.requeueAt(checked.Again)
-	if kept, changes := mark.KeepRecorded(p.program, p.owner, slices.Concat(checked.Stay, stay)); changes {
+	if kept, changes := mark.KeepRecorded(p.Program, p.owner, slices.Concat(checked.Stay, stay)); changes {
 		return &kept, did, nil
 	}
 	return nil, did, nil
@@ -56,7 +56,7 @@ func (p *ownerReconciler) confirmRecord(ctx context.Context, mark plan.OwnerMeta
 
 // recordObjects reads the objects of the owner's record for a check of what a mark changes in it.
 type recordObjects struct {
-	*ownerReconciler
+	*Reconciler
 	hasNews bool // there is a problem that the last plan did not know
 }
 
@@ -64,7 +64,7 @@ var _ recordcheck.Objects = &recordObjects{}
 
 // SettledRead implements recordcheck.Objects.
 func (o *recordObjects) SettledRead(record inventory.Inventory, e inventory.Entry) recordcheck.Read {
-	found, served := o.controller.discovery.LookupAnyVersion(e.GVK)
+	found, served := o.Kinds.LookupAnyVersion(e.GVK)
 	if !served || o.state.inputs.PermissionsAt(e.Namespace).Own.ProblemFor(found.GVR.GroupResource(), "", "get") != nil {
 		return nil // the owner is queued when that changes
 	}
@@ -87,12 +87,12 @@ func findRecorded(record inventory.Inventory, e inventory.Entry) find {
 
 // readWith looks for an object of a kind. isUnread says of a problem whether the object could not be read
 // for it, and tells why; if not, there is none.
-func (p *ownerReconciler) readWith(ctx context.Context, kind discovery.Resource, look find, isUnread func(plan.Problem) bool) (found recordcheck.Found, ok bool, err error) {
+func (p *Reconciler) readWith(ctx context.Context, kind discovery.Resource, look find, isUnread func(plan.Problem) bool) (found recordcheck.Found, ok bool, err error) {
 	applier, err := p.newApplier()
 	if err != nil {
 		return found, false, err
 	}
-	outcome := look(ctx, applier, apply.Target{Resource: kind.GVR, OwnerUID: p.ownerUID(), Lives: p.ownerExists})
+	outcome := look(ctx, applier, apply.Target{Resource: kind.GVR, OwnerUID: p.ownerUID(), Lives: p.OwnerExists})
 	if outcome.Problem != nil && isUnread(*outcome.Problem) {
 		return found, false, nil
 	}
@@ -100,9 +100,9 @@ func (p *ownerReconciler) readWith(ctx context.Context, kind discovery.Resource,
 }
 
 // reportUnsettled logs why an entry stays without a uid, and has a refusal reviewed.
-func (p *ownerReconciler) reportUnsettled(ctx context.Context, e inventory.Entry, found discovery.Resource, problem plan.Problem) {
+func (p *Reconciler) reportUnsettled(ctx context.Context, e inventory.Entry, found discovery.Resource, problem plan.Problem) {
 	if problem.Reason == v1alpha1.ReasonForbidden {
-		p.permissions.ReportDenied(e.Namespace, access.Access{Verb: "get", Group: found.GVR.Group, Resource: found.GVR.Resource, Name: e.Name})
+		p.Permissions.ReportDenied(e.Namespace, access.Access{Verb: "get", Group: found.GVR.Group, Resource: found.GVR.Resource, Name: e.Name})
 	}
 	ctrllog.FromContext(ctx).V(1).Info("the record stays without the uid of a child that cannot be read", "kind", e.GVK.Kind, "namespace", e.Namespace, "object", e.Name, "reason", problem.Reason, "message", problem.Message)
 }
@@ -123,20 +123,20 @@ func (o *recordObjects) DroppedRead(record inventory.Inventory, e inventory.Entr
 // It returns what stays on record because that could not be read. isThere: the next plan has to know of
 // an object first. What an ownerReference ties to an owner that is deleted goes with it, and needs no lead.
 func (o *recordObjects) checkLeads(ctx context.Context, mark plan.OwnerMetadata) (stay []inventory.Entry, isThere bool, err error) {
-	if !o.lostWrites.HasLost(o.ownerUID()) {
+	if !o.LostWrites.HasLost(o.ownerUID()) {
 		return nil, false, nil
 	}
 	known := o.knownObjects()
 	read := map[inventory.ObjectKey]lostState{}
-	for _, lead := range mark.DroppedLeads(o.program, o.owner) {
+	for _, lead := range mark.DroppedLeads(o.Program, o.owner) {
 		if lead.IsPlace() && o.owner.GetDeletionTimestamp() != nil {
 			continue
 		}
-		for _, e := range o.lostWrites.LostUnder(o.ownerUID(), lead) {
+		for _, e := range o.LostWrites.LostUnder(o.ownerUID(), lead) {
 			state, isRead := read[e.ObjectKey()]
 			if !isRead && (len(read) == recordcheck.BatchSize || o.answers.HasFailed(e.GVK.GroupKind())) {
 				state, isRead = lostUnread, true
-				o.requeueAt(o.controller.now().Add(recordcheck.BatchPause)) // what failed is held back by then
+				o.requeueAt(o.Now().Add(recordcheck.BatchPause)) // what failed is held back by then
 			}
 			if !isRead {
 				if state, err = o.readLost(ctx, e, known); err != nil {
@@ -165,7 +165,7 @@ const (
 // readLost finds out what has become of such a write. known are objects that plans were told of.
 func (o *recordObjects) readLost(ctx context.Context, e inventory.Entry, known map[types.UID]bool) (lostState, error) {
 	read, isGone := o.readBy(e, func(ctx context.Context, applier apply.Applier, target apply.Target) apply.Outcome {
-		return applier.FindWritten(ctx, o.program.Name, e, target)
+		return applier.FindWritten(ctx, o.Program.Name, e, target)
 	})
 	if read == nil && !isGone {
 		return lostUnread, nil
@@ -183,13 +183,13 @@ func (o *recordObjects) readLost(ctx context.Context, e inventory.Entry, known m
 			return lostThere, nil
 		}
 	}
-	o.lostWrites.RecordAnswer(o.ownerUID(), e.ObjectKey())
+	o.LostWrites.RecordAnswer(o.ownerUID(), e.ObjectKey())
 	return lostSettled, nil
 }
 
 // knownObjects are the uids of the objects that plans of this reconcile were told of, though no stream
 // shows them.
-func (p *ownerReconciler) knownObjects() map[types.UID]bool {
+func (p *Reconciler) knownObjects() map[types.UID]bool {
 	known := map[types.UID]bool{}
 	for _, m := range p.existing {
 		known[m.object.GetUID()] = true
@@ -205,10 +205,10 @@ func (o *recordObjects) readBy(e inventory.Entry, look find) (read recordcheck.R
 		o.addProblem(key, *policykinds.TooManyKinds())
 		return nil, false
 	}
-	resource, served := o.controller.discovery.LookupAnyVersion(e.GVK)
+	resource, served := o.Kinds.LookupAnyVersion(e.GVK)
 	switch {
 	case !served:
-		_, problem := o.kinds.ResolveKind(e.GVK)
+		_, problem := o.Kinds.ResolveKind(e.GVK)
 		if problem != nil && !problem.Gone {
 			o.addProblem(key, *problem)
 		}
@@ -254,7 +254,7 @@ func (o *recordObjects) addProblem(key string, problem plan.Problem) {
 
 // reportUnread lets the next plan know that the object of an entry cannot be read, so that the entry
 // stays.
-func (p *ownerReconciler) reportUnread(ctx context.Context, e inventory.Entry, found discovery.Resource, problem plan.Problem) {
+func (p *Reconciler) reportUnread(ctx context.Context, e inventory.Entry, found discovery.Resource, problem plan.Problem) {
 	a := access.Access{Verb: "get", Group: found.GVR.Group, Resource: found.GVR.Resource, Name: e.Name}
 	level := 1
 	if p.recordRefusal(recordKey(e), recordKey(e), e.Namespace, a, problem) && ctx.Err() == nil {
@@ -265,7 +265,7 @@ func (p *ownerReconciler) reportUnread(ctx context.Context, e inventory.Entry, f
 
 // isMissing says whether the kind is not served, which its streams know as well: then
 // the plan knows it too.
-func (p *ownerReconciler) isMissing(k discovery.Resource, problem plan.Problem) bool {
+func (p *Reconciler) isMissing(k discovery.Resource, problem plan.Problem) bool {
 	for interest, lister := range p.state.inputs.ChildStreams() {
 		if problem.Reason == v1alpha1.ReasonKindMissing && interest.Key.GVR == k.GVR && lister.State() == informer.Missing {
 			return true

@@ -1,0 +1,31 @@
+// Package ownerreconcile takes one owner through observe, plan, write and status, once.
+//
+// A Reconciler is one run over one owner, or over what a policy itself ensures. The caller decides that
+// there is something to do, and keeps the State of the owner from one run to the next:
+//
+//	p := ownerreconcile.New(options, owner, state, retire, measured)
+//	planned, wait, err := p.PlanAndWrite(ctx, home)
+//	p.RecordPlan(ctx, planned)
+//	err = p.ReportStatus(ctx, planned)
+//	wait = p.RequeueAfter(planned)
+//
+//  1. Observe (package ownerinputs): the streams that the owner needs are declared. While one of them has
+//     not delivered its first list, PlanAndWrite says how long to wait for it, and its Synced event brings
+//     the owner back. After syncGrace the run goes on without it, and the status says what it waits for.
+//  2. Plan (package plan). A plan may want other places than those that are observed: they are declared, and
+//     it is planned again before anything is written.
+//  3. The owner's metadata is written first, so that a record of a child is there before the child. What it
+//     drops from the record, or settles, is read by its name before (package recordcheck).
+//  4. The actions of the plan are carried out (package apply), each at most once in a run. An answer enters
+//     the cache at once (informer.Set.Observe). Then it is planned again, until there is nothing to do.
+//  5. The status is written, if that makes a difference.
+//
+// What holds a write back: a right that is missing; the refusal of the same write (package refusedwrites);
+// others who undo it (package writeconflict); an owner that is known to have changed since it was seen. Each
+// has the owner looked at again in time: RequeueAfter.
+//
+// Files stand in layers, and what a file calls stands below it: plan_and_write.go and status.go; the writes
+// of children (apply_action.go), and of the owner's metadata (owner_metadata.go, record.go); what holds them
+// back (labels.go, refusals.go, child_conflict.go, owner_metadata_conflict.go, status_conflict.go,
+// feedback.go); reconciler.go and state.go.
+package ownerreconcile
