@@ -9,6 +9,8 @@
 //	err = p.ReportStatus(ctx, planned)
 //	wait = p.RequeueAfter(planned)
 //
+// These are its steps:
+//
 //  1. Observe (package ownerinputs): the streams that the owner needs are declared. While one of them has
 //     not delivered its first list, PlanAndWrite says how long to wait for it, and its Synced event brings
 //     the owner back. After syncGrace the run goes on without it, and the status says what it waits for.
