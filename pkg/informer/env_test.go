@@ -189,18 +189,38 @@ func (l *listener) next(kind EventType, name string) Event {
 	l.env.Helper()
 	select {
 	case e := <-l.events:
-		got := ""
-		if e.Object != nil {
-			got = e.Object.GetName()
-		}
-		if e.Type != kind || got != name {
-			l.env.Fatalf("told %s %q (%s), want %s %q", e.Type, got, e.State, kind, name)
-		}
-		return e
+		return l.check(e, kind, name)
 	case <-time.After(patience):
 		l.env.Fatalf("not told %s %q within %v", kind, name, patience)
 	}
 	return Event{}
+}
+
+// nextAfterSynced is next for who came second to an informer: it may have been synced before, which is not
+// told again.
+func (l *listener) nextAfterSynced(kind EventType, name string) Event {
+	l.env.Helper()
+	select {
+	case e := <-l.events:
+		if e.Type != Synced {
+			return l.check(e, kind, name)
+		}
+	case <-time.After(patience):
+		l.env.Fatalf("not told %s %q within %v", kind, name, patience)
+	}
+	return l.next(kind, name)
+}
+
+func (l *listener) check(e Event, kind EventType, name string) Event {
+	l.env.Helper()
+	got := ""
+	if e.Object != nil {
+		got = e.Object.GetName()
+	}
+	if e.Type != kind || got != name {
+		l.env.Fatalf("told %s %q (%s), want %s %q", e.Type, got, e.State, kind, name)
+	}
+	return e
 }
 
 // becomes waits for a change to a state.

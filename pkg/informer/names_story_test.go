@@ -25,7 +25,6 @@ func TestRealMerged(t *testing.T) {
 	view := w.streams.Require(writer, []Interest{need})[0]
 	w.streams.Require(reader, []Interest{need})
 	writer.next(Synced, "")
-	reader.next(Synced, "")
 	expect(t, "entries of others", 0, len(view.Get("", name).GetManagedFields()))
 
 	merge := func(manager, value string) *unstructured.Unstructured {
@@ -47,7 +46,7 @@ func TestRealMerged(t *testing.T) {
 		managers = append(managers, e.Manager)
 	}
 	expect(t, "entries", []string{"ambit/story/one", "ambit/story/two"}, managers)
-	reader.next(Updated, name)
+	reader.nextAfterSynced(Updated, name)
 	reader.next(Updated, name)
 	expect(t, "objects", 1, len(view.List()))
 }

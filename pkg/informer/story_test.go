@@ -131,7 +131,7 @@ func TestRealOwnWrites(t *testing.T) {
 	view := w.streams.Require(sub, []Interest{need})[0]
 	w.streams.Require(other, []Interest{need})
 	sub.next(Synced, "")
-	other.next(Synced, "")
+	next := other.nextAfterSynced
 	for i := range 100 {
 		name := fmt.Sprint("map-", i)
 		written := w.put(namespace, name, "1")
@@ -140,7 +140,8 @@ func TestRealOwnWrites(t *testing.T) {
 		if got == nil || got.GetResourceVersion() != written.GetResourceVersion() {
 			t.Fatalf("%s: own write is not there", name)
 		}
-		other.next(Added, name)
+		next(Added, name)
+		next = other.next
 	}
 	w.put(namespace, "end", "1")
 	other.next(Added, "end")
