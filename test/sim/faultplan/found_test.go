@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/test/sim"
@@ -492,4 +493,41 @@ func TestFoundStaleOwner(t *testing.T) {
 	if tries == 0 || tries > 20 {
 		t.Errorf("the status was written %d times", tries)
 	}
+}
+
+// TestFoundStrippedOrphan (seed 261142123445 of the generated policies): an edit leaves a child behind,
+// somebody takes its labels off, and another edit wants it again. Nothing proves by then that it was made
+// for the owner, so that it is somebody else's.
+func TestFoundStrippedOrphan(t *testing.T) {
+	s, err := newRecipe(100).scenario()
+	if err != nil {
+		t.Fatal(err)
+	}
+	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	holds(t, &Plan{Seed: 261142123445, Scenario: s, Cleanup: true, Steps: []Step{
+		{Time: time.Second, Action: Action{Do: func(w *World) { w.create(s.Owners, s.Owner("three", "a", 3)) }}},
+		{Time: 4 * time.Second, Action: Action{Do: func(w *World) { w.setPolicy(1) }}},
+		{Time: 3 * time.Second, Action: Action{Do: func(w *World) {
+			w.patch(secrets, "three", "threea-c2-r", `{"metadata":{"labels":{"ambit.dev/policy":null,"app.kubernetes.io/managed-by":null}}}`)
+			w.setPolicy(0)
+		}}},
+	}})
+}
+
+// TestFoundUnlabelledOrphan (seed 261142008284 of the generated policies): an owner is deleted while a webhook
+// takes all labels off its children, and stays, as it is protected. Nothing is written until it is not:
+// nobody puts the labels back.
+func TestFoundUnlabelledOrphan(t *testing.T) {
+	s, err := newRecipe(16).scenario()
+	if err != nil {
+		t.Fatal(err)
+	}
+	holds(t, &Plan{Seed: 261142008284, Scenario: s, Steps: []Step{
+		{Time: time.Second, Action: Action{Do: func(w *World) {
+			w.registerFor(changes()[0].webhook(s), 24*time.Second)
+			w.create(s.Owners, s.Owner("two", "b", 1))
+			w.create(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: seen-b, namespace: one, labels: {seen-by: b}}}`))
+		}}},
+		{Time: 10 * time.Second, Action: Action{Do: func(w *World) { w.delete(s.Owners, "two", "b") }}},
+	}})
 }

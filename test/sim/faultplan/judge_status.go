@@ -2,6 +2,7 @@ package faultplan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 	"github.com/ambit-dev/ambit/test/sim"
 )
 
@@ -28,7 +30,7 @@ func (j *judge) judgeStatus(c sim.Change) {
 		return
 	}
 	for uid, child := range j.children {
-		if child.owner == c.New.GetUID() && j.alive[uid] && strings.Contains(message, child.name+" exists and is not ours") && !j.mayNotKnow(c.Request.Process, uid, child) {
+		if child.owner == c.New.GetUID() && j.alive[uid] && strings.Contains(message, child.name+" exists and is not ours") && !j.mayNotKnow(c.Request.Process, uid, child) && !j.isGivenUp(uid, c.New) {
 			j.violatedLocked("an owner knows its children", "%s says, by %s: %s", keyOf(c.New), c.Request.Process, message)
 		}
 	}
@@ -39,6 +41,13 @@ func (j *judge) judgeStatus(c sim.Change) {
 func (j *judge) mayNotKnow(process string, uid types.UID, child madeChild) bool {
 	made := j.times[uid].began
 	return child.by != process && !j.started[process].After(made) && time.Since(made) < staleness && time.Since(j.endedAt[child.key]) < staleness
+}
+
+// isGivenUp reports whether nothing proves any more that a child was made for its owner: it was left
+// behind, so that the owner's record has it no more, and then somebody took a label off.
+func (j *judge) isGivenUp(uid types.UID, owner *unstructured.Unstructured) bool {
+	record, err := inventory.Parse(owner.GetAnnotations()[v1alpha1.AnnotationChildren])
+	return j.unproven[uid] && err == nil && !slices.ContainsFunc(record.Entries, func(e inventory.Entry) bool { return e.UID == uid })
 }
 
 // madeChild is a child that Ambit made: for whom, by which process, and how messages name it.

@@ -49,7 +49,8 @@ func (j *judge) compare(want, have map[string]string, w *World) {
 		case !there && w.isLate(key, should):
 		case !there:
 			j.violated("what should be is there", "%s is missing", key)
-		case is != should && j.comparable(is) != j.comparable(should) && !j.isOvertakenAt(key, w) && !(w.isHeldForGone(key) && j.comparable(withoutHold(is)) == j.comparable(should)):
+		case is != should && j.comparable(is) != j.comparable(should) && !j.isOvertakenAt(key, w) && !(w.isHeldForGone(key) && j.comparable(withoutHold(is)) == j.comparable(should)) &&
+			!(w.isUnlabelled(key) && j.comparable(is) == j.comparable(withoutManagedBy(should))):
 			j.violated("what is there is as it should be", "%s (-reference +plan):\n%s", key, cmp.Diff(inLines(should), inLines(is)))
 		}
 	}
@@ -77,16 +78,33 @@ func (w *World) isThere(e inventory.Entry) bool {
 
 // withoutHold is the text of an owner without Ambit's finalizer.
 func withoutHold(text string) string {
+	return editText(text, func(owner *unstructured.Unstructured) {
+		rest := slices.DeleteFunc(owner.GetFinalizers(), func(f string) bool { return f == v1alpha1.FinalizerCleanup })
+		if len(rest) == 0 {
+			rest = nil // none at all
+		}
+		owner.SetFinalizers(rest)
+	})
+}
+
+// withoutManagedBy is the text of a child without the label that says that Ambit manages it: nothing puts
+// that back on what is unlabelled and need not be found.
+func withoutManagedBy(text string) string {
+	return editText(text, func(obj *unstructured.Unstructured) {
+		stripLabels(obj, func(key string) bool { return key == v1alpha1.LabelManagedBy })
+		if len(obj.GetLabels()) == 0 {
+			obj.SetLabels(nil)
+		}
+	})
+}
+
+// editText changes the object that a text was written from.
+func editText(text string, edit func(*unstructured.Unstructured)) string {
 	var content map[string]any
 	if err := yaml.Unmarshal([]byte(text), &content); err != nil {
 		return text // it was written from an object
 	}
-	owner := &unstructured.Unstructured{Object: content}
-	rest := slices.DeleteFunc(owner.GetFinalizers(), func(f string) bool { return f == v1alpha1.FinalizerCleanup })
-	if len(rest) == 0 {
-		rest = nil // none at all
-	}
-	owner.SetFinalizers(rest)
+	edit(&unstructured.Unstructured{Object: content})
 	out, err := yaml.Marshal(content)
 	if err != nil {
 		return text
