@@ -78,11 +78,11 @@ func lastSeen(action plan.Action) *unstructured.Unstructured {
 }
 
 // childOf is the child that an action is about; nil if the program has it no more.
-func (p *Reconciler) childOf(action plan.Action) *policy.Child {
+func (w childWriter) childOf(action plan.Action) *policy.Child {
 	if action.Ensured {
-		return policy.FindChild(p.Program.Ensured, action.Child)
+		return policy.FindChild(w.Program.Ensured, action.Child)
 	}
-	return policy.FindChild(p.Program.Children, action.Child)
+	return policy.FindChild(w.Program.Children, action.Child)
 }
 
 // labelsText stands for all writes that want the same object, whether to make it or to put labels
@@ -90,9 +90,9 @@ func (p *Reconciler) childOf(action plan.Action) *policy.Child {
 func labelsText(action plan.Action) string { return "labels of " + action.Wanted }
 
 // nameOf is as in `Deployment "web"`, with the namespace where it is not the owner's.
-func (p *Reconciler) nameOf(action plan.Action) string {
+func (w childWriter) nameOf(action plan.Action) string {
 	name := fmt.Sprintf("%s %q", action.GVK.Kind, action.Name)
-	if action.Namespace != "" && (p.owner == nil || p.owner.GetNamespace() != action.Namespace) {
+	if action.Namespace != "" && (w.owner == nil || w.owner.GetNamespace() != action.Namespace) {
 		name += fmt.Sprintf(" in namespace %q", action.Namespace)
 	}
 	return name

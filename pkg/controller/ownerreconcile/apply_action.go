@@ -21,59 +21,63 @@ import (
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
+// childWriter carries out the actions of a run's plans.
+type childWriter struct{ *Reconciler }
+
 // applyAction carries out an action, unless it was tried in this reconcile already. An action
 // that was refused a short while ago counts as done: the refusal still stands.
-func (p *Reconciler) applyAction(ctx context.Context, action plan.Action) (did bool, err error) {
+func (w childWriter) applyAction(ctx context.Context, action plan.Action) (did bool, err error) {
 	id := fmt.Sprintf("%s %s %s/%s %s %s", action.Verb, action.GVK, action.Namespace, action.Name, action.UID, action.Digest)
-	if p.triedActions[id] {
+	if w.triedActions[id] {
 		return false, nil
 	}
-	p.triedActions[id] = true
-	p.seekKind(action.GVK)
-	found, ok, err := p.Kinds.LookupKind(action.GVK)
+	w.triedActions[id] = true
+	w.seekKind(action.GVK)
+	found, ok, err := w.Kinds.LookupKind(action.GVK)
 	if !ok {
 		return false, err
 	}
-	at := p.state.inputs.PermissionsAt(action.Namespace)
-	if p.isHeldBack(action.Key(), func() string { return writeText(action) }, at, at.Own.ProblemFor(found.GVR.GroupResource(), "", verbOf(action))) ||
-		p.isHeldBack(action.Key(), func() string { return labelsText(action) }, at, nil) {
+	at := w.state.inputs.PermissionsAt(action.Namespace)
+	if w.isHeldBack(action.Key(), func() string { return writeText(action) }, at, at.Own.ProblemFor(found.GVR.GroupResource(), "", verbOf(action))) ||
+		w.isHeldBack(action.Key(), func() string { return labelsText(action) }, at, nil) {
 		return true, nil
 	}
-	if p.needsRecord(action) {
-		if is, did, err := p.verifyRecord(ctx); !is {
+	if w.needsRecord(action) {
+		is, did, err := ownerWriter{w.Reconciler}.verifyRecord(ctx)
+		if !is {
 			return did, err
 		}
 	}
-	applier, err := p.newApplier()
+	applier, err := w.newApplier()
 	if err != nil {
 		return false, err
 	}
-	if p.isChildHeldBack(ctx, action, applier.Client.Resource(found.GVR).Namespace(action.Namespace)) {
+	if w.isChildHeldBack(ctx, action, applier.Client.Resource(found.GVR).Namespace(action.Namespace)) {
 		return true, nil
 	}
-	sent := p.Now()
-	outcome, err := p.carryOut(ctx, applier, action, found)
+	sent := w.Now()
+	outcome, err := w.carryOut(ctx, applier, action, found)
 	if err != nil {
 		return false, err
 	}
 	if outcome.Problem != nil {
-		p.handleRefusal(ctx, action, accessOf(action, found), *outcome.Problem)
+		w.handleRefusal(ctx, action, accessOf(action, found), *outcome.Problem)
 		return true, nil
 	}
-	if p.lacksLabels(ctx, action, found, outcome) {
+	if w.lacksLabels(ctx, action, found, outcome) {
 		return true, nil
 	}
-	p.takeOutcome(ctx, action, outcome, sent)
+	w.takeOutcome(ctx, action, outcome, sent)
 	if !outcome.Stale && !outcome.Met {
-		p.state.conflicts.RecordWrite(action, p.Backoff, p.Now())
+		w.state.conflicts.RecordWrite(action, w.Backoff, w.Now())
 	}
 	return true, nil
 }
 
 // carryOut sends an action, measured.
-func (p *Reconciler) carryOut(ctx context.Context, applier apply.Applier, action plan.Action, k discovery.Resource) (apply.Outcome, error) {
-	ctx, end := p.measured.BeginWrite(ctx, verbOf(action), k.GVR.GroupResource().String(), action.Namespace)
-	outcome, err := applier.CarryOut(ctx, action, apply.Target{Resource: k.GVR, OwnerUID: p.ownerUID(), OwnerNamespace: p.ownerNamespace(), Lives: p.OwnerExists})
+func (w childWriter) carryOut(ctx context.Context, applier apply.Applier, action plan.Action, k discovery.Resource) (apply.Outcome, error) {
+	ctx, end := w.measured.BeginWrite(ctx, verbOf(action), k.GVR.GroupResource().String(), action.Namespace)
+	outcome, err := applier.CarryOut(ctx, action, apply.Target{Resource: k.GVR, OwnerUID: w.ownerUID(), OwnerNamespace: w.ownerNamespace(), Lives: w.OwnerExists})
 	if err != nil {
 		end(telemetry.OutcomeRefused)
 		return outcome, err
@@ -81,91 +85,91 @@ func (p *Reconciler) carryOut(ctx context.Context, applier apply.Applier, action
 	how := telemetry.OutcomeOf(action, outcome)
 	end(how)
 	if ctx.Err() == nil {
-		p.measured.ObserveWrite(k.GVR.GroupResource(), how)
+		w.measured.ObserveWrite(k.GVR.GroupResource(), how)
 	}
 	return outcome, nil
 }
 
 // handleRefusal lets the next plan know that an action was refused.
-func (p *Reconciler) handleRefusal(ctx context.Context, action plan.Action, a access.Access, problem plan.Problem) {
+func (w childWriter) handleRefusal(ctx context.Context, action plan.Action, a access.Access, problem plan.Problem) {
 	if problem.Reason == v1alpha1.ReasonKindMissing || problem.Reason == v1alpha1.ReasonNamespaceTerminating {
-		p.state.conflicts.ForgetChild(action) // it went with its kind or namespace
+		w.state.conflicts.ForgetChild(action) // it went with its kind or namespace
 	}
 	if problem.Reason == v1alpha1.ReasonUnavailable {
-		p.recordLost(action)
+		w.recordLost(action)
 	}
 	level := 1
-	if p.recordRefusal(action.Key(), writeText(action), action.Namespace, a, problem) && ctx.Err() == nil {
+	if w.recordRefusal(action.Key(), writeText(action), action.Namespace, a, problem) && ctx.Err() == nil {
 		level = 0
 	}
 	actionLog(ctx, action).V(level).Info("refused", "reason", problem.Reason, "message", problem.Message)
 }
 
 // takeOutcome lets the next plan know what an action that was sent then, and accepted, has made.
-func (p *Reconciler) takeOutcome(ctx context.Context, action plan.Action, outcome apply.Outcome, sent time.Time) {
+func (w childWriter) takeOutcome(ctx context.Context, action plan.Action, outcome apply.Outcome, sent time.Time) {
 	log := actionLog(ctx, action)
 	switch {
 	case outcome.Stale:
 	case outcome.Met: // no stream may show it yet
-		p.recordLost(action)
+		w.recordLost(action)
 	case action.Verb == plan.Delete && outcome.Object != nil: // it is on its way out
 	default:
-		p.LostWrites.RecordAnswer(p.ownerUID(), keyOfAction(action))
+		w.LostWrites.RecordAnswer(w.ownerUID(), keyOfAction(action))
 	}
-	if p.state.refused.HasRefusal(action.Key()) && !outcome.Stale {
+	if w.state.refused.HasRefusal(action.Key()) && !outcome.Stale {
 		log.Info("no longer refused")
-		p.forgetRefusal(action.Key())
+		w.forgetRefusal(action.Key())
 	}
 	switch {
 	case outcome.Stale:
-		p.isCacheBehind = true
+		w.isCacheBehind = true
 		log.V(1).Info("the cache is behind; will try again")
 	case outcome.Met:
-		p.existing = append(p.existing, existingObject{kind: action.GVK, object: outcome.Object})
-		p.recordAnswer(action, outcome.Object.GetUID(), sent)
+		w.existing = append(w.existing, existingObject{kind: action.GVK, object: outcome.Object})
+		w.recordAnswer(action, outcome.Object.GetUID(), sent)
 		log.V(1).Info("it was there already")
-	case outcome.Object != nil && action.Verb == plan.Delete && slices.ContainsFunc(p.existing, func(m existingObject) bool { return m.hidden && m.isAbout(action) }):
-		p.dropExisting(action)
-		p.existing = append(p.existing, existingObject{kind: action.GVK, object: outcome.Object, hidden: true})
+	case outcome.Object != nil && action.Verb == plan.Delete && slices.ContainsFunc(w.existing, func(m existingObject) bool { return m.hidden && m.isAbout(action) }):
+		w.dropExisting(action)
+		w.existing = append(w.existing, existingObject{kind: action.GVK, object: outcome.Object, hidden: true})
 		log.V(1).Info("on its way out", "because", action.Reason)
 	case outcome.Object != nil:
-		p.dropExisting(action)
+		w.dropExisting(action)
 		if action.Verb == plan.Create {
-			p.recordAnswer(action, outcome.Object.GetUID(), sent)
+			w.recordAnswer(action, outcome.Object.GetUID(), sent)
 		}
-		p.recordNormalized(action, outcome.Object)
-		for _, key := range p.streamsOf(action) {
-			p.Informers.Observe(key, outcome.Object, p.state.handler)
+		w.recordNormalized(action, outcome.Object)
+		for _, key := range w.streamsOf(action) {
+			w.Informers.Observe(key, outcome.Object, w.state.handler)
 		}
 		if outcome.Adopted {
 			log.Info("taken over", "because", action.Reason)
 		}
 		log.V(1).Info("done", "because", action.Reason)
 	default:
-		p.dropExisting(action)
-		p.recordAnswer(action, "", sent)
-		delete(p.state.serverNormalized, action.UID)
-		for _, key := range p.streamsOf(action) {
-			p.Informers.Deleted(key, lastSeen(action), p.state.handler)
+		w.dropExisting(action)
+		w.recordAnswer(action, "", sent)
+		delete(w.state.serverNormalized, action.UID)
+		for _, key := range w.streamsOf(action) {
+			w.Informers.Deleted(key, lastSeen(action), w.state.handler)
 		}
 		log.Info("deleted", "because", action.Reason)
 	}
 }
 
 // recordAnswer notes the uid that an action's object was answered to have; empty: it is gone.
-func (p *Reconciler) recordAnswer(action plan.Action, uid types.UID, sent time.Time) {
-	p.answers.RecordAnswer(keyOfAction(action), uid, sent)
+func (w childWriter) recordAnswer(action plan.Action, uid types.UID, sent time.Time) {
+	w.answers.RecordAnswer(keyOfAction(action), uid, sent)
 }
 
 // recordLost notes that streams may not show what an action has made, or merged into, if that is led to
 // by the record and not named in it.
-func (p *Reconciler) recordLost(action plan.Action) {
-	if p.owner == nil {
+func (w childWriter) recordLost(action plan.Action) {
+	if w.owner == nil {
 		return
 	}
 	isMerge := action.Verb == plan.Merge
-	if isMerge || action.Verb == plan.Create && action.Claim == "" && p.needsRecord(action) {
-		p.LostWrites.RecordLost(p.ownerUID(), keyOfAction(action), isMerge)
+	if isMerge || action.Verb == plan.Create && action.Claim == "" && w.needsRecord(action) {
+		w.LostWrites.RecordLost(w.ownerUID(), keyOfAction(action), isMerge)
 	}
 }
 
@@ -192,32 +196,32 @@ func (m existingObject) isAbout(action plan.Action) bool {
 }
 
 // dropExisting forgets the object of an action: the cache shows what became of it.
-func (p *Reconciler) dropExisting(action plan.Action) {
-	p.existing = slices.DeleteFunc(p.existing, func(m existingObject) bool { return m.isAbout(action) })
+func (w childWriter) dropExisting(action plan.Action) {
+	w.existing = slices.DeleteFunc(w.existing, func(m existingObject) bool { return m.isAbout(action) })
 }
 
 // recordNormalized remembers what the API server made of an object that was written, where it is not
 // what was asked for: see plan.NormalizedDigest.
-func (p *Reconciler) recordNormalized(action plan.Action, live *unstructured.Unstructured) {
-	delete(p.state.serverNormalized, live.GetUID())
+func (w childWriter) recordNormalized(action plan.Action, live *unstructured.Unstructured) {
+	delete(w.state.serverNormalized, live.GetUID())
 	if action.Object == nil {
 		return
 	}
-	if digest := plan.NormalizedDigest(action, live, cmp.Or(action.Manager, p.Manager)); digest != "" {
-		p.state.serverNormalized[live.GetUID()] = digest
+	if digest := plan.NormalizedDigest(action, live, cmp.Or(action.Manager, w.Manager)); digest != "" {
+		w.state.serverNormalized[live.GetUID()] = digest
 	}
 }
 
 // streamsOf are the streams of children that show the object of an action: by our
 // labels, or by name where it is not ours.
-func (p *Reconciler) streamsOf(action plan.Action) []informer.Key {
-	found, ok, _ := p.Kinds.LookupKind(action.GVK)
+func (w childWriter) streamsOf(action plan.Action) []informer.Key {
+	found, ok, _ := w.Kinds.LookupKind(action.GVK)
 	if !ok {
 		return nil
 	}
 	merged := action.Verb == plan.Merge || action.Verb == plan.Release
 	var keys []informer.Key
-	for interest := range p.state.inputs.ChildStreams() {
+	for interest := range w.state.inputs.ChildStreams() {
 		key := interest.Key
 		here := key.GVR == found.GVR && (key.Namespace == action.Namespace || key.Namespace == allNamespaces)
 		if here && (key.FieldSelector == "" || key.FieldSelector == ownerinputs.ByName(action.Name)) && (key.LabelSelector == "" || !merged) {

@@ -20,31 +20,31 @@ import (
 
 // isChildHeldBack reports whether a write of a child has to wait because others undo it, and has the
 // next plan say so.
-func (p *Reconciler) isChildHeldBack(ctx context.Context, action plan.Action, objects dynamic.ResourceInterface) bool {
-	c := p.state.conflicts.ChildOf(action)
+func (w childWriter) isChildHeldBack(ctx context.Context, action plan.Action, objects dynamic.ResourceInterface) bool {
+	c := w.state.conflicts.ChildOf(action)
 	if c == nil || action.Wanted == "" {
 		return false
 	}
-	now := p.Now()
-	c.RecordDifference(action, p.Program.FollowsVersions(), now)
+	now := w.Now()
+	c.RecordDifference(action, w.Program.FollowsVersions(), now)
 	if !c.IsFought() {
 		return false
 	}
-	c.Name = p.nameOf(action)
-	p.reportChildConflict(ctx, c, action, objects)
+	c.Name = w.nameOf(action)
+	w.reportChildConflict(ctx, c, action, objects)
 	wait := c.WaitToWrite(action, now)
 	if wait == 0 {
 		return false
 	}
-	p.problems[action.Key()] = c.Problem()
-	p.requeueAt(now.Add(wait))
+	w.problems[action.Key()] = c.Problem()
+	w.requeueAt(now.Add(wait))
 	return true
 }
 
 // reportChildConflict says once, in the log and in an Event, who undoes the writes of a child. It asks
 // the API server, because the cache keeps only Ambit's own managers. Of an object in another
 // namespace than the owner's only the log names who writes it: see claims.Claimant.
-func (p *Reconciler) reportChildConflict(ctx context.Context, c *writeconflict.Child, action plan.Action, objects dynamic.ResourceInterface) {
+func (w childWriter) reportChildConflict(ctx context.Context, c *writeconflict.Child, action plan.Action, objects dynamic.ResourceInterface) {
 	if c.IsReported() || ctx.Err() != nil {
 		return
 	}
@@ -55,38 +55,38 @@ func (p *Reconciler) reportChildConflict(ctx context.Context, c *writeconflict.C
 		object.SetGroupVersionKind(action.GVK)
 		object.SetNamespace(action.Namespace)
 		object.SetName(action.Name)
-		managers, err := apply.LatestWriters(ctx, objects, object, "", p.Manager)
+		managers, err := apply.LatestWriters(ctx, objects, object, "", w.Manager)
 		switch {
 		case err != nil:
 			log = log.WithValues("unknown", err.Error())
 		case len(managers) > 0:
 			log = log.WithValues("managers", managers)
-			if (claims.Claimant{Owner: p.ownerUID(), Namespace: p.ownerNamespace()}).MaySee(object) {
+			if (claims.Claimant{Owner: w.ownerUID(), Namespace: w.ownerNamespace()}).MaySee(object) {
 				c.Writer = managers[0]
 			}
 		}
-		if slices.Contains(managers[:min(1, len(managers))], p.Manager) {
+		if slices.Contains(managers[:min(1, len(managers))], w.Manager) {
 			log = log.WithValues("hint", "it is another process with a policy of this name, admission, or a policy that reads what it writes; who removes fields leaves no trace")
 		}
 	}
 	log.Info("another writer keeps undoing what is written to a child; backing off")
 	problem := c.Problem()
-	p.makeEvent(problem.Reason, problem.Message)
+	w.makeEvent(problem.Reason, problem.Message)
 }
 
 // forgetGoneKinds drops what is remembered of children whose kind is not served: they went with
 // it, and nobody has undone anything.
-func (p *Reconciler) forgetGoneKinds(children map[plan.Location]plan.Input) {
-	if p.state.conflicts.IsEmpty() {
+func (r snapshotReader) forgetGoneKinds(children map[plan.Location]plan.Input) {
+	if r.state.conflicts.IsEmpty() {
 		return
 	}
 	gone := map[schema.GroupKind]bool{}
 	for at, in := range children {
-		if child := policy.FindChild(p.Program.Children, at.Child); child != nil && in.Blocked != nil && in.Blocked.Reason == v1alpha1.ReasonKindMissing {
+		if child := policy.FindChild(r.Program.Children, at.Child); child != nil && in.Blocked != nil && in.Blocked.Reason == v1alpha1.ReasonKindMissing {
 			gone[child.GVK.GroupKind()] = true
 		}
 	}
-	p.state.conflicts.ForgetKinds(func(kind schema.GroupKind) bool { return gone[kind] })
+	r.state.conflicts.ForgetKinds(func(kind schema.GroupKind) bool { return gone[kind] })
 }
 
 // conflictProblems are those of children, and of the owner's metadata, that are fought over: they
@@ -104,7 +104,7 @@ func (p *Reconciler) conflictProblems() []plan.Problem {
 // endConflicts logs which conflicts are over, and has the owner looked at again when the others
 // may be.
 func (p *Reconciler) endConflicts(ctx context.Context) {
-	p.endMarkContest(ctx)
+	ownerWriter{p}.endMarkContest(ctx)
 	ended, at := p.state.conflicts.EndIfOver(p.Now())
 	for _, name := range ended {
 		ctrllog.FromContext(ctx).Info("nobody undoes what is written to a child any more", "child", name)

@@ -20,7 +20,7 @@ func TestChildConflict(t *testing.T) {
 	create.GVK.Kind = "Deployment"
 	for writes := 0; ; writes++ {
 		p := b.begin(nil)
-		held := p.isChildHeldBack(t.Context(), create, nil)
+		held := childWriter{p}.isChildHeldBack(t.Context(), create, nil)
 		if problem := p.problems[create.Key()]; held != (problem.Reason == v1alpha1.ReasonContested) {
 			t.Fatalf("after %d writes it is held: %t, and says %+v", writes, held, problem)
 		}
@@ -58,7 +58,7 @@ func TestConflictEndsWithTheKind(t *testing.T) {
 		v1alpha1.ReasonKindMissing: true, v1alpha1.ReasonSyncing: false, v1alpha1.ReasonForbidden: false,
 	} {
 		p.state.conflicts.RecordWrite(create, testBackoff, time.Unix(1000, 0))
-		p.forgetGoneKinds(map[plan.Location]plan.Input{at: {Blocked: &plan.Problem{Reason: reason}}})
+		snapshotReader{p}.forgetGoneKinds(map[plan.Location]plan.Input{at: {Blocked: &plan.Problem{Reason: reason}}})
 		if got := p.state.conflicts.IsEmpty(); got != forgotten {
 			t.Errorf("%s: forgotten is %t", reason, got)
 		}

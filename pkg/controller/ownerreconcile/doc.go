@@ -26,8 +26,15 @@
 // others who undo it (package writeconflict); an owner that is known to have changed since it was seen. Each
 // has the owner looked at again in time: RequeueAfter.
 //
-// Files stand in layers, and what a file calls stands below it: plan_and_write.go and status.go; the writes
-// of children (apply_action.go), and of the owner's metadata (owner_metadata.go, record.go); what holds them
-// back (labels.go, refusals.go, child_conflict.go, owner_metadata_conflict.go, status_conflict.go,
-// feedback.go); reconciler.go and state.go.
+// # Files
+//
+// They stand in layers, and what a file calls stands below it. Each stage is a type of its own around the
+// Reconciler, which has what all of them share and calls none but in plan_and_write.go and status.go.
+//
+//   - plan_and_write.go: the turns. status.go, status_conflict.go and feedback.go: statusWriter.
+//   - snapshot.go: snapshotReader. apply_action.go and labels.go: childWriter.
+//   - owner_metadata.go and owner_metadata_conflict.go: ownerWriter. record.go: recordObjects.
+//   - child_conflict.go, refusals.go, other_policy.go, event.go and actions.go: what holds writes back, and
+//     how it is said.
+//   - reconciler.go and state.go: one run, and what stays from one to the next.
 package ownerreconcile

@@ -10,45 +10,45 @@ import (
 // it may be written. Who changes the owner's spec has acted, so that all begins anew. Whatever
 // else happens to the owner does not, as long as the same would be written; if it is something
 // else, the backoff of contested statuses decides when it is tried.
-func (p *Reconciler) unstablePlan(planned *plan.Plan, old, next map[string]any) *plan.Plan {
-	reads := p.Program.Owner.StatusRead
+func (w statusWriter) unstablePlan(planned *plan.Plan, old, next map[string]any) *plan.Plan {
+	reads := w.Program.Owner.StatusRead
 	if reads == nil || planned.Partial || planned.Conditions == nil {
 		return nil
 	}
-	f := &p.state.feedback
-	before, after := p.statusRead(old), p.statusRead(next)
+	f := &w.state.feedback
+	before, after := w.statusRead(old), w.statusRead(next)
 	if status.Equal(before, after) {
 		f.ResetWrites()
 		return nil
 	}
-	if !f.IsUsedUp(p.owner.GetGeneration()) {
+	if !f.IsUsedUp(w.owner.GetGeneration()) {
 		return nil
 	}
 	unstable := writeconflict.UnstableWrite{Before: before, After: after, Text: digestOf(statusText(after))}
-	problem, again := f.HoldBack(unstable, p.Backoff, p.Now())
-	p.requeueAt(again)
+	problem, again := f.HoldBack(unstable, w.Backoff, w.Now())
+	w.requeueAt(again)
 	if problem == nil {
 		return nil
 	}
 	stalled := planned.Stalled(problem.Reason, problem.Message)
 	stalled.Blockers = []plan.Problem{*problem}
-	p.lastPlan = stalled
+	w.lastPlan = stalled
 	return stalled
 }
 
 // noteFeedback has the owner planned again if a write of its status has changed what the policy
 // reads of it. The write itself wakes nobody.
-func (p *Reconciler) noteFeedback(old, written map[string]any) {
-	if p.Program.Owner.StatusRead == nil || status.Equal(p.statusRead(old), p.statusRead(written)) {
+func (w statusWriter) noteFeedback(old, written map[string]any) {
+	if w.Program.Owner.StatusRead == nil || status.Equal(w.statusRead(old), w.statusRead(written)) {
 		return
 	}
-	p.state.feedback.RecordWrite(p.owner.GetGeneration())
-	p.requeueAt(p.Now())
+	w.state.feedback.RecordWrite(w.owner.GetGeneration())
+	w.requeueAt(w.Now())
 }
 
 // statusRead is what the policy reads of a status, without the times of conditions.
-func (p *Reconciler) statusRead(of map[string]any) map[string]any {
-	return p.Program.Owner.StatusRead.Project(status.WithoutTimes(of))
+func (w statusWriter) statusRead(of map[string]any) map[string]any {
+	return w.Program.Owner.StatusRead.Project(status.WithoutTimes(of))
 }
 
 // unstableLogged is what the log says of it: a status may be for fewer eyes than the log.

@@ -36,10 +36,10 @@ func (w *feedbackWorld) pass(next func(step int64) int64) (writes int, stalled *
 		old, _ := w.owner.Object["status"].(map[string]any)
 		step, _ := old["step"].(int64)
 		wanted := map[string]any{"step": next(step)}
-		stalled = p.unstablePlan(planned, old, wanted)
+		stalled = statusWriter{p}.unstablePlan(planned, old, wanted)
 		w.lastPlan = p.LastPlan()
 		if stalled == nil && next(step) != step {
-			p.noteFeedback(old, wanted)
+			statusWriter{p}.noteFeedback(old, wanted)
 			w.owner.Object["status"] = wanted
 			writes++
 		}
@@ -113,10 +113,11 @@ func TestFeedbackUnread(t *testing.T) {
 	p := b.begin(&unstructured.Unstructured{Object: map[string]any{}})
 	for i := range int64(100) {
 		old, next := map[string]any{"step": i}, map[string]any{"step": i + 1}
-		if stalled := p.unstablePlan(&plan.Plan{Conditions: []metav1.Condition{{}}}, old, next); stalled != nil {
+		stalled := statusWriter{p}.unstablePlan(&plan.Plan{Conditions: []metav1.Condition{{}}}, old, next)
+		if stalled != nil {
 			t.Fatalf("write %d: %+v", i, stalled)
 		}
-		p.noteFeedback(old, next)
+		statusWriter{p}.noteFeedback(old, next)
 	}
 	if !p.requeueTime.IsZero() {
 		t.Error("it is planned again")

@@ -18,7 +18,7 @@ import (
 // exists (apply: Create, Recreate), somebody else has to put them back. If a write was answered
 // without them, admission has removed them. Of both the next plan says so, and the same is tried
 // again with the backoff of what was refused.
-func (p *Reconciler) lacksLabels(ctx context.Context, action plan.Action, k discovery.Resource, outcome apply.Outcome) bool {
+func (w childWriter) lacksLabels(ctx context.Context, action plan.Action, k discovery.Resource, outcome apply.Outcome) bool {
 	label := missingLabel(action, outcome)
 	if label == "" {
 		return false
@@ -26,17 +26,17 @@ func (p *Reconciler) lacksLabels(ctx context.Context, action plan.Action, k disc
 	why := "an admission webhook or policy removes it from what is written; let that keep the labels of Ambit"
 	if outcome.Met {
 		going := outcome.Object.GetDeletionTimestamp() != nil
-		child := p.childOf(action)
+		child := w.childOf(action)
 		if going || child == nil || child.Apply != v1alpha1.ApplyCreate && child.Apply != v1alpha1.ApplyRecreate {
-			p.existing = append(p.existing, existingObject{kind: action.GVK, object: outcome.Object, hidden: going})
+			w.existing = append(w.existing, existingObject{kind: action.GVK, object: outcome.Object, hidden: going})
 			return true
 		}
 		why = fmt.Sprintf("put it back, or delete the object: with apply: %s nothing is written to what exists", child.Apply)
 	}
 	a := access.Access{Verb: verbOf(action), Group: k.GVR.Group, Resource: k.GVR.Resource}
 	problem := plan.Problem{Reason: v1alpha1.ReasonLabelsRemoved, Terminal: true, Message: fmt.Sprintf(
-		"%s exists and is ours, but lacks the label %s, by which it is watched: %s", p.nameOf(action), label, why)}
-	if p.recordRefusal(action.Key(), labelsText(action), action.Namespace, a, problem) && ctx.Err() == nil {
+		"%s exists and is ours, but lacks the label %s, by which it is watched: %s", w.nameOf(action), label, why)}
+	if w.recordRefusal(action.Key(), labelsText(action), action.Namespace, a, problem) && ctx.Err() == nil {
 		actionLog(ctx, action).Info("labels are missing", "reason", problem.Reason, "message", problem.Message)
 	}
 	return true

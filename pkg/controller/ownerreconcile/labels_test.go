@@ -60,7 +60,7 @@ func TestLacksLabels(t *testing.T) {
 			if tc.going {
 				found.SetDeletionTimestamp(&metav1.Time{Time: clock.Now()})
 			}
-			handled := p.lacksLabels(t.Context(), action, discovery.Resource{}, apply.Outcome{Object: found, Met: tc.met})
+			handled := childWriter{p}.lacksLabels(t.Context(), action, discovery.Resource{}, apply.Outcome{Object: found, Met: tc.met})
 			problem, said := p.problems[action.Key()]
 			if handled != tc.handled || said != (tc.want != "") || !strings.Contains(problem.Message, tc.want) || len(p.existing) == 1 != (tc.met && tc.want == "") {
 				t.Errorf("%s: handled %t, met %d, says %+v", tc.reason, handled, len(p.existing), problem)
@@ -77,7 +77,7 @@ func TestLacksLabels(t *testing.T) {
 	var waits []time.Duration
 	for range 10 {
 		p := b.begin(nil)
-		p.lacksLabels(t.Context(), action, discovery.Resource{}, apply.Outcome{Object: object(nil)})
+		childWriter{p}.lacksLabels(t.Context(), action, discovery.Resource{}, apply.Outcome{Object: object(nil)})
 		change := action
 		change.Verb, change.UID = plan.Apply, "uid"
 		for _, a := range []plan.Action{action, change} {

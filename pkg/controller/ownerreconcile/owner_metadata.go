@@ -14,50 +14,53 @@ import (
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
+// ownerWriter writes the metadata of a run's owner: the finalizer, and the record of its children.
+type ownerWriter struct{ *Reconciler }
+
 // writeOwnerMetadata makes the owner's metadata say what the plan wants it to, unless that was
 // tried in this reconcile already. What it drops from the record, or settles, has to be confirmed
 // first.
 // The reconcile goes on with the owner as it is then.
-func (p *Reconciler) writeOwnerMetadata(ctx context.Context, mark plan.OwnerMetadata) (did bool, err error) {
+func (o ownerWriter) writeOwnerMetadata(ctx context.Context, mark plan.OwnerMetadata) (did bool, err error) {
 	id := "mark " + markText(mark)
-	if p.triedActions[id] {
+	if o.triedActions[id] {
 		return false, nil
 	}
-	p.triedActions[id] = true
-	found, ok, err := p.ownerKind()
+	o.triedActions[id] = true
+	found, ok, err := o.ownerKind()
 	if !ok {
 		return false, err
 	}
 	var outcome apply.Outcome
 	may := &mark
 	write := ownerWrite{text: markText(mark), kind: found, do: func(ctx context.Context, a *apply.Applier, objects dynamic.ResourceInterface) apply.Outcome {
-		outcome = a.WriteMetadata(ctx, objects, p.owner, *may)
+		outcome = a.WriteMetadata(ctx, objects, o.owner, *may)
 		return outcome
 	}}
-	if p.isOwnerHeldBack(write) {
+	if o.isOwnerHeldBack(write) {
 		return true, nil
 	}
-	if held, did, err := p.holdsMark(ctx, mark, found); held || err != nil {
+	if held, did, err := o.holdsMark(ctx, mark, found); held || err != nil {
 		return did, err
 	}
-	if may, did, err = p.confirmRecord(ctx, mark); err != nil || may == nil {
-		delete(p.triedActions, id)
+	if may, did, err = o.confirmRecord(ctx, mark); err != nil || may == nil {
+		delete(o.triedActions, id)
 		return did, err
 	}
-	before := markOf(p.owner)
-	err = p.writeOwner(ctx, write)
-	p.noteMark(before, mark, outcome)
+	before := markOf(o.owner)
+	err = o.writeOwner(ctx, write)
+	o.noteMark(before, mark, outcome)
 	return true, err
 }
 
 // needsRecord says whether what an action makes, or merges, is found again by the record of
 // the owner alone.
-func (p *Reconciler) needsRecord(action plan.Action) bool {
+func (w childWriter) needsRecord(action plan.Action) bool {
 	switch {
-	case p.owner == nil:
+	case w.owner == nil:
 		return false
 	case action.Verb == plan.Create && action.Claim == "":
-		child := p.childOf(action)
+		child := w.childOf(action)
 		return child != nil && child.CrossNamespace // the record has the place
 	}
 	return action.Verb == plan.Create || action.Verb == plan.Merge
@@ -67,29 +70,29 @@ func (p *Reconciler) needsRecord(action plan.Action) bool {
 // made now is in it: the stream may be behind, and another process have gone further. It is
 // asked again where the last answer is older than recordTrust, but not after a refusal; did: the
 // next plan has to know why not.
-func (p *Reconciler) verifyRecord(ctx context.Context) (is, did bool, err error) {
+func (o ownerWriter) verifyRecord(ctx context.Context) (is, did bool, err error) {
 	const id = "verify"
-	if p.isVerified() {
+	if o.isVerified() {
 		return true, false, nil
 	}
-	if p.triedActions[id] {
+	if o.triedActions[id] {
 		return false, false, nil
 	}
-	p.triedActions[id] = true
-	found, ok, err := p.ownerKind()
+	o.triedActions[id] = true
+	found, ok, err := o.ownerKind()
 	if !ok {
 		return false, false, err
 	}
 	write := ownerWrite{text: id, kind: found, do: func(ctx context.Context, a *apply.Applier, objects dynamic.ResourceInterface) apply.Outcome {
-		return a.VerifyOwner(ctx, objects, p.owner)
+		return a.VerifyOwner(ctx, objects, o.owner)
 	}}
-	if p.isOwnerHeldBack(write) {
+	if o.isOwnerHeldBack(write) {
 		return false, true, nil
 	}
-	before := p.verifiedAt
-	err = p.writeOwner(ctx, write)
-	is = p.verifiedAt != before // an answer that came late counts for this one action
-	p.triedActions[id] = !is
+	before := o.verifiedAt
+	err = o.writeOwner(ctx, write)
+	is = o.verifiedAt != before // an answer that came late counts for this one action
+	o.triedActions[id] = !is
 	return is, true, err
 }
 
@@ -97,8 +100,8 @@ func (p *Reconciler) verifyRecord(ctx context.Context) (is, did bool, err error)
 // reconcile may take long, and another process go further meanwhile.
 const recordTrust = time.Second
 
-func (p *Reconciler) isVerified() bool {
-	return !p.verifiedAt.IsZero() && p.Now().Sub(p.verifiedAt) < recordTrust
+func (o ownerWriter) isVerified() bool {
+	return !o.verifiedAt.IsZero() && o.Now().Sub(o.verifiedAt) < recordTrust
 }
 
 // ownerWrite is a write of the owner's metadata.
@@ -109,36 +112,36 @@ type ownerWrite struct {
 }
 
 // isOwnerHeldBack says whether the owner is not to be written now: see isHeldBack.
-func (p *Reconciler) isOwnerHeldBack(w ownerWrite) bool {
-	if p.awaitsNewerOwner() {
+func (o ownerWriter) isOwnerHeldBack(w ownerWrite) bool {
+	if o.awaitsNewerOwner() {
 		return true
 	}
-	home := p.state.inputs.Home
-	return p.isHeldBack(plan.KeyOwner, func() string { return w.text }, home, home.Own.ProblemFor(w.kind.GVR.GroupResource(), "", "patch"))
+	home := o.state.inputs.Home
+	return o.isHeldBack(plan.KeyOwner, func() string { return w.text }, home, home.Own.ProblemFor(w.kind.GVR.GroupResource(), "", "patch"))
 }
 
 // writeOwner writes, and goes on with the owner as it is then.
-func (p *Reconciler) writeOwner(ctx context.Context, w ownerWrite) error {
-	applier, err := p.newApplier()
+func (o ownerWriter) writeOwner(ctx context.Context, w ownerWrite) error {
+	applier, err := o.newApplier()
 	if err != nil {
 		return err
 	}
-	sent := p.Now()
-	writing, end := p.measured.BeginWrite(ctx, "patch", w.kind.GVR.GroupResource().String(), p.owner.GetNamespace())
-	outcome := w.do(writing, &applier, applier.Client.Resource(w.kind.GVR).Namespace(p.owner.GetNamespace()))
+	sent := o.Now()
+	writing, end := o.measured.BeginWrite(ctx, "patch", w.kind.GVR.GroupResource().String(), o.owner.GetNamespace())
+	outcome := w.do(writing, &applier, applier.Client.Resource(w.kind.GVR).Namespace(o.owner.GetNamespace()))
 	end(telemetry.OwnerOutcome(outcome.Problem != nil))
 	if outcome.Problem != nil {
-		p.ownerRefused(ctx, w, *outcome.Problem)
+		o.ownerRefused(ctx, w, *outcome.Problem)
 		return nil
 	}
-	p.takeOwnerMetadata(ctx, w.kind, outcome, sent)
+	o.takeOwnerMetadata(ctx, w.kind, outcome, sent)
 	return nil
 }
 
-func (p *Reconciler) ownerRefused(ctx context.Context, w ownerWrite, problem plan.Problem) {
-	a := access.Access{Verb: "patch", Group: w.kind.GVR.Group, Resource: w.kind.GVR.Resource, Name: p.owner.GetName()}
+func (o ownerWriter) ownerRefused(ctx context.Context, w ownerWrite, problem plan.Problem) {
+	a := access.Access{Verb: "patch", Group: w.kind.GVR.Group, Resource: w.kind.GVR.Resource, Name: o.owner.GetName()}
 	level := 1
-	if p.recordRefusal(plan.KeyOwner, w.text, p.owner.GetNamespace(), a, problem) && ctx.Err() == nil {
+	if o.recordRefusal(plan.KeyOwner, w.text, o.owner.GetNamespace(), a, problem) && ctx.Err() == nil {
 		level = 0
 	}
 	ctrllog.FromContext(ctx).V(level).Info("the owner cannot be marked", "reason", problem.Reason, "message", problem.Message)
@@ -146,24 +149,24 @@ func (p *Reconciler) ownerRefused(ctx context.Context, w ownerWrite, problem pla
 
 // takeOwnerMetadata takes over the owner as the API server has answered it to what was sent then: the
 // streams that it needs do not depend on its marks.
-func (p *Reconciler) takeOwnerMetadata(ctx context.Context, found discovery.Resource, outcome apply.Outcome, sent time.Time) {
+func (o ownerWriter) takeOwnerMetadata(ctx context.Context, found discovery.Resource, outcome apply.Outcome, sent time.Time) {
 	log := ctrllog.FromContext(ctx)
-	if p.state.refused.HasRefusal(plan.KeyOwner) {
-		p.forgetRefusal(plan.KeyOwner)
+	if o.state.refused.HasRefusal(plan.KeyOwner) {
+		o.forgetRefusal(plan.KeyOwner)
 	}
 	switch {
 	case outcome.Stale:
-		p.recordStaleOwner()
+		o.recordStaleOwner()
 		log.V(1).Info("the cache is behind; will try again")
 	case outcome.Object != nil:
-		p.owner, p.verifiedAt = outcome.Object, sent
-		p.state.inputs.SetResourceVersion(p.owner.GetResourceVersion())
-		p.Informers.Observe(p.ownerKey(found), outcome.Object, p.Owners)
+		o.owner, o.verifiedAt = outcome.Object, sent
+		o.state.inputs.SetResourceVersion(o.owner.GetResourceVersion())
+		o.Informers.Observe(o.ownerKey(found), outcome.Object, o.Owners)
 		log.V(1).Info("owner is marked")
 	default: // it is gone: its event says so
-		p.isCacheBehind, p.isReleased = true, true
+		o.isCacheBehind, o.isReleased = true, true
 		if outcome.Deleted {
-			p.state.releasedUID = p.owner.GetUID()
+			o.state.releasedUID = o.owner.GetUID()
 		}
 		log.V(1).Info("owner is let go")
 	}

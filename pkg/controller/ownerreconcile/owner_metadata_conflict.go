@@ -21,28 +21,28 @@ func markOf(owner *unstructured.Unstructured) plan.OwnerMetadata {
 
 // holdsMark reports whether the owner's metadata is not to be written now because others take it
 // back; did: the next plan has to say so.
-func (p *Reconciler) holdsMark(ctx context.Context, mark plan.OwnerMetadata, owner discovery.Resource) (held, did bool, err error) {
-	c, now := &p.state.metadata, p.Now()
-	if !c.IsContested(markOf(p.owner)) {
+func (o ownerWriter) holdsMark(ctx context.Context, mark plan.OwnerMetadata, owner discovery.Resource) (held, did bool, err error) {
+	c, now := &o.state.metadata, o.Now()
+	if !c.IsContested(markOf(o.owner)) {
 		return false, false, nil
 	}
-	if err := p.tellMarkContest(ctx, owner); err != nil {
+	if err := o.tellMarkContest(ctx, owner); err != nil {
 		return false, false, err
 	}
 	wait := c.WaitToWrite(digestOf(markText(mark)), now)
 	if wait == 0 {
 		return false, false, nil
 	}
-	p.waits = true
-	p.requeueAt(now.Add(wait))
+	o.waits = true
+	o.requeueAt(now.Add(wait))
 	if c.IsReported() {
-		p.problems[plan.KeyOwner] = c.Problem()
+		o.problems[plan.KeyOwner] = c.Problem()
 	}
 	return true, c.IsReported(), nil
 }
 
 // noteMark notes how a write of the owner's metadata was answered.
-func (p *Reconciler) noteMark(before, wish plan.OwnerMetadata, outcome apply.Outcome) {
+func (o ownerWriter) noteMark(before, wish plan.OwnerMetadata, outcome apply.Outcome) {
 	w := writeconflict.MetadataWrite{Text: digestOf(markText(wish)), Before: before}
 	switch {
 	case outcome.Stale:
@@ -52,31 +52,31 @@ func (p *Reconciler) noteMark(before, wish plan.OwnerMetadata, outcome apply.Out
 		after := markOf(outcome.Object)
 		w.After = &after
 		for _, entry := range outcome.Object.GetManagedFields() {
-			if entry.Manager == p.Manager && entry.Subresource == "" && entry.Time != nil {
+			if entry.Manager == o.Manager && entry.Subresource == "" && entry.Time != nil {
 				w.Stamp = entry.Time.Time
 			}
 		}
 	}
-	p.state.metadata.RecordWrite(w, p.Backoff, p.Now())
+	o.state.metadata.RecordWrite(w, o.Backoff, o.Now())
 }
 
 // tellMarkContest says once, in the log and in an Event, who takes back the owner's metadata.
-func (p *Reconciler) tellMarkContest(ctx context.Context, owner discovery.Resource) error {
-	c := &p.state.metadata
-	if !c.NeedsReport(p.Now()) || ctx.Err() != nil {
+func (o ownerWriter) tellMarkContest(ctx context.Context, owner discovery.Resource) error {
+	c := &o.state.metadata
+	if !c.NeedsReport(o.Now()) || ctx.Err() != nil {
 		return nil
 	}
-	client, err := p.Client()
+	client, err := o.Client()
 	if err != nil {
 		return err
 	}
 	c.MarkReported()
 	log := ctrllog.FromContext(ctx)
-	managers, err := apply.WritersSince(ctx, client.Resource(owner.GVR).Namespace(p.owner.GetNamespace()), p.owner, p.Manager, c.WrittenAt())
+	managers, err := apply.WritersSince(ctx, client.Resource(owner.GVR).Namespace(o.owner.GetNamespace()), o.owner, o.Manager, c.WrittenAt())
 	switch {
 	case err != nil:
 		log = log.WithValues("unknown", err.Error())
-	case len(managers) == 0 || managers[0] == p.Manager:
+	case len(managers) == 0 || managers[0] == o.Manager:
 		log = log.WithValues("managers", managers, "hint", "who removes fields leaves no trace")
 	default:
 		c.Writer = managers[0]
@@ -85,18 +85,18 @@ func (p *Reconciler) tellMarkContest(ctx context.Context, owner discovery.Resour
 	problem := c.Problem()
 	record, finalizer := c.TakenBack()
 	log.Info("somebody keeps taking back the owner's metadata; it is mended more and more rarely", "record", record, "finalizer", finalizer)
-	p.makeEvent(problem.Reason, problem.Message)
+	o.makeEvent(problem.Reason, problem.Message)
 	return nil
 }
 
 // endMarkContest logs that nobody takes back the owner's metadata any more, or has the owner looked
 // at again when that may be so.
-func (p *Reconciler) endMarkContest(ctx context.Context) {
-	ended, at := p.state.metadata.EndIfOver(p.Now())
+func (o ownerWriter) endMarkContest(ctx context.Context) {
+	ended, at := o.state.metadata.EndIfOver(o.Now())
 	if ended {
 		ctrllog.FromContext(ctx).Info("nobody takes back the owner's metadata any more")
 	}
-	p.requeueAt(at)
+	o.requeueAt(at)
 }
 
 // markText is equal for marks that say the same.

@@ -95,9 +95,9 @@ func (p *Reconciler) measurePlan(ctx context.Context) *plan.Plan {
 
 func (p *Reconciler) makePlan(ctx context.Context) *plan.Plan {
 	if p.owner == nil {
-		return plan.Ensure(ctx, p.Program, p.takeSnapshot())
+		return plan.Ensure(ctx, p.Program, snapshotReader{p}.takeSnapshot())
 	}
-	planned := plan.Make(ctx, p.Program, p.takeSnapshot())
+	planned := plan.Make(ctx, p.Program, snapshotReader{p}.takeSnapshot())
 	p.state.former = planned.Former // what is gone is not wanted by the next turn
 	return planned
 }
@@ -111,13 +111,14 @@ func (p *Reconciler) maxTurns(planned *plan.Plan) int {
 
 // writePlan carries out what a plan says, and says whether that has changed anything.
 func (p *Reconciler) writePlan(ctx context.Context, planned *plan.Plan) (progress bool, err error) {
+	owner, children := ownerWriter{p}, childWriter{p}
 	if planned.OwnerMetadata != nil {
-		if progress, err = p.writeOwnerMetadata(ctx, *planned.OwnerMetadata); err != nil {
+		if progress, err = owner.writeOwnerMetadata(ctx, *planned.OwnerMetadata); err != nil {
 			return false, err
 		}
 	}
 	for _, action := range planned.Actions {
-		did, err := p.applyAction(ctx, action)
+		did, err := children.applyAction(ctx, action)
 		if err != nil {
 			return false, err
 		}

@@ -27,16 +27,16 @@ import (
 // An entry that is to be dropped, and whose object is there, is in the way of the whole mark. One whose
 // object cannot be read, or whose uid is not confirmed, stays as it is on record, and so do those that are
 // too many to be read in one reconcile; then the owner is looked at again.
-func (p *Reconciler) confirmRecord(ctx context.Context, mark plan.OwnerMetadata) (may *plan.OwnerMetadata, did bool, err error) {
-	objects := &recordObjects{Reconciler: p}
+func (o ownerWriter) confirmRecord(ctx context.Context, mark plan.OwnerMetadata) (may *plan.OwnerMetadata, did bool, err error) {
+	objects := &recordObjects{Reconciler: o.Reconciler}
 	stay, isThere, err := objects.checkLeads(ctx, mark)
 	if err != nil || isThere {
 		return nil, true, err
 	}
-	record, wanted := mark.DoubtfulEntries(p.Program, p.owner)
+	record, wanted := mark.DoubtfulEntries(o.Program, o.owner)
 	check := recordcheck.Check{
-		Objects: objects, Reads: &p.state.reads, Answers: &p.answers,
-		Turns: p.Turns, Backoff: p.Backoff, Now: p.Now,
+		Objects: objects, Reads: &o.state.reads, Answers: &o.answers,
+		Turns: o.Turns, Backoff: o.Backoff, Now: o.Now,
 	}
 	checked, err := check.CheckEntries(ctx, record, wanted)
 	did = checked.HasNews || objects.hasNews
@@ -46,9 +46,9 @@ func (p *Reconciler) confirmRecord(ctx context.Context, mark plan.OwnerMetadata)
 	case len(checked.Stay)+len(stay) == 0:
 		return &mark, false, nil
 	}
-	p.waits, p.isPaced = !checked.IsFailed, checked.IsPaced
-	p.requeueAt(checked.Again)
-	if kept, changes := mark.KeepRecorded(p.Program, p.owner, slices.Concat(checked.Stay, stay)); changes {
+	o.waits, o.isPaced = !checked.IsFailed, checked.IsPaced
+	o.requeueAt(checked.Again)
+	if kept, changes := mark.KeepRecorded(o.Program, o.owner, slices.Concat(checked.Stay, stay)); changes {
 		return &kept, did, nil
 	}
 	return nil, did, nil
@@ -87,12 +87,12 @@ func findRecorded(record inventory.Inventory, e inventory.Entry) find {
 
 // readWith looks for an object of a kind. isUnread says of a problem whether the object could not be read
 // for it, and tells why; if not, there is none.
-func (p *Reconciler) readWith(ctx context.Context, kind discovery.Resource, look find, isUnread func(plan.Problem) bool) (found recordcheck.Found, ok bool, err error) {
-	applier, err := p.newApplier()
+func (o *recordObjects) readWith(ctx context.Context, kind discovery.Resource, look find, isUnread func(plan.Problem) bool) (found recordcheck.Found, ok bool, err error) {
+	applier, err := o.newApplier()
 	if err != nil {
 		return found, false, err
 	}
-	outcome := look(ctx, applier, apply.Target{Resource: kind.GVR, OwnerUID: p.ownerUID(), Lives: p.OwnerExists})
+	outcome := look(ctx, applier, apply.Target{Resource: kind.GVR, OwnerUID: o.ownerUID(), Lives: o.OwnerExists})
 	if outcome.Problem != nil && isUnread(*outcome.Problem) {
 		return found, false, nil
 	}
@@ -100,9 +100,9 @@ func (p *Reconciler) readWith(ctx context.Context, kind discovery.Resource, look
 }
 
 // reportUnsettled logs why an entry stays without a uid, and has a refusal reviewed.
-func (p *Reconciler) reportUnsettled(ctx context.Context, e inventory.Entry, found discovery.Resource, problem plan.Problem) {
+func (o *recordObjects) reportUnsettled(ctx context.Context, e inventory.Entry, found discovery.Resource, problem plan.Problem) {
 	if problem.Reason == v1alpha1.ReasonForbidden {
-		p.Permissions.ReportDenied(e.Namespace, access.Access{Verb: "get", Group: found.GVR.Group, Resource: found.GVR.Resource, Name: e.Name})
+		o.Permissions.ReportDenied(e.Namespace, access.Access{Verb: "get", Group: found.GVR.Group, Resource: found.GVR.Resource, Name: e.Name})
 	}
 	ctrllog.FromContext(ctx).V(1).Info("the record stays without the uid of a child that cannot be read", "kind", e.GVK.Kind, "namespace", e.Namespace, "object", e.Name, "reason", problem.Reason, "message", problem.Message)
 }
@@ -189,9 +189,9 @@ func (o *recordObjects) readLost(ctx context.Context, e inventory.Entry, known m
 
 // knownObjects are the uids of the objects that plans of this reconcile were told of, though no stream
 // shows them.
-func (p *Reconciler) knownObjects() map[types.UID]bool {
+func (o *recordObjects) knownObjects() map[types.UID]bool {
 	known := map[types.UID]bool{}
-	for _, m := range p.existing {
+	for _, m := range o.existing {
 		known[m.object.GetUID()] = true
 	}
 	return known
@@ -254,10 +254,10 @@ func (o *recordObjects) addProblem(key string, problem plan.Problem) {
 
 // reportUnread lets the next plan know that the object of an entry cannot be read, so that the entry
 // stays.
-func (p *Reconciler) reportUnread(ctx context.Context, e inventory.Entry, found discovery.Resource, problem plan.Problem) {
+func (o *recordObjects) reportUnread(ctx context.Context, e inventory.Entry, found discovery.Resource, problem plan.Problem) {
 	a := access.Access{Verb: "get", Group: found.GVR.Group, Resource: found.GVR.Resource, Name: e.Name}
 	level := 1
-	if p.recordRefusal(recordKey(e), recordKey(e), e.Namespace, a, problem) && ctx.Err() == nil {
+	if o.recordRefusal(recordKey(e), recordKey(e), e.Namespace, a, problem) && ctx.Err() == nil {
 		level = 0
 	}
 	ctrllog.FromContext(ctx).V(level).Info("whether an object of the record is gone cannot be seen", "reason", problem.Reason, "message", problem.Message)
@@ -265,8 +265,8 @@ func (p *Reconciler) reportUnread(ctx context.Context, e inventory.Entry, found 
 
 // isMissing says whether the kind is not served, which its streams know as well: then
 // the plan knows it too.
-func (p *Reconciler) isMissing(k discovery.Resource, problem plan.Problem) bool {
-	for interest, lister := range p.state.inputs.ChildStreams() {
+func (o *recordObjects) isMissing(k discovery.Resource, problem plan.Problem) bool {
+	for interest, lister := range o.state.inputs.ChildStreams() {
 		if problem.Reason == v1alpha1.ReasonKindMissing && interest.Key.GVR == k.GVR && lister.State() == informer.Missing {
 			return true
 		}

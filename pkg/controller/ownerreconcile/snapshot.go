@@ -11,24 +11,27 @@ import (
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
+// snapshotReader says what a run knows.
+type snapshotReader struct{ *Reconciler }
+
 // takeSnapshot is what is known now. Its objects are the cache's own.
-func (p *Reconciler) takeSnapshot() plan.Snapshot {
-	s := p.state.inputs
+func (r snapshotReader) takeSnapshot() plan.Snapshot {
+	s := r.state.inputs
 	snap := plan.Snapshot{
-		Owner: p.owner, Problems: p.problems, ServerNormalized: p.state.serverNormalized,
-		Namespaced: s.Namespaced(), Retire: p.retire, OtherStays: p.otherStays(), Claim: p.ownershipToken(), Former: p.state.former, Lives: p.OwnerExists,
+		Owner: r.owner, Problems: r.problems, ServerNormalized: r.state.serverNormalized,
+		Namespaced: s.Namespaced(), Retire: r.retire, OtherStays: r.otherStays(), Claim: r.ownershipToken(), Former: r.state.former, Lives: r.OwnerExists,
 	}
-	snap.Children, snap.Watches = p.Inputs.Read(s)
-	p.addExisting(snap.Children)
-	p.dropNormalized(snap.Children)
-	p.forgetGoneKinds(snap.Children)
-	snap.Standing = slices.Concat(s.StandingProblems(), p.conflictProblems())
+	snap.Children, snap.Watches = r.Inputs.Read(s)
+	r.addExisting(snap.Children)
+	r.dropNormalized(snap.Children)
+	r.forgetGoneKinds(snap.Children)
+	snap.Standing = slices.Concat(s.StandingProblems(), r.conflictProblems())
 	return snap
 }
 
 // dropNormalized forgets what the API server made of children that are gone.
-func (p *Reconciler) dropNormalized(children map[plan.Location]plan.Input) {
-	if len(p.state.serverNormalized) == 0 {
+func (r snapshotReader) dropNormalized(children map[plan.Location]plan.Input) {
+	if len(r.state.serverNormalized) == 0 {
 		return
 	}
 	there := map[types.UID]bool{}
@@ -40,23 +43,23 @@ func (p *Reconciler) dropNormalized(children map[plan.Location]plan.Input) {
 			there[obj.GetUID()] = true
 		}
 	}
-	maps.DeleteFunc(p.state.serverNormalized, func(uid types.UID, _ string) bool { return !there[uid] })
+	maps.DeleteFunc(r.state.serverNormalized, func(uid types.UID, _ string) bool { return !there[uid] })
 }
 
 // ownershipToken is random text for an owner that may come to need a record; the same as long as
 // the controller remembers the owner.
-func (p *Reconciler) ownershipToken() string {
-	if p.state.ownershipToken == "" && p.owner != nil && p.state.inputs.MayNeedRecord {
-		p.state.ownershipToken = p.Random()
+func (r snapshotReader) ownershipToken() string {
+	if r.state.ownershipToken == "" && r.owner != nil && r.state.inputs.MayNeedRecord {
+		r.state.ownershipToken = r.Random()
 	}
-	return p.state.ownershipToken
+	return r.state.ownershipToken
 }
 
 // addExisting adds objects that the cache does not show.
-func (p *Reconciler) addExisting(children map[plan.Location]plan.Input) {
-	for _, m := range p.existing {
+func (r snapshotReader) addExisting(children map[plan.Location]plan.Input) {
+	for _, m := range r.existing {
 		for at, in := range children {
-			if at.Namespace == m.object.GetNamespace() && p.kindAt(at, m.object.GetName()) == m.kind && !(m.before && slices.ContainsFunc(in.Objects, m.isNamed)) {
+			if at.Namespace == m.object.GetNamespace() && r.kindAt(at, m.object.GetName()) == m.kind && !(m.before && slices.ContainsFunc(in.Objects, m.isNamed)) {
 				children[at] = withExisting(in, m)
 			}
 		}
@@ -64,15 +67,15 @@ func (p *Reconciler) addExisting(children map[plan.Location]plan.Input) {
 }
 
 // kindAt is the kind that is looked for in a place, where it may have an object of that name.
-func (p *Reconciler) kindAt(at plan.Location, name string) schema.GroupVersionKind {
-	for _, list := range [][]*policy.Child{p.Program.Children, p.Program.Ensured} {
+func (r snapshotReader) kindAt(at plan.Location, name string) schema.GroupVersionKind {
+	for _, list := range [][]*policy.Child{r.Program.Children, r.Program.Ensured} {
 		for _, child := range list {
 			if child.ID == at.Child {
 				return child.GVK
 			}
 		}
 	}
-	for _, want := range p.state.queries { // what is left of a child that the policy no longer has
+	for _, want := range r.state.queries { // what is left of a child that the policy no longer has
 		if want.Location == at && (want.Names == nil || slices.Contains(want.Names, name)) {
 			return want.GVK
 		}

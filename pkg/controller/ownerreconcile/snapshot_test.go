@@ -14,11 +14,11 @@ func TestSettledOfTheGone(t *testing.T) {
 	state.serverNormalized["gone"] = "digest"
 	p := b.begin(nil)
 	at := plan.Location{Child: "child", Namespace: "n"}
-	p.dropNormalized(map[plan.Location]plan.Input{at: {Blocked: &plan.Problem{Reason: "Forbidden"}}})
+	snapshotReader{p}.dropNormalized(map[plan.Location]plan.Input{at: {Blocked: &plan.Problem{Reason: "Forbidden"}}})
 	if len(state.serverNormalized) != 1 {
 		t.Error("it is forgotten while it may be there")
 	}
-	p.dropNormalized(map[plan.Location]plan.Input{at: {}})
+	snapshotReader{p}.dropNormalized(map[plan.Location]plan.Input{at: {}})
 	if len(state.serverNormalized) != 0 {
 		t.Error("it stays for ever")
 	}

@@ -24,6 +24,9 @@ import (
 // child has it.
 const statusProblem = "status of the owner"
 
+// statusWriter writes the status of a run's owner.
+type statusWriter struct{ *Reconciler }
+
 // ReportStatus says in the owner's status how it fares. Of an owner whose status belongs
 // to others it is logged, as of one that the policy does not want.
 func (p *Reconciler) ReportStatus(ctx context.Context, planned *plan.Plan) error {
@@ -31,10 +34,10 @@ func (p *Reconciler) ReportStatus(ctx context.Context, planned *plan.Plan) error
 	case p.retire:
 	case p.Program.Owner.SkipStatus:
 	case planned.Foreign != "":
-		return p.reportOnce(ctx, planned)
+		return statusWriter{p}.reportOnce(ctx, planned)
 	default:
 		p.state.loggedProblem = nil
-		return p.writeStatus(ctx, planned)
+		return statusWriter{p}.writeStatus(ctx, planned)
 	}
 	before, now := p.state.loggedProblem, stalledBy(planned)
 	p.state.loggedProblem = now
@@ -89,104 +92,104 @@ func isNewProblem(before, now *plan.Problem) bool {
 
 // reportOnce says that another policy has its record on the owner. It does not insist: if
 // that policy still serves the owner, its word stands.
-func (p *Reconciler) reportOnce(ctx context.Context, planned *plan.Plan) error {
+func (w statusWriter) reportOnce(ctx context.Context, planned *plan.Plan) error {
 	now := planned.Blockers[0]
-	if said := p.state.loggedProblem; said != nil && said.Message == now.Message {
+	if said := w.state.loggedProblem; said != nil && said.Message == now.Message {
 		return nil
 	}
-	err := p.writeStatus(ctx, planned)
-	if err == nil && !p.state.refused.HasRefusal(statusProblem) && !p.isCacheBehind && p.requeueTime.IsZero() {
-		p.state.loggedProblem = &now
+	err := w.writeStatus(ctx, planned)
+	if err == nil && !w.state.refused.HasRefusal(statusProblem) && !w.isCacheBehind && w.requeueTime.IsZero() {
+		w.state.loggedProblem = &now
 	}
 	return err
 }
 
 // writeStatus writes the owner's status if the plan changes it. Where it may not
 // be written that is logged, for there is no better place for it.
-func (p *Reconciler) writeStatus(ctx context.Context, planned *plan.Plan) error {
-	next := status.NextStatus(p.owner, p.Program, planned, p.Now())
-	old := status.StatusOf(p.owner)
+func (w statusWriter) writeStatus(ctx context.Context, planned *plan.Plan) error {
+	next := status.NextStatus(w.owner, w.Program, planned, w.Now())
+	old := status.StatusOf(w.owner)
 	switch {
 	case status.Equal(old, next):
 		if !planned.Partial {
-			p.state.status = writtenStatus{wanted: old, kept: old}
-			p.state.feedback.ResetWrites()
+			w.state.status = writtenStatus{wanted: old, kept: old}
+			w.state.feedback.ResetWrites()
 		}
-		p.confirmStatus(ctx)
+		w.confirmStatus(ctx)
 		return nil
-	case p.state.status.isUnchanged(old, next):
-		p.confirmStatus(ctx)
+	case w.state.status.isUnchanged(old, next):
+		w.confirmStatus(ctx)
 		return nil
 	}
-	if stalled := p.unstablePlan(planned, old, next); stalled != nil {
-		return p.writeStatus(ctx, stalled)
+	if stalled := w.unstablePlan(planned, old, next); stalled != nil {
+		return w.writeStatus(ctx, stalled)
 	}
-	found, ok, err := p.ownerKind()
+	found, ok, err := w.ownerKind()
 	if !ok {
 		return err
 	}
-	home := p.state.inputs.Home
-	if p.isHeldBack(statusProblem, func() string { return statusText(next) }, home, home.Own.ProblemFor(found.GVR.GroupResource(), "status", "patch")) {
+	home := w.state.inputs.Home
+	if w.isHeldBack(statusProblem, func() string { return statusText(next) }, home, home.Own.ProblemFor(found.GVR.GroupResource(), "status", "patch")) {
 		return nil
 	}
-	if p.awaitsNewerOwner() {
+	if w.awaitsNewerOwner() {
 		return nil
 	}
-	client, err := p.Client()
+	client, err := w.Client()
 	if err != nil {
 		return err
 	}
-	objects := client.Resource(found.GVR).Namespace(p.owner.GetNamespace())
-	contested := p.statusConflictOf(old, next)
-	if p.isStatusHeldBack(ctx, contested, objects) {
+	objects := client.Resource(found.GVR).Namespace(w.owner.GetNamespace())
+	contested := w.statusConflictOf(old, next)
+	if w.isStatusHeldBack(ctx, contested, objects) {
 		return nil
 	}
-	writing, end := p.measured.BeginWrite(ctx, "patch", permissionset.ResourceText(found.GVR.GroupResource(), "status"), p.owner.GetNamespace())
-	written, err := status.WriteStatus(writing, objects, p.owner, next, p.Manager)
+	writing, end := w.measured.BeginWrite(ctx, "patch", permissionset.ResourceText(found.GVR.GroupResource(), "status"), w.owner.GetNamespace())
+	written, err := status.WriteStatus(writing, objects, w.owner, next, w.Manager)
 	end(telemetry.OwnerOutcome(err != nil))
-	p.recordStatusConflict(contested, err)
+	w.recordStatusConflict(contested, err)
 	switch {
 	case apierrors.IsConflict(err):
-		p.recordStaleOwner()
+		w.recordStaleOwner()
 		return nil
 	case apierrors.IsNotFound(err):
 		// The owner is gone, and its event will say so; or its kind has no status.
-		p.state.status = writtenStatus{wanted: next, kept: old}
+		w.state.status = writtenStatus{wanted: next, kept: old}
 		ctrllog.FromContext(ctx).V(1).Info("the owner has no status to write", "reason", err.Error())
 		return nil
 	case err != nil:
-		p.statusRefused(ctx, found, next, err)
+		w.statusRefused(ctx, found, next, err)
 		if !apierrors.IsInvalid(err) || planned.Partial {
 			return nil
 		}
 		// The policy's part of the status is what is wrong: say that, in Ambit's own.
-		return p.writeStatus(ctx, planned.Stalled(v1alpha1.ReasonInvalid, err.Error()))
+		return w.writeStatus(ctx, planned.Stalled(v1alpha1.ReasonInvalid, err.Error()))
 	}
-	p.statusWritten(ctx, found, next, written, planned)
+	w.statusWritten(ctx, found, next, written, planned)
 	return nil
 }
 
 // statusWritten notes the owner as the API server answered the write of its status.
-func (p *Reconciler) statusWritten(ctx context.Context, owner discovery.Resource, next map[string]any, written *unstructured.Unstructured, planned *plan.Plan) {
+func (w statusWriter) statusWritten(ctx context.Context, owner discovery.Resource, next map[string]any, written *unstructured.Unstructured, planned *plan.Plan) {
 	if !planned.Partial {
-		p.state.refused.ForgetRefusal(statusProblem)
+		w.state.refused.ForgetRefusal(statusProblem)
 	}
-	p.logStatus(ctx, planned)
-	p.noteFeedback(status.StatusOf(p.owner), status.StatusOf(written))
-	p.state.status = writtenStatus{wanted: next, kept: status.StatusOf(written)}
-	p.Informers.Observe(p.ownerKey(owner), written, p.Owners)
-	p.owner = written
-	p.confirmStatus(ctx)
+	w.logStatus(ctx, planned)
+	w.noteFeedback(status.StatusOf(w.owner), status.StatusOf(written))
+	w.state.status = writtenStatus{wanted: next, kept: status.StatusOf(written)}
+	w.Informers.Observe(w.ownerKey(owner), written, w.Owners)
+	w.owner = written
+	w.confirmStatus(ctx)
 }
 
-func (p *Reconciler) statusRefused(ctx context.Context, owner discovery.Resource, next map[string]any, err error) {
+func (w statusWriter) statusRefused(ctx context.Context, owner discovery.Resource, next map[string]any, err error) {
 	problem := plan.Problem{Reason: v1alpha1.ReasonUnavailable, Message: err.Error()}
 	if apierrors.IsForbidden(err) {
-		problem = permissionset.Place{Namespace: p.owner.GetNamespace(), User: p.User}.Forbidden(permissionset.Missing{Resource: owner.GVR.GroupResource(), Subresource: "status", Verbs: []string{"patch"}})
+		problem = permissionset.Place{Namespace: w.owner.GetNamespace(), User: w.User}.Forbidden(permissionset.Missing{Resource: owner.GVR.GroupResource(), Subresource: "status", Verbs: []string{"patch"}})
 	}
-	a := access.Access{Verb: "patch", Group: owner.GVR.Group, Resource: owner.GVR.Resource, Subresource: "status", Name: p.owner.GetName()}
+	a := access.Access{Verb: "patch", Group: owner.GVR.Group, Resource: owner.GVR.Resource, Subresource: "status", Name: w.owner.GetName()}
 	level := 1
-	if p.recordRefusal(statusProblem, statusText(next), p.owner.GetNamespace(), a, problem) && ctx.Err() == nil {
+	if w.recordRefusal(statusProblem, statusText(next), w.owner.GetNamespace(), a, problem) && ctx.Err() == nil {
 		level = 0
 	}
 	ctrllog.FromContext(ctx).V(level).Info("the owner's status cannot be written", "reason", err.Error())
@@ -194,18 +197,18 @@ func (p *Reconciler) statusRefused(ctx context.Context, owner discovery.Resource
 
 // logStatus logs that an owner came to need somebody to act, or no longer does. What somebody
 // else made of the status in between is no news.
-func (p *Reconciler) logStatus(ctx context.Context, planned *plan.Plan) {
+func (w statusWriter) logStatus(ctx context.Context, planned *plan.Plan) {
 	stalled := slices.IndexFunc(planned.Conditions, func(c metav1.Condition) bool { return c.Type == v1alpha1.ConditionStalled })
-	before := p.state.status.wanted
+	before := w.state.status.wanted
 	if before == nil {
-		before = status.StatusOf(p.owner)
+		before = status.StatusOf(w.owner)
 	}
 	was := status.Condition(before, v1alpha1.ConditionStalled)
 	log := ctrllog.FromContext(ctx)
 	switch {
 	case stalled >= 0 && !isNewProblem(problemOf(was), &plan.Problem{Reason: planned.Conditions[stalled].Reason, Message: planned.Conditions[stalled].Message}):
 	case stalled >= 0:
-		if len(p.state.inputs.Home.Own.Missing) > 0 {
+		if len(w.state.inputs.Home.Own.Missing) > 0 {
 			log = log.V(1) // the namespace's missing rights are logged once, not for each owner
 		}
 		message := planned.Conditions[stalled].Message

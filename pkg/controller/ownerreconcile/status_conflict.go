@@ -15,63 +15,63 @@ import (
 // statusConflictOf is what a write says, if what we wrote before does not stand any more; else it is
 // empty. That another controller has noted the owner's latest generation before us is no
 // contest.
-func (p *Reconciler) statusConflictOf(old, next map[string]any) string {
-	if p.state.status.kept == nil {
+func (w statusWriter) statusConflictOf(old, next map[string]any) string {
+	if w.state.status.kept == nil {
 		return ""
 	}
-	kept, now := status.ManagedPart(p.Program, p.state.status.kept), status.ManagedPart(p.Program, old)
-	if seen, ok := now["observedGeneration"]; ok && seen == p.owner.GetGeneration() {
+	kept, now := status.ManagedPart(w.Program, w.state.status.kept), status.ManagedPart(w.Program, old)
+	if seen, ok := now["observedGeneration"]; ok && seen == w.owner.GetGeneration() {
 		kept["observedGeneration"] = seen
 	}
 	if status.Equal(kept, now) {
 		return ""
 	}
-	return digestOf(statusText(status.ManagedPart(p.Program, next)))
+	return digestOf(statusText(status.ManagedPart(w.Program, next)))
 }
 
 // recordStatusConflict notes how a contested write was answered. One that came too late, as the owner
 // has changed again, counts as well; what it was to say is still to be said.
-func (p *Reconciler) recordStatusConflict(what string, err error) {
-	c := &p.state.statusConflict
+func (w statusWriter) recordStatusConflict(what string, err error) {
+	c := &w.state.statusConflict
 	switch {
 	case what == "":
 	case err == nil:
-		c.RecordWrite(what, p.Backoff, p.Now())
+		c.RecordWrite(what, w.Backoff, w.Now())
 	case apierrors.IsConflict(err):
-		c.RecordLostWrite(p.Backoff, p.Now())
+		c.RecordLostWrite(w.Backoff, w.Now())
 	}
 }
 
 // isStatusHeldBack says whether a write has to wait because it is contested.
-func (p *Reconciler) isStatusHeldBack(ctx context.Context, what string, owners dynamic.ResourceInterface) bool {
+func (w statusWriter) isStatusHeldBack(ctx context.Context, what string, owners dynamic.ResourceInterface) bool {
 	if what == "" {
 		return false
 	}
-	p.reportStatusConflict(ctx, owners)
-	now := p.Now()
-	wait := p.state.statusConflict.WaitToWrite(what, now)
+	w.reportStatusConflict(ctx, owners)
+	now := w.Now()
+	wait := w.state.statusConflict.WaitToWrite(what, now)
 	if wait == 0 {
 		return false
 	}
-	p.requeueAt(now.Add(wait))
+	w.requeueAt(now.Add(wait))
 	return true
 }
 
 // reportStatusConflict logs once who else writes the status, when another write is contested: also if
 // it need not wait, for of two who write in turn it may always be the other one who waits. It
 // asks the API server, for the cache does not say it.
-func (p *Reconciler) reportStatusConflict(ctx context.Context, owners dynamic.ResourceInterface) {
-	c := &p.state.statusConflict
-	if !c.NeedsReport(p.Now()) || ctx.Err() != nil {
+func (w statusWriter) reportStatusConflict(ctx context.Context, owners dynamic.ResourceInterface) {
+	c := &w.state.statusConflict
+	if !c.NeedsReport(w.Now()) || ctx.Err() != nil {
 		return
 	}
 	c.MarkReported()
 	log := ctrllog.FromContext(ctx)
-	managers, err := apply.LatestWriters(ctx, owners, p.owner, "status", p.Manager)
+	managers, err := apply.LatestWriters(ctx, owners, w.owner, "status", w.Manager)
 	switch {
 	case err != nil:
 		log = log.WithValues("unknown", err.Error())
-	case len(managers) > 0 && managers[0] == p.Manager:
+	case len(managers) > 0 && managers[0] == w.Manager:
 		log = log.WithValues("managers", managers, "hint", "it is another process with a policy of this name, or removes fields, which leaves no trace")
 	default:
 		log = log.WithValues("managers", managers)
@@ -80,12 +80,12 @@ func (p *Reconciler) reportStatusConflict(ctx context.Context, owners dynamic.Re
 }
 
 // confirmStatus notes that the owner's status is as it is to be, and logs that a contest is over.
-func (p *Reconciler) confirmStatus(ctx context.Context) {
-	ended, at := p.state.statusConflict.EndIfOver(p.Now())
+func (w statusWriter) confirmStatus(ctx context.Context) {
+	ended, at := w.state.statusConflict.EndIfOver(w.Now())
 	if ended {
 		ctrllog.FromContext(ctx).Info("nobody else writes the owner's status any more")
 	}
-	p.requeueAt(at)
+	w.requeueAt(at)
 }
 
 // statusText is equal for statuses that say the same.

@@ -20,11 +20,11 @@ func TestContestLost(t *testing.T) {
 	clock := b.clock
 	p := b.begin(nil)
 	for range 10 {
-		p.recordStatusConflict("a", nil)
+		statusWriter{p}.recordStatusConflict("a", nil)
 	}
-	p.recordStatusConflict("b", apierrors.NewConflict(schema.GroupResource{}, "x", nil))
-	p.recordStatusConflict("c", apierrors.NewBadRequest("it has a backoff of its own"))
-	p.recordStatusConflict("", nil)
+	statusWriter{p}.recordStatusConflict("b", apierrors.NewConflict(schema.GroupResource{}, "x", nil))
+	statusWriter{p}.recordStatusConflict("c", apierrors.NewBadRequest("it has a backoff of its own"))
+	statusWriter{p}.recordStatusConflict("", nil)
 	var want writeconflict.Backoff
 	for range 10 {
 		want.RecordWrite("a", testBackoff, clock.Now())
@@ -69,7 +69,8 @@ func TestContested(t *testing.T) {
 			b.reset()
 			b.state.status.kept = tc.kept
 			p := b.begin(owner)
-			if got := p.statusConflictOf(tc.old, says(v1alpha1.ConditionReady, "True")); (got != "") != tc.want {
+			got := statusWriter{p}.statusConflictOf(tc.old, says(v1alpha1.ConditionReady, "True"))
+			if (got != "") != tc.want {
 				t.Errorf("%s: contested %t", tc.reason, got != "")
 			}
 		})
@@ -84,7 +85,7 @@ func TestContestIsOver(t *testing.T) {
 	state := b.state
 	again := func() time.Duration {
 		p := b.begin(nil)
-		p.confirmStatus(t.Context())
+		statusWriter{p}.confirmStatus(t.Context())
 		return p.RequeueAfter(&plan.Plan{})
 	}
 	state.statusConflict.RecordWrite("a", testBackoff, clock.Now())
