@@ -25,16 +25,16 @@ var _ informer.EventHandler = childProbe{}
 // The streams are given back when the answer is there. Nothing is said of rights that are
 // missing for it; with others it is looked at again. The result is when to look again;
 // 0: not at all.
-func (op *policyController) inspectChildren(ctx context.Context, name types.NamespacedName, owner *unstructured.Unstructured) time.Duration {
-	probe := op.inputs.PlanProbe(ctx, ownerinputs.Subject{Name: name, Owner: owner})
+func (t ownerTurn) inspectChildren(ctx context.Context, name types.NamespacedName, owner *unstructured.Unstructured) time.Duration {
+	probe := t.inputs.PlanProbe(ctx, ownerinputs.Subject{Name: name, Owner: owner})
 	if probe.Wait > 0 {
 		return probe.Wait
 	}
-	if probe.Blind != nil && op.isBlind(name, probe.Blind) {
+	if probe.Blind != nil && t.isBlind(name, probe.Blind) {
 		return 0
 	}
 	ours := false
-	for _, view := range op.controller.options.Informers.Require(childProbe{op.subscriberFor(name)}, probe.Interests) {
+	for _, view := range t.controller.options.Informers.Require(childProbe{t.subscriberFor(name)}, probe.Interests) {
 		objects, status := view.Read()
 		if !status.Synced && !status.State.IsFinal() {
 			return probeRetry // its Synced event comes before
@@ -42,37 +42,37 @@ func (op *policyController) inspectChildren(ctx context.Context, name types.Name
 		ours = ours || slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool { return claims.IsControlled(o, owner.GetUID()) })
 	}
 	if probe.Blind != nil && !ours {
-		op.recordBlind(name, owner.GetUID(), probe.Blind)
+		t.recordBlind(name, owner.GetUID(), probe.Blind)
 		return 0
 	}
-	op.recordInspection(name, owner.GetUID(), ours)
+	t.recordInspection(name, owner.GetUID(), ours)
 	return 0
 }
 
 // isBlind says whether it was looked with these rights before.
-func (op *policyController) isBlind(name types.NamespacedName, with *permissionset.Set) bool {
-	op.mu.Lock()
-	defer op.mu.Unlock()
-	return op.owners.IsBlindWith(name, with)
+func (t ownerTurn) isBlind(name types.NamespacedName, with *permissionset.Set) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.owners.IsBlindWith(name, with)
 }
 
 // recordBlind notes that not everything could be looked at. The streams are given back, but
 // not the place: when something else may be done there the owner is queued.
-func (op *policyController) recordBlind(name types.NamespacedName, uid types.UID, with *permissionset.Set) {
-	op.mu.Lock()
-	op.owners.RecordBlind(name, uid, with)
-	op.mu.Unlock()
-	op.controller.options.Informers.Require(childProbe{op.subscriberFor(name)}, nil)
+func (t ownerTurn) recordBlind(name types.NamespacedName, uid types.UID, with *permissionset.Set) {
+	t.mu.Lock()
+	t.owners.RecordBlind(name, uid, with)
+	t.mu.Unlock()
+	t.controller.options.Informers.Require(childProbe{t.subscriberFor(name)}, nil)
 }
 
 // recordInspection notes what was found, and gives back what it took.
-func (op *policyController) recordInspection(name types.NamespacedName, uid types.UID, ours bool) {
-	op.mu.Lock()
-	op.owners.RecordInspection(name, uid, ours)
-	op.mu.Unlock()
-	op.stopInspection(name)
+func (t ownerTurn) recordInspection(name types.NamespacedName, uid types.UID, ours bool) {
+	t.mu.Lock()
+	t.owners.RecordInspection(name, uid, ours)
+	t.mu.Unlock()
+	t.stopInspection(name)
 	if ours {
-		op.enqueueOwner(name)
+		t.enqueueOwner(name)
 	}
 }
 

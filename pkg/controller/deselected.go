@@ -20,34 +20,34 @@ var _ informer.EventHandler = ownerProbe{}
 // resolveIntent says what there is to do for an owner that the stream of owners shows, or
 // does not show (nil); then the result may be the owner all the same. A wait that is
 // not 0 says when to look again.
-func (op *policyController) resolveIntent(ctx context.Context, name types.NamespacedName, owner *unstructured.Unstructured) (*unstructured.Unstructured, intent, time.Duration) {
+func (t ownerTurn) resolveIntent(ctx context.Context, name types.NamespacedName, owner *unstructured.Unstructured) (*unstructured.Unstructured, intent, time.Duration) {
 	if owner != nil {
-		op.stopOwnerProbe(name)
+		t.stopOwnerProbe(name)
 	}
-	why := op.intentFor(ctx, name, owner)
-	if owner != nil || !op.isSelective() {
+	why := t.intentFor(ctx, name, owner)
+	if owner != nil || !t.isSelective() {
 		return owner, why, 0
 	}
-	return op.findDeselected(ctx, name)
+	return t.findDeselected(ctx, name)
 }
 
 // findDeselected looks by name for an owner that is gone from the stream of owners, once: if it is
 // there, it is to be retired.
-func (op *policyController) findDeselected(ctx context.Context, name types.NamespacedName) (*unstructured.Unstructured, intent, time.Duration) {
-	op.mu.Lock()
-	uid, found, ok := op.owners.MarkMissing(name)
-	op.mu.Unlock()
+func (t ownerTurn) findDeselected(ctx context.Context, name types.NamespacedName) (*unstructured.Unstructured, intent, time.Duration) {
+	t.mu.Lock()
+	uid, found, ok := t.owners.MarkMissing(name)
+	t.mu.Unlock()
 	switch {
 	case !ok:
 		return nil, intentIgnore, 0
 	case found != nil:
 		return found, intentCleanUp, 0
 	}
-	kind, ok, _ := op.controller.discovery.Lookup(op.program.Owner.GVK)
+	kind, ok, _ := t.controller.discovery.Lookup(t.program.Owner.GVK)
 	if !ok {
 		return nil, intentIgnore, probeRetry
 	}
-	view := op.controller.options.Informers.Require(ownerProbe{op.subscriberFor(name)}, []informer.Interest{op.ownerProbeInterest(kind, name)})[0]
+	view := t.controller.options.Informers.Require(ownerProbe{t.subscriberFor(name)}, []informer.Interest{t.ownerProbeInterest(kind, name)})[0]
 	objects, status := view.Read()
 	if !status.Synced {
 		return nil, intentIgnore, probeRetry // its Synced event comes before
@@ -55,23 +55,23 @@ func (op *policyController) findDeselected(ctx context.Context, name types.Names
 	if len(objects) > 0 {
 		found = objects[0] // the stream is of one name
 	}
-	op.controller.options.Informers.Require(ownerProbe{op.subscriberFor(name)}, nil)
+	t.controller.options.Informers.Require(ownerProbe{t.subscriberFor(name)}, nil)
 	if found == nil || found.GetUID() != uid || found.GetDeletionTimestamp() != nil {
 		return nil, intentIgnore, 0 // its children go with it
 	}
-	wanted, known := op.isWanted(ctx, found)
+	wanted, known := t.isWanted(ctx, found)
 	if wanted || !known {
 		return nil, intentIgnore, probeRetry // if it is wanted, its Added event comes before
 	}
-	op.mu.Lock()
-	op.owners.RecordFound(name, found)
-	op.mu.Unlock()
+	t.mu.Lock()
+	t.owners.RecordFound(name, found)
+	t.mu.Unlock()
 	return found, intentCleanUp, 0
 }
 
 // ownerProbeInterest is the stream of one owner, whether it is selected or not.
-func (op *policyController) ownerProbeInterest(owner discovery.Resource, name types.NamespacedName) informer.Interest {
-	need := op.ownerInterest(owner, name.Namespace)
+func (t ownerTurn) ownerProbeInterest(owner discovery.Resource, name types.NamespacedName) informer.Interest {
+	need := t.ownerInterest(owner, name.Namespace)
 	need.Key.LabelSelector, need.Key.FieldSelector = "", ownerinputs.ByName(name.Name)
 	return need
 }

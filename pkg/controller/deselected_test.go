@@ -45,7 +45,7 @@ spec:
 	if _, done := e.RetiredOf(op.id); done {
 		t.Error("it is done, and nobody has looked for an owner that it worked on")
 	}
-	if _, _, wait := op.resolveIntent(t.Context(), x, nil); wait == 0 {
+	if _, _, wait := (ownerTurn{op}).resolveIntent(t.Context(), x, nil); wait == 0 {
 		t.Error("the owner is not looked for")
 	}
 	op.forgetOwner(x) // when it was found to be gone, or was cleaned up after

@@ -16,30 +16,30 @@ import (
 // ensurePolicyObjects makes what the policy itself needs, or removes it when the policy goes. It
 // is called on the policy's own turn. The result is what stands in the way, and when
 // to look again.
-func (op *policyController) ensurePolicyObjects(ctx context.Context) (*plan.Problem, time.Duration) {
-	if len(op.program.Ensured) == 0 {
+func (t policyTurn) ensurePolicyObjects(ctx context.Context) (*plan.Problem, time.Duration) {
+	if len(t.program.Ensured) == 0 {
 		return nil, 0
 	}
-	if op.ensuredState == nil {
-		op.ensuredState = op.newOwnerState(types.NamespacedName{})
+	if t.ensuredState == nil {
+		t.ensuredState = t.newOwnerState(types.NamespacedName{})
 	}
-	p := ownerreconcile.New(op.reconciles, nil, &op.ensuredState.State, op.retiring, op.controller.telemetry.Unmeasured(op.id))
+	p := ownerreconcile.New(t.reconciles, nil, &t.ensuredState.State, t.retiring, t.controller.telemetry.Unmeasured(t.id))
 	planned, wait, err := p.PlanAndWrite(ctx, allPermissions())
 	switch {
 	case err != nil:
 		ctrllog.FromContext(ctx).Info("what the policy ensures cannot be made", "reason", err.Error())
-		return nil, op.controller.backoffAfter(0)
+		return nil, t.controller.backoffAfter(0)
 	case wait > 0:
-		return op.problemOf(nil), wait
+		return t.problemOf(nil), wait
 	case p.IsRefusalUnconfirmed():
-		return op.problemOf(nil), placepermissions.ConfirmGrace
+		return t.problemOf(nil), placepermissions.ConfirmGrace
 	}
 	p.RecordPlan(ctx, planned)
-	op.mu.Lock()
-	op.haveEnsured = true
-	op.isEnsured = planned.Done || len(planned.Blockers) == 0 && len(planned.Actions) == 0
-	op.mu.Unlock()
-	return op.problemOf(planned), p.RequeueAfter(planned)
+	t.mu.Lock()
+	t.haveEnsured = true
+	t.isEnsured = planned.Done || len(planned.Blockers) == 0 && len(planned.Actions) == 0
+	t.mu.Unlock()
+	return t.problemOf(planned), p.RequeueAfter(planned)
 }
 
 // allPermissions are the rights in no place: there is nothing to be missing.
@@ -47,15 +47,15 @@ func allPermissions() *permissionset.Set { return &permissionset.Set{Reviewed: t
 
 // problemOf is what stands in the way of what is ensured: as before while there is no
 // new plan.
-func (op *policyController) problemOf(planned *plan.Plan) *plan.Problem {
+func (t policyTurn) problemOf(planned *plan.Plan) *plan.Problem {
 	if planned == nil {
-		return op.ensuredProblem
+		return t.ensuredProblem
 	}
-	op.ensuredProblem = nil
+	t.ensuredProblem = nil
 	if len(planned.Blockers) > 0 && planned.Blockers[0].Terminal {
-		op.ensuredProblem = &planned.Blockers[0]
+		t.ensuredProblem = &planned.Blockers[0]
 	}
-	return op.ensuredProblem
+	return t.ensuredProblem
 }
 
 // forgetEnsured gives back what ensure needed.

@@ -40,9 +40,9 @@ func healthOf(planned *plan.Plan) ownerHealth {
 
 // recordHealth keeps how the owner is, for metrics: the status of an owner of a kind of
 // Kubernetes itself does not say it.
-func (op *policyController) recordHealth(state *ownerState, planned *plan.Plan) {
-	op.mu.Lock()
-	defer op.mu.Unlock()
+func (t ownerTurn) recordHealth(state *ownerState, planned *plan.Plan) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	state.health = healthOf(planned)
 }
 
@@ -60,18 +60,18 @@ type Owners struct {
 func (e *Controller) Owners() []Owners {
 	var list []Owners
 	for _, op := range e.revisions.AllCurrent() {
-		list = append(list, op.countHealth())
+		list = append(list, policyReport{op}.countHealth())
 	}
 	return list
 }
 
-func (op *policyController) countHealth() Owners {
-	op.mu.Lock()
-	defer op.mu.Unlock()
+func (r policyReport) countHealth() Owners {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	counts := map[ownerHealth]int{}
-	for _, state := range op.owners.WorkingOwners() {
+	for _, state := range r.owners.WorkingOwners() {
 		counts[state.health]++
 	}
-	counts[healthProgressing] += op.owners.CountUnseen()
-	return Owners{Policy: op.id, Ready: counts[healthReady], Progressing: counts[healthProgressing], Stalled: counts[healthStalled]}
+	counts[healthProgressing] += r.owners.CountUnseen()
+	return Owners{Policy: r.id, Ready: counts[healthReady], Progressing: counts[healthProgressing], Stalled: counts[healthStalled]}
 }

@@ -32,52 +32,52 @@ const (
 )
 
 // intentFor says what there is to do for an owner; nil: it is gone.
-func (op *policyController) intentFor(ctx context.Context, name types.NamespacedName, owner *unstructured.Unstructured) intent {
+func (t ownerTurn) intentFor(ctx context.Context, name types.NamespacedName, owner *unstructured.Unstructured) intent {
 	switch {
 	case owner == nil:
-		op.markWanted(name)
+		t.markWanted(name)
 		return intentIgnore
-	case op.program.CleanupOnly != nil && !op.retiring:
-		if owner.GetDeletionTimestamp() != nil && op.isHeld(owner) {
+	case t.program.CleanupOnly != nil && !t.retiring:
+		if owner.GetDeletionTimestamp() != nil && t.isHeld(owner) {
 			return intentReconcile
 		}
 		return intentIgnore
-	case op.retiring:
-		return op.retireIntent(owner)
-	case owner.GetDeletionTimestamp() != nil && op.isHeld(owner):
+	case t.retiring:
+		return t.retireIntent(owner)
+	case owner.GetDeletionTimestamp() != nil && t.isHeld(owner):
 		return intentReconcile
 	}
-	wanted, known := op.isWanted(ctx, owner)
+	wanted, known := t.isWanted(ctx, owner)
 	switch {
 	case wanted:
-		op.markWanted(name)
+		t.markWanted(name)
 		return intentReconcile
 	case !known:
 		return intentUnknown
-	case inventory.IsMarked(op.program.Name, owner):
+	case inventory.IsMarked(t.program.Name, owner):
 		return intentCleanUp
 	}
-	return op.markUnwanted(name, owner)
+	return t.markUnwanted(name, owner)
 }
 
 // isWanted says whether the policy wants this owner, and whether that is known: nothing
 // is concluded from a filter that failed. An owner without a field that the filter
 // reads is not wanted.
-func (op *policyController) isWanted(ctx context.Context, owner *unstructured.Unstructured) (wanted, known bool) {
-	if !op.hasInScope(owner) {
+func (t ownerTurn) isWanted(ctx context.Context, owner *unstructured.Unstructured) (wanted, known bool) {
+	if !t.hasInScope(owner) {
 		return false, true
 	}
 	name := types.NamespacedName{Namespace: owner.GetNamespace(), Name: owner.GetName()}
-	began := op.controller.now()
-	refusal := plan.RefuseContent(ctx, op.program, owner)
-	if op.program.Owner.Filter != nil {
-		op.recordEvaluation(name, began)
+	began := t.controller.now()
+	refusal := plan.RefuseContent(ctx, t.program, owner)
+	if t.program.Owner.Filter != nil {
+		t.recordEvaluation(name, began)
 	}
 	if refusal == nil || refusal.Err == nil {
 		return refusal == nil, true
 	}
 	if cel.IsBudget(refusal.Err) {
-		op.recordExceeded(name, owner.GetResourceVersion())
+		t.recordExceeded(name, owner.GetResourceVersion())
 	}
 	ctrllog.FromContext(ctx).Info("the owner filter failed; the owner is left alone", "reason", refusal.Err.Error())
 	return false, false
@@ -85,31 +85,31 @@ func (op *policyController) isWanted(ctx context.Context, owner *unstructured.Un
 
 // hasInScope says whether the scope has the owner: it has namespaces, or, of owners
 // that are Namespaces, the owners themselves.
-func (op *policyController) hasInScope(owner *unstructured.Unstructured) bool {
-	if op.scope.SelectsOwners() {
-		return op.scope.SelectsNamespace(owner.GetName(), owner.GetLabels())
+func (t ownerTurn) hasInScope(owner *unstructured.Unstructured) bool {
+	if t.scope.SelectsOwners() {
+		return t.scope.SelectsNamespace(owner.GetName(), owner.GetLabels())
 	}
-	return op.inScope(owner.GetNamespace())
+	return t.inScope(owner.GetNamespace())
 }
 
 // markWanted notes that an owner is wanted, or gone.
-func (op *policyController) markWanted(name types.NamespacedName) {
-	op.mu.Lock()
-	looking := op.owners.IsInspected(name)
-	op.owners.MarkWanted(name)
-	op.mu.Unlock()
+func (t ownerTurn) markWanted(name types.NamespacedName) {
+	t.mu.Lock()
+	looking := t.owners.IsInspected(name)
+	t.owners.MarkWanted(name)
+	t.mu.Unlock()
 	if looking {
-		op.stopInspection(name)
+		t.stopInspection(name)
 	}
 }
 
 // markUnwanted notes that an owner is not wanted. What was worked on is retired. Of others
 // it is looked at once whether there is something of ours from an earlier run; of one
 // that is younger than this run, and any version of the policy in it, there is not.
-func (op *policyController) markUnwanted(name types.NamespacedName, owner *unstructured.Unstructured) intent {
-	op.mu.Lock()
-	defer op.mu.Unlock()
-	switch op.owners.MarkUnwanted(name, owner.GetUID(), owner.GetCreationTimestamp().After(op.startedAt)) {
+func (t ownerTurn) markUnwanted(name types.NamespacedName, owner *unstructured.Unstructured) intent {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch t.owners.MarkUnwanted(name, owner.GetUID(), owner.GetCreationTimestamp().After(t.startedAt)) {
 	case owners.CleaningUp:
 		return intentCleanUp
 	case owners.Clean:
@@ -120,10 +120,10 @@ func (op *policyController) markUnwanted(name types.NamespacedName, owner *unstr
 }
 
 // retireIntent is the purpose of an owner whose policy goes.
-func (op *policyController) retireIntent(owner *unstructured.Unstructured) intent {
-	op.mu.Lock()
-	defer op.mu.Unlock()
-	if op.owners.IsCleanedUp(owner.GetUID()) {
+func (t ownerTurn) retireIntent(owner *unstructured.Unstructured) intent {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.owners.IsCleanedUp(owner.GetUID()) {
 		return intentIgnore
 	}
 	return intentCleanUp

@@ -28,29 +28,29 @@ const (
 
 // quarantineWait returns how long an owner has to wait because it, or its policy, exceeded
 // limits. An owner that is gone, nil, and one that is to be cleaned up after do not wait.
-func (op *policyController) quarantineWait(name types.NamespacedName, owner *unstructured.Unstructured) time.Duration {
-	if owner == nil || owner.GetDeletionTimestamp() != nil || op.retiring {
+func (t ownerTurn) quarantineWait(name types.NamespacedName, owner *unstructured.Unstructured) time.Duration {
+	if owner == nil || owner.GetDeletionTimestamp() != nil || t.retiring {
 		return 0
 	}
-	op.mu.Lock()
-	defer op.mu.Unlock()
-	return op.quarantine.Wait(name, owner.GetResourceVersion(), op.controller.now())
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.quarantine.Wait(name, owner.GetResourceVersion(), t.controller.now())
 }
 
 // enterThrottle returns how long an owner has to wait because it is expensive. If the
 // result is 0, the caller calls leave when the work on the owner is done.
-func (op *policyController) enterThrottle(name types.NamespacedName) (leave func(), wait time.Duration) {
-	now := op.controller.now()
-	op.mu.Lock()
-	expensive := op.costs.IsExpensive(name, now)
-	op.mu.Unlock()
-	if op.retiring || !expensive {
+func (t ownerTurn) enterThrottle(name types.NamespacedName) (leave func(), wait time.Duration) {
+	now := t.controller.now()
+	t.mu.Lock()
+	expensive := t.costs.IsExpensive(name, now)
+	t.mu.Unlock()
+	if t.retiring || !expensive {
 		return func() {}, 0
 	}
-	if wait := op.controller.throttle.Enter(now); wait > 0 {
-		return nil, wait + op.controller.options.Jitter(throttleJitter)
+	if wait := t.controller.throttle.Enter(now); wait > 0 {
+		return nil, wait + t.controller.options.Jitter(throttleJitter)
 	}
-	return func() { op.controller.throttle.Leave(op.controller.now()) }, 0
+	return func() { t.controller.throttle.Leave(t.controller.now()) }, 0
 }
 
 // recordEvaluation notes that expressions over an owner were evaluated from a time until
@@ -85,10 +85,10 @@ func (op *policyController) recordExceeded(name types.NamespacedName, resourceVe
 
 // policyQuarantine returns the problem of a policy that is quarantined as a whole, and for
 // how long it is. The problem is nil if it is not.
-func (op *policyController) policyQuarantine() (*plan.Problem, time.Duration) {
-	op.mu.Lock()
-	defer op.mu.Unlock()
-	wait := op.quarantine.PolicyWait(op.controller.now())
+func (t policyTurn) policyQuarantine() (*plan.Problem, time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	wait := t.quarantine.PolicyWait(t.controller.now())
 	if wait <= 0 {
 		return nil, 0
 	}

@@ -64,11 +64,11 @@ func TestQuarantineWait(t *testing.T) {
 			op := idle(t, clocktesting.NewFakeClock(time.Unix(1000, 0)), compiled(t, "a", "1", "")).revisions.CurrentOf("ambit-system/a")
 			op.retiring = tc.retiring
 			x := types.NamespacedName{Namespace: "n", Name: "x"}
-			if wait := op.quarantineWait(x, tc.owner); wait != 0 {
+			if wait := (ownerTurn{op}).quarantineWait(x, tc.owner); wait != 0 {
 				t.Errorf("it waits for %s before it has exceeded a limit", wait)
 			}
 			op.recordExceeded(x, "1")
-			if wait := op.quarantineWait(x, tc.owner); wait > 0 != tc.waits {
+			if wait := (ownerTurn{op}).quarantineWait(x, tc.owner); wait > 0 != tc.waits {
 				t.Errorf("%s: it waits for %s", tc.reason, wait)
 			}
 		})
@@ -84,14 +84,14 @@ func TestEnterThrottle(t *testing.T) {
 	x := types.NamespacedName{Namespace: "n", Name: "x"}
 	a.recordExceeded(x, "1")
 	b.recordExceeded(x, "1")
-	leave, wait := a.enterThrottle(x)
+	leave, wait := ownerTurn{a}.enterThrottle(x)
 	if wait != 0 {
 		t.Fatalf("the first one waits for %s", wait)
 	}
-	if _, wait := b.enterThrottle(x); wait == 0 {
+	if _, wait := (ownerTurn{b}).enterThrottle(x); wait == 0 {
 		t.Error("one of another policy enters as well")
 	}
-	if _, wait := quick.enterThrottle(x); wait != 0 {
+	if _, wait := (ownerTurn{quick}).enterThrottle(x); wait != 0 {
 		t.Errorf("one that is not expensive waits for %s", wait)
 	}
 	began := clock.Now()
@@ -99,16 +99,16 @@ func TestEnterThrottle(t *testing.T) {
 	a.recordEvaluation(x, began)
 	quick.recordEvaluation(x, began)
 	leave()
-	if _, wait := b.enterThrottle(x); wait < 9*time.Second || wait >= 9*time.Second+throttleJitter {
+	if _, wait := (ownerTurn{b}).enterThrottle(x); wait < 9*time.Second || wait >= 9*time.Second+throttleJitter {
 		t.Errorf("after a second of work the next one waits for %s", wait)
 	}
 	b.retiring = true
-	if _, wait := b.enterThrottle(x); wait != 0 {
+	if _, wait := (ownerTurn{b}).enterThrottle(x); wait != 0 {
 		t.Errorf("cleaning up waits for %s", wait)
 	}
 	b.retiring = false
 	clock.Step(9 * time.Second)
-	if _, wait := b.enterThrottle(x); wait != 0 {
+	if _, wait := (ownerTurn{b}).enterThrottle(x); wait != 0 {
 		t.Errorf("after the pause it waits for %s", wait)
 	}
 }
@@ -119,17 +119,17 @@ func TestPolicyQuarantine(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	op := idle(t, clock, compiled(t, "a", "1", "")).revisions.CurrentOf("ambit-system/a")
 	for i := range fairqueue.PolicyTripsAt {
-		if problem, wait := op.policyQuarantine(); problem != nil || wait != 0 {
+		if problem, wait := (policyTurn{op}).policyQuarantine(); problem != nil || wait != 0 {
 			t.Fatalf("with %d owners: %+v for %s", i, problem, wait)
 		}
 		op.recordExceeded(types.NamespacedName{Name: fmt.Sprint(i)}, "1")
 	}
-	problem, wait := op.policyQuarantine()
+	problem, wait := policyTurn{op}.policyQuarantine()
 	if problem == nil || problem.Reason != v1alpha1.ReasonQuarantined || wait != time.Minute {
 		t.Fatalf("%+v for %s", problem, wait)
 	}
 	clock.Step(wait)
-	if problem, wait := op.policyQuarantine(); problem != nil || wait != 0 {
+	if problem, wait := (policyTurn{op}).policyQuarantine(); problem != nil || wait != 0 {
 		t.Errorf("when it is over: %+v for %s", problem, wait)
 	}
 }

@@ -19,13 +19,13 @@ var _ informer.EventHandler = orphanScan{}
 // scanForOrphans looks once in each run through each stream of children that an owner needs for
 // such of owners that are not seen: these may have stopped matching while Ambit was
 // away. It opens no stream.
-func (op *policyController) scanForOrphans(name types.NamespacedName, inputs *ownerinputs.Inputs) {
-	if op.retiring || !op.isSelective() {
+func (t ownerTurn) scanForOrphans(name types.NamespacedName, inputs *ownerinputs.Inputs) {
+	if t.retiring || !t.isSelective() {
 		return
 	}
 	var all []informer.Interest // of each stream all of it
 	for interest, lister := range inputs.ChildStreams() {
-		if interest.IndexLabel != "" && lister.Synced() && op.ownerViews.StartScan(interest.Key) {
+		if interest.IndexLabel != "" && lister.Synced() && t.ownerViews.StartScan(interest.Key) {
 			interest.IndexLabel, interest.IndexValue = "", ""
 			all = append(all, interest)
 		}
@@ -33,31 +33,31 @@ func (op *policyController) scanForOrphans(name types.NamespacedName, inputs *ow
 	if len(all) == 0 {
 		return
 	}
-	scan := orphanScan{op.subscriberFor(name)}
-	for _, view := range op.controller.options.Informers.Require(scan, all) {
+	scan := orphanScan{t.subscriberFor(name)}
+	for _, view := range t.controller.options.Informers.Require(scan, all) {
 		for _, child := range view.List() {
-			op.checkParent(child)
+			t.checkParent(child)
 		}
 	}
-	op.controller.options.Informers.Require(scan, nil)
+	t.controller.options.Informers.Require(scan, nil)
 }
 
 // checkParent has the owner of a child looked for, if the stream of owners does not show
 // it.
-func (op *policyController) checkParent(child *unstructured.Unstructured) {
+func (t ownerTurn) checkParent(child *unstructured.Unstructured) {
 	ref := metav1.GetControllerOfNoCopy(child)
-	if ref == nil || schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind() != op.program.Owner.GVK.GroupKind() {
+	if ref == nil || schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind() != t.program.Owner.GVK.GroupKind() {
 		return
 	}
 	name := types.NamespacedName{Namespace: child.GetNamespace(), Name: ref.Name}
-	if op.isClusterScoped.Load() {
+	if t.isClusterScoped.Load() {
 		name.Namespace = ""
 	}
-	if owner, _, live := op.ownerViews.ReadOwner(name.Namespace, name.Name); !live || owner != nil {
+	if owner, _, live := t.ownerViews.ReadOwner(name.Namespace, name.Name); !live || owner != nil {
 		return
 	}
-	op.mu.Lock()
-	op.owners.MarkParentMissing(name, ref.UID)
-	op.mu.Unlock()
-	op.enqueueOwner(name)
+	t.mu.Lock()
+	t.owners.MarkParentMissing(name, ref.UID)
+	t.mu.Unlock()
+	t.enqueueOwner(name)
 }

@@ -52,33 +52,33 @@ func (op *policyController) subscriberFor(name types.NamespacedName) ownerSubscr
 
 // formerOf are the kinds that older versions may have made beside an owner: none if it is
 // younger than this version.
-func (op *policyController) formerOf(owner *unstructured.Unstructured) []schema.GroupVersionKind {
-	if len(op.formerKinds) == 0 || owner.GetCreationTimestamp().After(op.revisedAt) {
+func (t ownerTurn) formerOf(owner *unstructured.Unstructured) []schema.GroupVersionKind {
+	if len(t.formerKinds) == 0 || owner.GetCreationTimestamp().After(t.revisedAt) {
 		return nil
 	}
-	return op.formerKinds
+	return t.formerKinds
 }
 
 // ownerStateOf returns what is remembered of an owner that was read from a view; made if there is
 // nothing yet. False: the view was given up in between, and who did so did
 // not know of this owner.
-func (op *policyController) ownerStateOf(name types.NamespacedName, owner *unstructured.Unstructured, from ownerviews.View) (*ownerState, bool) {
+func (t ownerTurn) ownerStateOf(name types.NamespacedName, owner *unstructured.Unstructured, from ownerviews.View) (*ownerState, bool) {
 	uid := owner.GetUID()
-	op.mu.Lock()
-	defer op.mu.Unlock()
-	state, before := op.owners.WorkOf(name)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	state, before := t.owners.WorkOf(name)
 	switch {
-	case state == nil && op.ownerViews.ViewOf(name.Namespace) != from:
+	case state == nil && t.ownerViews.ViewOf(name.Namespace) != from:
 		return nil, false
 	case state == nil:
-		state = op.newOwnerState(name)
-		state.SetFormer(op.formerOf(owner))
+		state = t.newOwnerState(name)
+		state.SetFormer(t.formerOf(owner))
 	case before != uid: // another owner of that name
-		op.reconciles.LostWrites.ForgetOwner(before)
-		state.Reset(op.formerOf(owner))
+		t.reconciles.LostWrites.ForgetOwner(before)
+		state.Reset(t.formerOf(owner))
 	}
 	state.newest = owner.GetResourceVersion()
-	op.owners.StartWork(name, uid, state)
+	t.owners.StartWork(name, uid, state)
 	return state, true
 }
 
@@ -93,14 +93,14 @@ const olderGrace = 10 * time.Second
 // waitForNewer returns how long to wait because a view shows an owner as it was before the
 // last reconcile: the streams have changed over, and the new one is behind the one before. What
 // was done since would be undone, and done again; its event is to come. 0: go on.
-func (op *policyController) waitForNewer(name types.NamespacedName, owner *unstructured.Unstructured) time.Duration {
-	op.mu.Lock()
-	defer op.mu.Unlock()
-	state, uid := op.owners.WorkOf(name)
+func (t ownerTurn) waitForNewer(name types.NamespacedName, owner *unstructured.Unstructured) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	state, uid := t.owners.WorkOf(name)
 	if state == nil || owner == nil || uid != owner.GetUID() {
 		return 0
 	}
-	now := op.controller.now()
+	now := t.controller.now()
 	switch order, err := resourceversion.CompareResourceVersion(owner.GetResourceVersion(), state.newest); {
 	case err != nil || order >= 0:
 		state.olderSince = time.Time{}
@@ -118,6 +118,6 @@ func (op *policyController) newOwnerState(name types.NamespacedName) *ownerState
 }
 
 // isHeld says whether an owner is held until this policy has cleaned up after it.
-func (op *policyController) isHeld(owner *unstructured.Unstructured) bool {
-	return slices.Contains(owner.GetFinalizers(), v1alpha1.FinalizerCleanup) && inventory.IsMarked(op.program.Name, owner)
+func (t ownerTurn) isHeld(owner *unstructured.Unstructured) bool {
+	return slices.Contains(owner.GetFinalizers(), v1alpha1.FinalizerCleanup) && inventory.IsMarked(t.program.Name, owner)
 }

@@ -18,14 +18,14 @@ import (
 const allNamespaces = ""
 
 // ownerStreams declares the streams of owners in namespaces, or in all of them together.
-func (op *policyController) ownerStreams(owner discovery.Resource) func(namespaces []string) map[string]ownerviews.View {
+func (t policyTurn) ownerStreams(owner discovery.Resource) func(namespaces []string) map[string]ownerviews.View {
 	return func(namespaces []string) map[string]ownerviews.View {
 		needs := make([]informer.Interest, len(namespaces))
 		for i, namespace := range namespaces {
-			needs[i] = op.ownerInterest(owner, namespace)
+			needs[i] = t.ownerInterest(owner, namespace)
 		}
 		views := make(map[string]ownerviews.View, len(needs))
-		for i, view := range op.controller.options.Informers.Require(op, needs) {
+		for i, view := range t.controller.options.Informers.Require(t.policyController, needs) {
 			views[namespaces[i]] = view
 		}
 		return views
@@ -47,20 +47,20 @@ func (op *policyController) ownerInterest(owner discovery.Resource, namespace st
 
 // logServing logs what the policy serves, when all its streams of owners are there
 // or refused, and that is not what it served before.
-func (op *policyController) logServing(ctx context.Context, where ownerviews.WatchScope) {
-	serving, known := op.ownerViews.DescribeServing()
+func (t policyTurn) logServing(ctx context.Context, where ownerviews.WatchScope) {
+	serving, known := t.ownerViews.DescribeServing()
 	if !known {
 		return
 	}
-	op.mu.Lock()
+	t.mu.Lock()
 	text := fmt.Sprint(serving.Namespaces)
-	news := text != op.loggedServing
-	op.loggedServing = text
-	op.mu.Unlock()
+	news := text != t.loggedServing
+	t.loggedServing = text
+	t.mu.Unlock()
 	if !news {
 		return
 	}
-	log := ctrllog.FromContext(ctx).WithValues("kind", op.program.Owner.GVK.Kind)
+	log := ctrllog.FromContext(ctx).WithValues("kind", t.program.Owner.GVK.Kind)
 	switch served := serving.Namespaces; {
 	case len(served) > 0:
 		count := len(served)
@@ -146,10 +146,10 @@ func (op *policyController) enqueuePolicy(permitted.Event) { op.controller.enque
 
 // followNamespaces keeps the list of namespaces for owners that look for objects in
 // all of them, one by one; or gives it back if nobody has asked for it on this turn.
-func (op *policyController) followNamespaces() {
-	wanted := op.inputs.SearchesNamespaces() || op.revision.IsSucceeding() && op.namespaceList.FollowedList() != nil // as the version before
-	if op.namespaceList.FollowList(wanted, op.inScope) {
-		op.lookAnew.Store(true)
+func (t policyTurn) followNamespaces() {
+	wanted := t.inputs.SearchesNamespaces() || t.revision.IsSucceeding() && t.namespaceList.FollowedList() != nil // as the version before
+	if t.namespaceList.FollowList(wanted, t.inScope) {
+		t.lookAnew.Store(true)
 	}
 }
 

@@ -32,11 +32,11 @@ func TestOlderView(t *testing.T) {
 	}
 	wait := func(want time.Duration, owner *unstructured.Unstructured) {
 		t.Helper()
-		if wait := op.waitForNewer(name, owner); wait != want {
+		if wait := (ownerTurn{op}).waitForNewer(name, owner); wait != want {
 			t.Errorf("at %s: waits for %s, not %s", owner.GetResourceVersion(), wait, want)
 		}
 	}
-	op.ownerStateOf(name, at("1000"), nil)
+	ownerTurn{op}.ownerStateOf(name, at("1000"), nil)
 	wait(0, at("1000"))
 	wait(0, at("1001"))
 	wait(olderGrace, at("999"))
@@ -64,7 +64,7 @@ func TestNamespacesThatCameAndWent(t *testing.T) {
 		owner.SetName(name.Name)
 		event := informer.Event{Key: informer.Key{Namespace: stream}, Type: informer.Added, Object: owner}
 		op.Changed(event)
-		if _, ok := op.ownerStateOf(name, ownerOf("uid"), nil); !ok {
+		if _, ok := (ownerTurn{op}).ownerStateOf(name, ownerOf("uid"), nil); !ok {
 			t.Fatal("the owner has no state")
 		}
 		if key := (informer.Key{Namespace: namespace}); !op.ownerViews.StartScan(key) || op.ownerViews.StartScan(key) {

@@ -10,27 +10,30 @@ import (
 	"github.com/ambit-dev/ambit/pkg/informer"
 )
 
+// permissionEvents is what package placepermissions asks and tells of a policy. It is for any goroutine.
+type permissionEvents struct{ *policyController }
+
 // permissionsChanged acts upon a change. What is no longer permitted is closed at once; then the
 // policy and the owners that are concerned look at it anew.
-func (op *policyController) permissionsChanged(c placepermissions.Change) {
+func (e permissionEvents) permissionsChanged(c placepermissions.Change) {
 	if c.IsNew {
-		op.closeRevoked(c.Place, c.Now)
+		e.closeRevoked(c.Place, c.Now)
 		if c.Place == allNamespaces {
-			op.recheckNamespaces(c.Now)
+			e.recheckNamespaces(c.Now)
 		}
-		op.controller.enqueue(Key{Policy: op.id})
+		e.controller.enqueue(Key{Policy: e.id})
 		if c.Before != nil && c.Before.Reviewed && c.Before.String() != "" {
-			op.controller.rights.CheckSoon()
+			e.controller.rights.CheckSoon()
 		}
 	}
-	op.enqueueOwnersOf(c.Place)
+	e.enqueueOwnersOf(c.Place)
 }
 
 // closeRevoked closes the streams that are no longer permitted.
-func (op *policyController) closeRevoked(namespace string, r *permissionset.Set) {
+func (e permissionEvents) closeRevoked(namespace string, r *permissionset.Set) {
 	close := func(covers func(schema.GroupResource) bool, why string) {
-		op.controller.options.Informers.RevokeInformers(func(key informer.Key) bool {
-			return key.Identity == op.identity && key.Namespace == namespace && covers(key.GVR.GroupResource())
+		e.controller.options.Informers.RevokeInformers(func(key informer.Key) bool {
+			return key.Identity == e.identity && key.Namespace == namespace && covers(key.GVR.GroupResource())
 		}, errors.New(why))
 	}
 	if r.Refusal != nil {
@@ -47,8 +50,8 @@ func (op *policyController) closeRevoked(namespace string, r *permissionset.Set)
 // recheckNamespaces opens the streams of single namespaces anew that were permitted because
 // something was permitted in all: perhaps they are no longer, and each will be
 // reviewed, but that takes its time.
-func (op *policyController) recheckNamespaces(everywhere *permissionset.Set) {
-	op.controller.options.Informers.ExpireWatches(func(key informer.Key) bool {
-		return key.Identity == op.identity && key.Namespace != allNamespaces && !everywhere.MayWatch(key.GVR.GroupResource())
+func (e permissionEvents) recheckNamespaces(everywhere *permissionset.Set) {
+	e.controller.options.Informers.ExpireWatches(func(key informer.Key) bool {
+		return key.Identity == e.identity && key.Namespace != allNamespaces && !everywhere.MayWatch(key.GVR.GroupResource())
 	})
 }

@@ -18,31 +18,31 @@ func (op *policyController) resourceNeeds() (list []placepermissions.Need, compl
 }
 
 // requiredScope says how much is asked about a namespace for the sake of owners.
-func (op *policyController) requiredScope(namespace string) placepermissions.Scope {
-	op.mu.Lock()
-	defer op.mu.Unlock()
+func (e permissionEvents) requiredScope(namespace string) placepermissions.Scope {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	switch {
-	case op.owners.WorkingIn(namespace) > 0:
+	case e.owners.WorkingIn(namespace) > 0:
 		return placepermissions.AtHome
-	case op.ownerViews.IsCandidate(namespace):
+	case e.ownerViews.IsCandidate(namespace):
 		return placepermissions.ToSee
 	}
 	return placepermissions.AsUsed
 }
 
 // isServed says whether a namespace was named, or an owner was ever seen there.
-func (op *policyController) isServed(namespace string) bool {
-	return op.ownerViews.HasServed(namespace) || slices.Contains(op.scope.NamedNamespaces(), namespace)
+func (e permissionEvents) isServed(namespace string) bool {
+	return e.ownerViews.HasServed(namespace) || slices.Contains(e.scope.NamedNamespaces(), namespace)
 }
 
 // refusalProblem is the problem of an identity that is refused as such, by an error that is not nil.
-func (op *policyController) refusalProblem(err error) *plan.Problem {
+func (e permissionEvents) refusalProblem(err error) *plan.Problem {
 	switch {
 	case apierrors.IsUnauthorized(err):
 		return &plan.Problem{Reason: v1alpha1.ReasonUnauthenticated, Terminal: true,
-			Message: fmt.Sprintf("the API server does not accept %s: %v", op.userName(), err)}
-	case op.identity != "":
-		return op.actingAccount().RefusedProblem()
+			Message: fmt.Sprintf("the API server does not accept %s: %v", e.userName(), err)}
+	case e.identity != "":
+		return e.actingAccount().RefusedProblem()
 	}
 	// Not even reviews are allowed: what may be done is found out by doing it.
 	return nil

@@ -34,7 +34,7 @@ func TestRefusal(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			if problem := operatorAs(tc.account).refusalProblem(tc.err); problem != nil {
+			if problem := (permissionEvents{operatorAs(tc.account)}).refusalProblem(tc.err); problem != nil {
 				got = problem.Reason
 			}
 			if got != tc.want {

@@ -67,13 +67,13 @@ func (op *policyController) releaseAll() {
 
 // newPermissions returns the tracker of what the policy may do.
 func (op *policyController) newPermissions() *placepermissions.Tracker {
-	o := op.controller.options
+	o, events := op.controller.options, permissionEvents{op}
 	return placepermissions.New(placepermissions.Options{
 		Policy: op.id, Identity: op.identity, User: op.userName(), Reviewer: o.Access,
 		Needs: op.resourceNeeds, ResourceOf: op.kinds.ResourceOf, IsClusterScoped: op.isClusterScoped.Load,
-		ScopeOf: op.requiredScope, IsServed: op.isServed, IsReplaced: op.revision.IsReplaced,
+		ScopeOf: events.requiredScope, IsServed: events.isServed, IsReplaced: op.revision.IsReplaced,
 		WantsClusterWide: op.program.Informers == v1alpha1.InformersCluster,
-		Refused:          op.refusalProblem, Changed: op.permissionsChanged,
+		Refused:          events.refusalProblem, Changed: events.permissionsChanged,
 		Now: op.controller.now, Logger: o.Logger,
 	})
 }

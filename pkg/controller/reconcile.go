@@ -18,38 +18,41 @@ import (
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
+// ownerTurn is the turn of an owner of a policy, on the goroutine of the worker that has its key.
+type ownerTurn struct{ *policyController }
+
 // reconcileOwner takes one owner through the stages of a reconcile. The result is when to look
 // again if nothing happens; 0: not at all.
-func (op *policyController) reconcileOwner(ctx context.Context, key Key) (wait time.Duration, err error) {
+func (t ownerTurn) reconcileOwner(ctx context.Context, key Key) (wait time.Duration, err error) {
 	name := types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
 
 	// Load: the owner as its stream shows it.
-	owner, from, live := op.ownerViews.ReadOwner(key.Namespace, key.Name)
+	owner, from, live := t.ownerViews.ReadOwner(key.Namespace, key.Name)
 	if !live {
-		if op.ownerViews.IsOutside(key.Namespace) {
-			op.forgetOwner(name)
+		if t.ownerViews.IsOutside(key.Namespace) {
+			t.forgetOwner(name)
 		}
 		return 0, nil
 	}
-	leave, wait := op.admitOwner(name, owner)
+	leave, wait := t.admitOwner(name, owner)
 	if wait > 0 {
 		return wait, nil
 	}
 	defer leave()
 
 	// Intent: what there is to do for it.
-	owner, why, wait := op.resolveIntent(ctx, name, owner)
+	owner, why, wait := t.resolveIntent(ctx, name, owner)
 	if wait > 0 || why != intentReconcile && why != intentCleanUp {
-		return op.leaveOwner(ctx, name, owner, why, wait), nil
+		return t.leaveOwner(ctx, name, owner, why, wait), nil
 	}
 
 	// Permissions: what may be done in its namespace.
-	state, home, wait := op.beginReconcile(name, owner, from)
+	state, home, wait := t.beginReconcile(name, owner, from)
 	if state == nil {
 		return wait, nil
 	}
-	ctx, measured := op.controller.telemetry.BeginReconcile(ctx, key)
-	p := ownerreconcile.New(op.reconciles, owner, &state.State, why == intentCleanUp, measured)
+	ctx, measured := t.controller.telemetry.BeginReconcile(ctx, key)
+	p := ownerreconcile.New(t.reconciles, owner, &state.State, why == intentCleanUp, measured)
 	defer func() { state.endMeasure(measured, p.LastPlan(), err) }()
 
 	// Observe and plan; write the owner's metadata, then the children; and again, until the
@@ -61,26 +64,26 @@ func (op *policyController) reconcileOwner(ctx context.Context, key Key) (wait t
 	case p.IsRefusalUnconfirmed():
 		return placepermissions.ConfirmGrace, nil
 	}
-	op.recordPlan(ctx, name, state, p, planned)
+	t.recordPlan(ctx, name, state, p, planned)
 
 	// Status.
 	switch {
 	case why == intentCleanUp && planned.Done:
-		op.markCleanedUp(name, owner.GetUID())
+		t.markCleanedUp(name, owner.GetUID())
 		return 0, nil
 	case p.IsReleased():
 		return p.RequeueAfter(planned), nil
 	case why == intentCleanUp:
-		op.recordCleanupBlockers(name, planned)
+		t.recordCleanupBlockers(name, planned)
 	}
 	err = p.ReportStatus(ctx, planned)
-	op.recordHealth(state, p.LastPlan())
+	t.recordHealth(state, p.LastPlan())
 	if err != nil {
 		return 0, err
 	}
 
 	// Requeue.
-	if wait := op.recordLimits(name, p, planned); wait > 0 {
+	if wait := t.recordLimits(name, p, planned); wait > 0 {
 		return wait, nil
 	}
 	return p.RequeueAfter(planned), nil
@@ -89,23 +92,23 @@ func (op *policyController) reconcileOwner(ctx context.Context, key Key) (wait t
 // admitOwner returns how long the owner has to wait before anything is done for it: its stream is
 // behind, it exceeded limits, or it is expensive and others are at work. If the result is 0,
 // the caller calls leave when the work on the owner is done.
-func (op *policyController) admitOwner(name types.NamespacedName, owner *unstructured.Unstructured) (leave func(), wait time.Duration) {
-	if wait := max(op.waitForNewer(name, owner), op.quarantineWait(name, owner)); wait > 0 {
+func (t ownerTurn) admitOwner(name types.NamespacedName, owner *unstructured.Unstructured) (leave func(), wait time.Duration) {
+	if wait := max(t.waitForNewer(name, owner), t.quarantineWait(name, owner)); wait > 0 {
 		return nil, wait
 	}
-	return op.enterThrottle(name)
+	return t.enterThrottle(name)
 }
 
 // leaveOwner ends a reconcile of an owner that is neither to be served nor to be cleaned up
 // after, or of which that is not known before the wait is over.
-func (op *policyController) leaveOwner(ctx context.Context, name types.NamespacedName, owner *unstructured.Unstructured, why intent, wait time.Duration) time.Duration {
+func (t ownerTurn) leaveOwner(ctx context.Context, name types.NamespacedName, owner *unstructured.Unstructured, why intent, wait time.Duration) time.Duration {
 	switch {
 	case wait > 0:
 	case why == intentIgnore:
-		op.forgetOwner(name)
+		t.forgetOwner(name)
 	case why == intentInspect:
-		if wait = op.inspectChildren(ctx, name, owner); wait == 0 {
-			op.markLookedAt(name)
+		if wait = t.inspectChildren(ctx, name, owner); wait == 0 {
+			t.markLookedAt(name)
 		}
 	}
 	return wait
@@ -114,18 +117,18 @@ func (op *policyController) leaveOwner(ctx context.Context, name types.Namespace
 // beginReconcile begins the work on an owner: from here on it is told of changes. It returns what
 // may be done in the owner's namespace. The state is nil if nothing can be done now; the wait
 // says when to look again.
-func (op *policyController) beginReconcile(name types.NamespacedName, owner *unstructured.Unstructured, from ownerviews.View) (*ownerState, *permissionset.Set, time.Duration) {
-	state, ok := op.ownerStateOf(name, owner, from)
+func (t ownerTurn) beginReconcile(name types.NamespacedName, owner *unstructured.Unstructured, from ownerviews.View) (*ownerState, *permissionset.Set, time.Duration) {
+	state, ok := t.ownerStateOf(name, owner, from)
 	if !ok || state.IsReleased(owner.GetUID()) {
 		return nil, nil, 0
 	}
-	home, wait := op.permissions.ForOwners(name.Namespace)
+	home, wait := t.permissions.ForOwners(name.Namespace)
 	if wait > 0 {
 		return nil, nil, wait
 	}
 	if home.Refusal != nil { // said of the policy: nothing can be done as its identity
-		state.ReleaseInputs(op.controller.options.Informers)
-		op.markLookedAt(name)
+		state.ReleaseInputs(t.controller.options.Informers)
+		t.markLookedAt(name)
 		return nil, nil, 0
 	}
 	return state, home, 0
@@ -147,17 +150,17 @@ func (s *ownerState) endMeasure(measured *telemetry.Reconcile, planned *plan.Pla
 }
 
 // recordPlan takes note of the plan that a reconcile came to.
-func (op *policyController) recordPlan(ctx context.Context, name types.NamespacedName, state *ownerState, p *ownerreconcile.Reconciler, planned *plan.Plan) {
-	op.markLookedAt(name)
-	op.recordHealth(state, planned)
-	op.scanForOrphans(name, p.CurrentInputs())
+func (t ownerTurn) recordPlan(ctx context.Context, name types.NamespacedName, state *ownerState, p *ownerreconcile.Reconciler, planned *plan.Plan) {
+	t.markLookedAt(name)
+	t.recordHealth(state, planned)
+	t.scanForOrphans(name, p.CurrentInputs())
 	p.RecordPlan(ctx, planned)
 }
 
 // recordLimits notes whether the plan exceeded a limit, and returns how long to leave the
 // owner alone because of that. An owner that names too many places or kinds costs no more
 // than others: it only looks again after a while.
-func (op *policyController) recordLimits(name types.NamespacedName, p *ownerreconcile.Reconciler, planned *plan.Plan) time.Duration {
+func (t ownerTurn) recordLimits(name types.NamespacedName, p *ownerreconcile.Reconciler, planned *plan.Plan) time.Duration {
 	exceeded, crowded := false, false
 	for _, b := range planned.Blockers {
 		here := b.Message == p.CurrentInputs().Crowded || b.Message == policykinds.TooManyKinds().Message
@@ -165,11 +168,11 @@ func (op *policyController) recordLimits(name types.NamespacedName, p *ownerreco
 		crowded = crowded || b.Reason == v1alpha1.ReasonLimitExceeded && here
 	}
 	if exceeded {
-		return op.recordExceeded(name, p.CurrentOwner().GetResourceVersion())
+		return t.recordExceeded(name, p.CurrentOwner().GetResourceVersion())
 	}
-	op.mu.Lock()
-	op.quarantine.RecordSuccess(name)
-	op.mu.Unlock()
+	t.mu.Lock()
+	t.quarantine.RecordSuccess(name)
+	t.mu.Unlock()
 	if crowded {
 		return shorterWait(p.RequeueAfter(planned), crowdedRetry)
 	}
@@ -178,19 +181,19 @@ func (op *policyController) recordLimits(name types.NamespacedName, p *ownerreco
 
 // markCleanedUp notes that there is nothing left of a retired owner, and gives back what
 // it needed.
-func (op *policyController) markCleanedUp(name types.NamespacedName, uid types.UID) {
-	op.mu.Lock()
-	op.owners.RecordCleanedUp(name, uid, op.retiring)
-	op.mu.Unlock()
-	op.forgetOwner(name)
+func (t ownerTurn) markCleanedUp(name types.NamespacedName, uid types.UID) {
+	t.mu.Lock()
+	t.owners.RecordCleanedUp(name, uid, t.retiring)
+	t.mu.Unlock()
+	t.forgetOwner(name)
 }
 
 // recordCleanupBlockers keeps what is in the way of cleaning up after the owner. Nothing is made
 // for it, so that the right to create is none of it.
-func (op *policyController) recordCleanupBlockers(name types.NamespacedName, planned *plan.Plan) {
-	op.mu.Lock()
-	defer op.mu.Unlock()
-	op.cleanupBlockers[name] = slices.DeleteFunc(slices.Clone(planned.Blockers), func(b plan.Problem) bool {
+func (t ownerTurn) recordCleanupBlockers(name types.NamespacedName, planned *plan.Plan) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.cleanupBlockers[name] = slices.DeleteFunc(slices.Clone(planned.Blockers), func(b plan.Problem) bool {
 		return len(b.Denied) > 0 && !slices.ContainsFunc(b.Denied, func(d v1alpha1.DeniedAccess) bool { return d.Verb != "create" })
 	})
 }

@@ -33,7 +33,7 @@ func TestKindsOfRecords(t *testing.T) {
 	}
 	// pass is a reconcile over an owner that has, or has not, one object of the kind in its record.
 	pass := func(name types.NamespacedName, records bool) {
-		op.ownerStateOf(name, ownerOf("uid"), nil)
+		ownerTurn{op}.ownerStateOf(name, ownerOf("uid"), nil)
 		needed := map[schema.GroupVersionKind]bool{mine: true, thing: records}
 		for gvk, is := range needed {
 			if is {

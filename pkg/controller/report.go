@@ -33,16 +33,19 @@ func (d Denial) Kind() string {
 func (e *Controller) Denied() []Denial {
 	var list []Denial
 	for _, op := range e.revisions.AllCurrent() {
-		list = append(list, op.listDenials()...)
+		list = append(list, policyReport{op}.listDenials()...)
 	}
 	return list
 }
 
+// policyReport says how a policy is. It is for any goroutine.
+type policyReport struct{ *policyController }
+
 // listDenials is Controller.Denied for one policy.
-func (op *policyController) listDenials() []Denial {
+func (r policyReport) listDenials() []Denial {
 	var list []Denial
-	for _, d := range op.missingAccess() {
-		list = append(list, Denial{Policy: op.id, DeniedAccess: d})
+	for _, d := range r.missingAccess() {
+		list = append(list, Denial{Policy: r.id, DeniedAccess: d})
 	}
 	slices.SortStableFunc(list, compareDenials)
 	return slices.CompactFunc(list, func(a, b Denial) bool { return compareDenials(a, b) == 0 })
@@ -77,7 +80,8 @@ type PolicyError struct {
 func (e *Controller) PolicyErrors() []PolicyError {
 	var list []PolicyError
 	for _, op := range e.revisions.AllCurrent() {
-		if halt := op.policyError(); halt != nil {
+		halt := policyReport{op}.policyError()
+		if halt != nil {
 			list = append(list, *halt)
 		}
 	}
@@ -85,29 +89,29 @@ func (e *Controller) PolicyErrors() []PolicyError {
 }
 
 // policyError is what keeps the policy from its work, or from a part of it; nil: nothing does.
-func (op *policyController) policyError() *PolicyError {
-	op.mu.Lock()
-	defer op.mu.Unlock()
-	if op.currentProblem == nil {
+func (r policyReport) policyError() *PolicyError {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.currentProblem == nil {
 		return nil
 	}
-	return &PolicyError{Policy: op.id, Reason: op.currentProblem.Reason, Message: op.currentProblem.Message}
+	return &PolicyError{Policy: r.id, Reason: r.currentProblem.Reason, Message: r.currentProblem.Message}
 }
 
 // missingAccess is what keeps the policy as a whole from its work, what is missing in
 // namespaces with owners, and what it takes to see owners in those that are named
 // or where there were some.
-func (op *policyController) missingAccess() []v1alpha1.DeniedAccess {
-	op.mu.Lock()
-	problem := op.currentProblem
-	op.mu.Unlock()
+func (r policyReport) missingAccess() []v1alpha1.DeniedAccess {
+	r.mu.Lock()
+	problem := r.currentProblem
+	r.mu.Unlock()
 	var list []v1alpha1.DeniedAccess
 	if problem != nil {
 		list = append(list, problem.Denied...)
 	}
-	named := op.scope.NamedNamespaces()
-	return append(list, op.permissions.ListDenials(func(namespace string) bool {
-		return slices.Contains(named, namespace) || op.ownerViews.HasServed(namespace)
+	named := r.scope.NamedNamespaces()
+	return append(list, r.permissions.ListDenials(func(namespace string) bool {
+		return slices.Contains(named, namespace) || r.ownerViews.HasServed(namespace)
 	})...)
 }
 
@@ -134,25 +138,26 @@ func (e *Controller) Reports() []Report {
 	operators := e.revisions.AllCurrent()
 	list := make([]Report, len(operators))
 	for i, op := range operators {
-		list[i] = Report{Policy: op.id, Serving: op.isServing(), Nowhere: op.isNowhere(), Owners: op.countHealth(), Denied: op.listDenials(), PolicyError: op.policyError()}
+		r := policyReport{op}
+		list[i] = Report{Policy: op.id, Serving: r.isServing(), Nowhere: r.isNowhere(), Owners: r.countHealth(), Denied: r.listDenials(), PolicyError: r.policyError()}
 	}
 	return list
 }
 
 // isServing says whether it is known where owners may be watched, and each stream of them
 // has delivered its first list.
-func (op *policyController) isServing() bool {
-	op.mu.Lock()
-	defer op.mu.Unlock()
-	return !op.isHalted && op.ownerViews.HasListed(false)
+func (r policyReport) isServing() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.isHalted && r.ownerViews.HasListed(false)
 }
 
 // isNowhere is Report.Nowhere. Of a kind that is not there, there are no owners to watch.
-func (op *policyController) isNowhere() bool {
-	if _, _, err := op.controller.discovery.Lookup(op.program.Owner.GVK); meta.IsNoMatchError(err) {
+func (r policyReport) isNowhere() bool {
+	if _, _, err := r.controller.discovery.Lookup(r.program.Owner.GVK); meta.IsNoMatchError(err) {
 		return false
 	}
-	op.mu.Lock()
-	defer op.mu.Unlock()
-	return !op.isHalted && op.ownerViews.SeesNowhere()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.isHalted && r.ownerViews.SeesNowhere()
 }

@@ -64,32 +64,32 @@ func (e *Controller) RetiredOf(policy string) (left int, done bool) {
 // that may still make something.
 func (e *Controller) countRetired(op *policyController) (left int, done bool) {
 	busy := e.revisions.IsBusy(op.id)
-	left, complete := op.leftToRetire()
+	left, complete := policyReport{op}.leftToRetire()
 	return left, !busy && complete && left == 0
 }
 
 // leftToRetire says how much is left to clean up, and whether all of it is seen.
-func (op *policyController) leftToRetire() (left int, complete bool) {
-	if op.isKindGone() {
-		return op.ensuredLeft(), true // no kind, no owners
+func (r policyReport) leftToRetire() (left int, complete bool) {
+	if r.isKindGone() {
+		return r.ensuredLeft(), true // no kind, no owners
 	}
-	op.mu.Lock()
-	defer op.mu.Unlock()
-	left, complete = op.ownerViews.CountOwners(func(owner *unstructured.Unstructured) bool { return !op.owners.IsCleanedUp(owner.GetUID()) })
-	complete = complete && op.currentProblem == nil
-	if !op.isEnsured && len(op.program.Ensured) > 0 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	left, complete = r.ownerViews.CountOwners(func(owner *unstructured.Unstructured) bool { return !r.owners.IsCleanedUp(owner.GetUID()) })
+	complete = complete && r.currentProblem == nil
+	if !r.isEnsured && len(r.program.Ensured) > 0 {
 		left++
 	}
 	// Of those that older versions worked on some may be gone from the stream of owners,
 	// and be there: each is looked at.
-	counts := op.owners.CountOwners()
+	counts := r.owners.CountOwners()
 	return left, complete && counts.Inherited == 0 && counts.Missing == 0
 }
 
-func (op *policyController) ensuredLeft() int {
-	op.mu.Lock()
-	defer op.mu.Unlock()
-	if op.isEnsured || len(op.program.Ensured) == 0 {
+func (r policyReport) ensuredLeft() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.isEnsured || len(r.program.Ensured) == 0 {
 		return 0
 	}
 	return 1

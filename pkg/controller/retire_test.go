@@ -84,7 +84,7 @@ func TestNotRetiredUnseen(t *testing.T) {
 				if time.Now().After(until) {
 					t.Fatal("it is never known where owners may be watched")
 				}
-				op.reconcilePolicy(log)
+				policyTurn{op}.reconcilePolicy(log)
 			}
 			close(over)
 			var texts []string

@@ -56,7 +56,7 @@ func formerKinds(before *policyController, program *policy.Program) []schema.Gro
 
 // inheritOwners takes over which owners were worked on.
 func (op *policyController) inheritOwners(before *policyController) {
-	if !op.mayInherit(before) {
+	if !mayInherit(op, before) {
 		return
 	}
 	before.mu.Lock()
@@ -86,7 +86,7 @@ func (op *policyController) workedOwnerOf(name types.NamespacedName) workedOwner
 // inheritOwner takes over an owner that a worker has done with in an older version, after it
 // was replaced. Until the worker returns nobody else has the owner's key.
 func (op *policyController) inheritOwner(before *policyController, worked workedOwner) {
-	if !op.mayInherit(before) {
+	if !mayInherit(op, before) {
 		return
 	}
 	op.mu.Lock()
@@ -96,7 +96,7 @@ func (op *policyController) inheritOwner(before *policyController, worked worked
 
 // mayInherit says whether owners of an older version may have to be cleaned up after by
 // this one. A policy that does not compile retires none.
-func (op *policyController) mayInherit(before *policyController) bool {
+func mayInherit(op, before *policyController) bool {
 	return op.program.CleanupOnly == nil && op.program.Owner.GVK.GroupKind() == before.program.Owner.GVK.GroupKind()
 }
 

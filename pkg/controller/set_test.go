@@ -183,20 +183,20 @@ func TestInheritance(t *testing.T) {
 	if !op.costs.IsExpensive(x, now) || op.quarantine.Wait(x, "1", now) != 0 {
 		t.Error("an edit is no fresh start, throttled")
 	}
-	if got := op.countHealth(); got.Progressing != 2 {
+	if got := (policyReport{op}).countHealth(); got.Progressing != 2 {
 		t.Errorf("of owners that are to be looked at it is said: %+v", got)
 	}
 	owner := &unstructured.Unstructured{}
 	owner.SetUID("x")
-	if got := op.markUnwanted(x, owner); got != intentCleanUp {
+	if got := (ownerTurn{op}).markUnwanted(x, owner); got != intentCleanUp {
 		t.Errorf("an owner that was worked on and is not wanted: %d, want to retire it", got)
 	}
 	owner.SetUID("z")
-	if got := op.markUnwanted(z, owner); got != intentIgnore {
+	if got := (ownerTurn{op}).markUnwanted(z, owner); got != intentIgnore {
 		t.Errorf("an owner that was looked at in vain: %d, want to leave it alone", got)
 	}
 	owner.SetUID("another")
-	if got := op.markUnwanted(x, owner); got != intentInspect {
+	if got := (ownerTurn{op}).markUnwanted(x, owner); got != intentInspect {
 		t.Errorf("another owner of that name: %d, want to look", got)
 	}
 	if uid, _, ok := op.owners.MarkMissing(y); !ok || uid != "y" {
@@ -229,7 +229,7 @@ func TestUnwant(t *testing.T) {
 	server := &fakeServer{}
 	e := idleWith(t, server, clocktesting.NewFakeClock(time.Unix(1000, 0)), a, b)
 	for _, op := range e.revisions.AllCurrent() {
-		if e.revisions.EnterCurrent(op.id).Value().reconcilePolicy(context.Background()) != 0 {
+		if (policyTurn{e.revisions.EnterCurrent(op.id).Value()}).reconcilePolicy(context.Background()) != 0 {
 			t.Fatal("it goes on before the kinds are known")
 		}
 		e.leaveRevision(op, Key{Policy: op.id})

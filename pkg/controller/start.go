@@ -140,10 +140,10 @@ func (e *Controller) reconcileKey(ctx context.Context, key Key) (reconcile.Resul
 	op := revision.Value()
 	defer e.leaveRevision(op, key)
 	if key.Name == "" {
-		wait := op.reconcilePolicy(ctx)
+		wait := policyTurn{op}.reconcilePolicy(ctx)
 		return reconcile.Result{RequeueAfter: shorterWait(wait, e.settleRevision(op))}, nil
 	}
-	wait, err := op.reconcileOwner(ctx, key)
+	wait, err := ownerTurn{op}.reconcileOwner(ctx, key)
 	e.settleRevision(op)
 	return reconcile.Result{RequeueAfter: wait}, err
 }
