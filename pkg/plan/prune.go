@@ -89,6 +89,7 @@ func (p *reporter) checkProtection(ctx context.Context) *Problem {
 	}
 	p.resolveAll(ctx)
 	p.forgetBlocked()
+	p.forgetWaiting()
 	holds, f := bindings.Evaluate(&p.scope, "protect.while", protect.While, func() (bool, error) { return protect.While.EvalBool(ctx, p.scope.Vars) })
 	switch unseen := p.unseenBy(protect.While); {
 	case f != nil && unseen != nil:

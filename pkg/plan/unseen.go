@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
@@ -27,6 +28,28 @@ func (p *reporter) forgetBlocked() {
 			p.hideFromScope(c.ID, problem)
 		}
 	}
+}
+
+// forgetWaiting takes children that wait for others out of the scope, where there may be objects of them:
+// which these are is not known before what they wait for is ready, and an expression must not take them
+// for absent.
+func (p *reporter) forgetWaiting() {
+	for i := range p.children {
+		c := &p.children[i]
+		if c.state.State == Waiting && p.mayHaveObjects(c) {
+			p.hideFromScope(c.ID, &Problem{Reason: v1alpha1.ReasonProtected, Message: fmt.Sprintf("child %q is %s", c.ID, c.state.Message)})
+		}
+	}
+}
+
+// mayHaveObjects reports whether an object of the child's kind is in one of its places.
+func (p *reporter) mayHaveObjects(c *child) bool {
+	for at, in := range p.snapshot.Children {
+		if at.Child == c.ID && len(in.Objects) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *reporter) hideFromScope(id string, problem *Problem) {
