@@ -154,6 +154,6 @@ func (e *Controller) mayMakeEvents(namespace string) bool {
 }
 
 // isRetired reports whether a policy of that name is being retired.
-func (e *Controller) isRetired(policy string) bool {
-	return slices.ContainsFunc(e.revisions.AllCurrent(), func(op *policyController) bool { return op.retiring && op.program.Name == policy })
+func (e *Controller) isRetired(name string) bool {
+	return slices.ContainsFunc(e.revisions.AllCurrent(), func(op *policyController) bool { return op.retiring && op.program.Name == name })
 }

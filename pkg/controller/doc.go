@@ -43,15 +43,17 @@
 //
 // # Files
 //
-// They stand in layers: what a file calls stands below it.
+// They stand in layers: what a file calls stands below it, or beside it in the same line.
 //
-//   - start.go, set.go and policy_setup.go: the workers, and the revisions of policies.
-//   - policy_reconcile.go and ensure.go: the turn of a policy. reconcile.go: the turn of an owner.
-//   - intent.go, deselected.go, child_probe.go, orphan_scan.go and forget_owner.go: owners that come and go.
-//   - owner_views.go, permissions.go and limits.go: what is known of the policy.
-//   - controller.go, policy_controller.go and owner.go: the types, the queue and the clock.
-//
-// permission_changes.go is called by package placepermissions.
+//   - start.go, set.go, policy_setup.go and revision_succession.go: the workers, and the revisions of
+//     policies. report.go, health.go and retire.go (policyReport): what is said of policies.
+//   - policy_reconcile.go and ensure.go (policyTurn): the turn of a policy.
+//   - reconcile.go (ownerTurn): the turn of an owner; intent.go, deselected.go, child_probe.go,
+//     orphan_scan.go and forget_owner.go: owners that come and go.
+//   - owner_views.go, owner.go and limits.go: what is known of owners. permissions.go and
+//     permission_changes.go (permissionEvents): what package placepermissions asks and tells.
+//   - policy_events.go: what events lead to. controller.go and policy_controller.go: the types, the queue
+//     and the clock.
 //
 // # Places
 //

@@ -23,7 +23,7 @@ func (t policyTurn) ensurePolicyObjects(ctx context.Context) (*plan.Problem, tim
 	if t.ensuredState == nil {
 		t.ensuredState = t.newOwnerState(types.NamespacedName{})
 	}
-	p := ownerreconcile.New(t.reconciles, nil, &t.ensuredState.State, t.retiring, t.controller.telemetry.Unmeasured(t.id))
+	p := ownerreconcile.New(t.reconciles, nil, &t.ensuredState.State, t.retiring, t.controller.telemetry.WritesOnly(t.id))
 	planned, wait, err := p.PlanAndWrite(ctx, allPermissions())
 	switch {
 	case err != nil:

@@ -51,7 +51,7 @@ func newMeters() *meters {
 	}
 }
 
-// ObserveReconcile implements controller.Meter.
+// ObserveReconcile implements telemetry.Metrics.
 func (m *meters) ObserveReconcile(p telemetry.ReconcileSample) {
 	defer m.countPolicy(p.Policy)()
 	m.passes.WithLabelValues(p.Policy, p.Result).Inc()
@@ -59,13 +59,13 @@ func (m *meters) ObserveReconcile(p telemetry.ReconcileSample) {
 	m.steps.WithLabelValues(p.Policy).Add(float64(p.Steps))
 }
 
-// ObserveWrite implements controller.Meter.
+// ObserveWrite implements telemetry.Metrics.
 func (m *meters) ObserveWrite(w telemetry.WriteSample) {
 	defer m.countPolicy(w.Policy)()
 	m.writes.WithLabelValues(w.Policy, w.Resource.String(), w.Outcome).Inc()
 }
 
-// ObserveLatency implements controller.Meter.
+// ObserveLatency implements telemetry.Metrics.
 func (m *meters) ObserveLatency(w telemetry.LatencySample) {
 	defer m.countPolicy(w.Policy)()
 	if w.For == telemetry.ForRights {

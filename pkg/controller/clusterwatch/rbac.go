@@ -43,7 +43,8 @@ type RBACWatcher struct {
 	missing []string // as of the last answer; belongs to the goroutine of Run
 }
 
-// Options are the inputs of both watchers. All are required.
+// Options are the inputs of both watchers. Kinds is used by a DefinitionWatcher only, and Access and Logger by
+// an RBACWatcher; all else is required.
 type Options struct {
 	Access    Access
 	Informers Informers

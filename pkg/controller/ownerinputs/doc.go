@@ -15,8 +15,11 @@
 //  4. What is permitted becomes interests of package informer, of which those for one kind and place are
 //     shared; what is not becomes a problem.
 //
-// The result, Inputs, is opened by the caller with informer.Set.Require, and read with Planner.Read as often as
-// wanted. It holds until IsCurrent says otherwise.
+// The caller opens the result with Inputs.Open, before anything else is done with it, and reads it with
+// Planner.Read as often as wanted. It holds until IsCurrent says otherwise.
+//
+// PlanProbe is for an owner that the policy does not want: it says where to look for children that an
+// earlier run may have left, and uses no place for longer than that takes.
 //
 // # How wide a stream is
 //

@@ -48,7 +48,8 @@ type Inputs struct {
 	kinds      map[schema.GroupVersionKind]discovery.Resource // that were looked up, as they were found
 }
 
-// NewInputs returns inputs without streams, in a place where something is permitted.
+// NewInputs returns inputs without streams, which are open. home is what is permitted in the owner's own
+// place.
 func NewInputs(home PlacePermissions) *Inputs {
 	return &Inputs{
 		Home: home, complete: true,
@@ -85,7 +86,8 @@ type Informers interface {
 	Retry(key informer.Key)
 }
 
-// Open declares the streams for a handler, in place of those that it had.
+// Open declares the streams for a handler, in place of those that it had. It is called once, before
+// ChildStreams, CheckSync and Planner.Read.
 func (s *Inputs) Open(informers Informers, handler informer.EventHandler) {
 	s.listers = informers.Require(handler, s.interests)
 	for i, lister := range s.listers {

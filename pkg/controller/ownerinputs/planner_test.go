@@ -253,6 +253,17 @@ func TestMarkedOwner(t *testing.T) {
 	}
 }
 
+// TestHasLookedUp: the kinds of children and of what the last plan wanted were looked up, and no others.
+func TestHasLookedUp(t *testing.T) {
+	b := newBench(t, farSpec)
+	s, _ := b.Plan(t.Context(), b.subject(plan.Query{Location: plan.Location{Namespace: "there"}, GVK: thing}))
+	for gvk, want := range map[schema.GroupVersionKind]bool{{Version: "v1", Kind: "Secret"}: true, thing: true, role: false} {
+		if got := s.HasLookedUp(gvk); got != want {
+			t.Errorf("%v: %t", gvk, got)
+		}
+	}
+}
+
 // TestUnsearched: a watch in all namespaces that is denied has the list of namespaces asked for, on the
 // turn of the policy; and of somebody who may not list them either, both are said.
 func TestUnsearched(t *testing.T) {

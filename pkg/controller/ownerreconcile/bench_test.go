@@ -61,7 +61,7 @@ func (b *bench) reset() {
 
 // begin begins a reconcile; nil: without an owner.
 func (b *bench) begin(owner *unstructured.Unstructured) *Reconciler {
-	return New(b.options, owner, b.state, false, telemetry.New(nil, nil, b.clock.Now).Unmeasured("a"))
+	return New(b.options, owner, b.state, false, telemetry.New(nil, nil, b.clock.Now).WritesOnly("a"))
 }
 
 // testBackoff is without jitter.

@@ -104,7 +104,7 @@ func (p *Reconciler) conflictProblems() []plan.Problem {
 // endConflicts logs which conflicts are over, and has the owner looked at again when the others
 // may be.
 func (p *Reconciler) endConflicts(ctx context.Context) {
-	ownerWriter{p}.endMarkContest(ctx)
+	ownerWriter{p}.endMetadataConflict(ctx)
 	ended, at := p.state.conflicts.EndIfOver(p.Now())
 	for _, name := range ended {
 		ctrllog.FromContext(ctx).Info("nobody undoes what is written to a child any more", "child", name)

@@ -5,9 +5,16 @@
 //
 //	p := ownerreconcile.New(options, owner, state, retire, measured)
 //	planned, wait, err := p.PlanAndWrite(ctx, home)
+//	if err != nil || wait > 0 || p.IsRefusalUnconfirmed() {
+//	    return // there is no plan, or nothing to be said of it yet
+//	}
 //	p.RecordPlan(ctx, planned)
-//	err = p.ReportStatus(ctx, planned)
+//	if !p.IsReleased() {
+//	    err = p.ReportStatus(ctx, planned)
+//	}
 //	wait = p.RequeueAfter(planned)
+//
+// What a policy itself ensures has no status: there it ends with RecordPlan.
 //
 // These are its steps:
 //

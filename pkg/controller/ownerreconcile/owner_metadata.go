@@ -22,7 +22,7 @@ type ownerWriter struct{ *Reconciler }
 // first.
 // The reconcile goes on with the owner as it is then.
 func (o ownerWriter) writeOwnerMetadata(ctx context.Context, mark plan.OwnerMetadata) (did bool, err error) {
-	id := "mark " + markText(mark)
+	id := "mark " + metadataText(mark)
 	if o.triedActions[id] {
 		return false, nil
 	}
@@ -33,23 +33,23 @@ func (o ownerWriter) writeOwnerMetadata(ctx context.Context, mark plan.OwnerMeta
 	}
 	var outcome apply.Outcome
 	may := &mark
-	write := ownerWrite{text: markText(mark), kind: found, do: func(ctx context.Context, a *apply.Applier, objects dynamic.ResourceInterface) apply.Outcome {
+	write := ownerWrite{text: metadataText(mark), kind: found, do: func(ctx context.Context, a *apply.Applier, objects dynamic.ResourceInterface) apply.Outcome {
 		outcome = a.WriteMetadata(ctx, objects, o.owner, *may)
 		return outcome
 	}}
 	if o.isOwnerHeldBack(write) {
 		return true, nil
 	}
-	if held, did, err := o.holdsMark(ctx, mark, found); held || err != nil {
+	if held, did, err := o.isMetadataHeldBack(ctx, mark, found); held || err != nil {
 		return did, err
 	}
 	if may, did, err = o.confirmRecord(ctx, mark); err != nil || may == nil {
 		delete(o.triedActions, id)
 		return did, err
 	}
-	before := markOf(o.owner)
+	before := metadataOf(o.owner)
 	err = o.writeOwner(ctx, write)
-	o.noteMark(before, mark, outcome)
+	o.recordMetadataWrite(before, mark, outcome)
 	return true, err
 }
 

@@ -14,22 +14,22 @@ import (
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
-// markOf is what the owner's metadata says, with the digest of the record: that may be long.
-func markOf(owner *unstructured.Unstructured) plan.OwnerMetadata {
+// metadataOf is what the owner's metadata says, with the digest of the record: that may be long.
+func metadataOf(owner *unstructured.Unstructured) plan.OwnerMetadata {
 	return plan.OwnerMetadata{Finalizer: hasFinalizer(owner), Children: digestOf(owner.GetAnnotations()[v1alpha1.AnnotationChildren])}
 }
 
-// holdsMark reports whether the owner's metadata is not to be written now because others take it
+// isMetadataHeldBack reports whether the owner's metadata is not to be written now because others take it
 // back; did: the next plan has to say so.
-func (o ownerWriter) holdsMark(ctx context.Context, mark plan.OwnerMetadata, owner discovery.Resource) (held, did bool, err error) {
+func (o ownerWriter) isMetadataHeldBack(ctx context.Context, mark plan.OwnerMetadata, owner discovery.Resource) (held, did bool, err error) {
 	c, now := &o.state.metadata, o.Now()
-	if !c.IsContested(markOf(o.owner)) {
+	if !c.IsContested(metadataOf(o.owner)) {
 		return false, false, nil
 	}
-	if err := o.tellMarkContest(ctx, owner); err != nil {
+	if err := o.reportMetadataConflict(ctx, owner); err != nil {
 		return false, false, err
 	}
-	wait := c.WaitToWrite(digestOf(markText(mark)), now)
+	wait := c.WaitToWrite(digestOf(metadataText(mark)), now)
 	if wait == 0 {
 		return false, false, nil
 	}
@@ -41,15 +41,15 @@ func (o ownerWriter) holdsMark(ctx context.Context, mark plan.OwnerMetadata, own
 	return true, c.IsReported(), nil
 }
 
-// noteMark notes how a write of the owner's metadata was answered.
-func (o ownerWriter) noteMark(before, wish plan.OwnerMetadata, outcome apply.Outcome) {
-	w := writeconflict.MetadataWrite{Text: digestOf(markText(wish)), Before: before}
+// recordMetadataWrite notes how a write of the owner's metadata was answered.
+func (o ownerWriter) recordMetadataWrite(before, wish plan.OwnerMetadata, outcome apply.Outcome) {
+	w := writeconflict.MetadataWrite{Text: digestOf(metadataText(wish)), Before: before}
 	switch {
 	case outcome.Stale:
 	case outcome.Object == nil:
 		return
 	default:
-		after := markOf(outcome.Object)
+		after := metadataOf(outcome.Object)
 		w.After = &after
 		for _, entry := range outcome.Object.GetManagedFields() {
 			if entry.Manager == o.Manager && entry.Subresource == "" && entry.Time != nil {
@@ -60,8 +60,8 @@ func (o ownerWriter) noteMark(before, wish plan.OwnerMetadata, outcome apply.Out
 	o.state.metadata.RecordWrite(w, o.Backoff, o.Now())
 }
 
-// tellMarkContest says once, in the log and in an Event, who takes back the owner's metadata.
-func (o ownerWriter) tellMarkContest(ctx context.Context, owner discovery.Resource) error {
+// reportMetadataConflict says once, in the log and in an Event, who takes back the owner's metadata.
+func (o ownerWriter) reportMetadataConflict(ctx context.Context, owner discovery.Resource) error {
 	c := &o.state.metadata
 	if !c.NeedsReport(o.Now()) || ctx.Err() != nil {
 		return nil
@@ -89,9 +89,9 @@ func (o ownerWriter) tellMarkContest(ctx context.Context, owner discovery.Resour
 	return nil
 }
 
-// endMarkContest logs that nobody takes back the owner's metadata any more, or has the owner looked
+// endMetadataConflict logs that nobody takes back the owner's metadata any more, or has the owner looked
 // at again when that may be so.
-func (o ownerWriter) endMarkContest(ctx context.Context) {
+func (o ownerWriter) endMetadataConflict(ctx context.Context) {
 	ended, at := o.state.metadata.EndIfOver(o.Now())
 	if ended {
 		ctrllog.FromContext(ctx).Info("nobody takes back the owner's metadata any more")
@@ -99,8 +99,8 @@ func (o ownerWriter) endMarkContest(ctx context.Context) {
 	o.requeueAt(at)
 }
 
-// markText is equal for marks that say the same.
-func markText(mark plan.OwnerMetadata) string {
+// metadataText is equal for marks that say the same.
+func metadataText(mark plan.OwnerMetadata) string {
 	if mark.Finalizer {
 		return "finalizer " + mark.Children
 	}

@@ -22,8 +22,8 @@ import (
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
-// Options is what is the same for all owners of one policy. All functions have to be safe for concurrent
-// use. Recorder may be nil; all else is required.
+// Options is what is the same for all owners of one policy. It does not change once there is a Reconciler.
+// All functions have to be safe for concurrent use. Recorder may be nil; all else is required.
 type Options struct {
 	Program *policy.Program
 	// Manager is the policy's field manager, and User who it acts as, for messages.
@@ -132,7 +132,8 @@ func (p *Reconciler) CurrentInputs() *ownerinputs.Inputs { return p.state.inputs
 // LastPlan is the plan that the run came to, as the status says it; nil: to none.
 func (p *Reconciler) LastPlan() *plan.Plan { return p.lastPlan }
 
-// RecordPlan takes note of the plan that the run came to, and gives back what it showed to be of no use.
+// RecordPlan takes note of the plan that PlanAndWrite returned, which is not nil, and gives back what it
+// showed to be of no use.
 func (p *Reconciler) RecordPlan(ctx context.Context, planned *plan.Plan) {
 	p.lastPlan = planned
 	p.releaseUnusedKinds()

@@ -66,7 +66,8 @@ func NewState(name types.NamespacedName, handler informer.EventHandler) State {
 // plan.Snapshot.Former.
 func (s *State) SetFormer(kinds []schema.GroupVersionKind) { s.former = kinds }
 
-// Reset forgets what was about an owner, for another one of its name.
+// Reset forgets what is about an object, for another owner of its name. What holds for the name stays: the
+// streams that are open, the token, and what was refused a short while ago, which is tried again in its time.
 func (s *State) Reset(former []schema.GroupVersionKind) {
 	s.status, s.statusConflict, s.feedback, s.conflicts, s.other = writtenStatus{}, writeconflict.Backoff{}, writeconflict.Feedback{}, writeconflict.Children{}, otherPolicy{}
 	s.reads, s.metadata = recordcheck.Reads{}, writeconflict.Metadata{}

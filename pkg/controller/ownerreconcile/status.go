@@ -27,7 +27,7 @@ const statusProblem = "status of the owner"
 // statusWriter writes the status of a run's owner.
 type statusWriter struct{ *Reconciler }
 
-// ReportStatus says in the owner's status how it fares. Of an owner whose status belongs
+// ReportStatus is called after RecordPlan, with its plan; there has to be an owner. It says in the owner's status how it fares. Of an owner whose status belongs
 // to others it is logged, as of one that the policy does not want.
 func (p *Reconciler) ReportStatus(ctx context.Context, planned *plan.Plan) error {
 	switch {

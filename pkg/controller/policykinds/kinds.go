@@ -40,8 +40,8 @@ type Kinds struct {
 
 // New returns the kinds of a policy. released is told of kinds that no owner of the policy needs any
 // more, which may be none; it is called under no lock.
-func New(program *policy.Program, discovery *discovery.Cache, released func(gone []schema.GroupVersionKind)) *Kinds {
-	k := &Kinds{program: program, discovery: discovery, released: released, named: map[schema.GroupVersionKind]bool{}}
+func New(program *policy.Program, cache *discovery.Cache, released func(gone []schema.GroupVersionKind)) *Kinds {
+	k := &Kinds{program: program, discovery: cache, released: released, named: map[schema.GroupVersionKind]bool{}}
 	for _, gvk := range k.NamedKinds() {
 		k.named[gvk] = true
 	}

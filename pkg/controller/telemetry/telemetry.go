@@ -2,7 +2,7 @@
 // write, and samples for metrics. Nothing in either comes from the content of an object.
 //
 // The caller tells of each event of an owner (RecordEvent), takes it when the owner's turn comes
-// (WithEvent), and begins a Reconcile. Nothing here waits, and nothing is done where nobody measures.
+// (WithEvent), and begins a Reconcile. Nothing here waits.
 package telemetry
 
 import (
@@ -72,39 +72,40 @@ func (t *Telemetry) WithEvent(ctx context.Context, key fairqueue.Key) context.Co
 
 // Reconcile measures one run over one owner. It belongs to one goroutine.
 type Reconcile struct {
-	*Telemetry
-	policy string
+	telemetry *Telemetry
+	policy    string
 	began  time.Time
 	// firstEvent is when the first event came that led to the reconcile, until a write has answered it;
 	// zero: there was none.
 	firstEvent time.Time
 	steps      *atomic.Int64
-	span       trace.Span
+	span       trace.Span // nil: the run is not measured
 }
 
 // BeginReconcile begins to measure a run over an owner. ctx is one of WithEvent.
 func (t *Telemetry) BeginReconcile(ctx context.Context, key fairqueue.Key) (context.Context, *Reconcile) {
-	r := &Reconcile{Telemetry: t, policy: key.Policy, began: t.now(), steps: &atomic.Int64{}}
+	r := &Reconcile{telemetry: t, policy: key.Policy, began: t.now(), steps: &atomic.Int64{}}
 	r.firstEvent, _ = ctx.Value(eventKey{}).(time.Time)
 	ctx, r.span = t.tracer.Start(meter.CountSteps(ctx, r.steps), "reconcile",
 		trace.WithAttributes(attrPolicy.String(key.Policy), attrNamespace.String(key.Namespace), attrOwner.String(key.Name)))
 	return ctx, r
 }
 
-// Unmeasured returns a run over what a policy itself ensures: only its plans and writes are traced, and
-// it does not end.
-func (t *Telemetry) Unmeasured(policy string) *Reconcile {
-	return &Reconcile{Telemetry: t, policy: policy}
-}
+// WritesOnly returns a run over what a policy itself ensures: of it only plans and writes are traced, and
+// writes counted. End does nothing.
+func (t *Telemetry) WritesOnly(policy string) *Reconcile { return &Reconcile{telemetry: t, policy: policy} }
 
 // End ends the run; result is one of Result*, and ResultError for an error.
 func (r *Reconcile) End(result string) {
+	if r.span == nil {
+		return
+	}
 	if result == ResultError {
 		r.span.SetStatus(codes.Error, "")
 	}
 	r.span.SetAttributes(attrResult.String(result))
-	if r.metrics != nil {
-		r.metrics.ObserveReconcile(ReconcileSample{Policy: r.policy, Result: result, Took: r.now().Sub(r.began), Steps: r.steps.Load()})
+	if r.telemetry.metrics != nil {
+		r.telemetry.metrics.ObserveReconcile(ReconcileSample{Policy: r.policy, Result: result, Took: r.telemetry.now().Sub(r.began), Steps: r.steps.Load()})
 	}
 	r.span.End()
 }
@@ -112,14 +113,14 @@ func (r *Reconcile) End(result string) {
 // ObserveRights measures how long rights are missing for an owner: since is kept from one run to the
 // next, and zero while none are.
 func (r *Reconcile) ObserveRights(planned *plan.Plan, since *time.Time) {
-	if r.metrics == nil {
+	if r.telemetry.metrics == nil {
 		return
 	}
 	switch isLacking := isLackingRights(planned); {
 	case isLacking && since.IsZero():
-		*since = r.now()
+		*since = r.telemetry.now()
 	case !isLacking && !since.IsZero():
-		r.metrics.ObserveLatency(LatencySample{Policy: r.policy, For: ForRights, Took: r.now().Sub(*since)})
+		r.telemetry.metrics.ObserveLatency(LatencySample{Policy: r.policy, For: ForRights, Took: r.telemetry.now().Sub(*since)})
 		*since = time.Time{}
 	}
 }
@@ -136,7 +137,7 @@ func isLackingRights(planned *plan.Plan) bool {
 
 // BeginPlan begins the span of a plan. The caller ends it with the plan.
 func (r *Reconcile) BeginPlan(ctx context.Context) (context.Context, func(*plan.Plan)) {
-	ctx, span := r.tracer.Start(ctx, "plan")
+	ctx, span := r.telemetry.tracer.Start(ctx, "plan")
 	return ctx, func(planned *plan.Plan) {
 		span.SetAttributes(attrActions.Int(len(planned.Actions)))
 		span.End()
@@ -146,11 +147,11 @@ func (r *Reconcile) BeginPlan(ctx context.Context) (context.Context, func(*plan.
 // BeginWrite begins the span of a write. The caller ends it with what came of it, one of Outcome*. The
 // first write of a run ends the wait of who caused the event.
 func (r *Reconcile) BeginWrite(ctx context.Context, verb, resource, namespace string) (context.Context, func(outcome string)) {
-	ctx, span := r.tracer.Start(ctx, "write",
+	ctx, span := r.telemetry.tracer.Start(ctx, "write",
 		trace.WithAttributes(attrVerb.String(verb), attrResource.String(resource), attrPlace.String(namespace)))
 	return ctx, func(outcome string) {
-		if r.metrics != nil && !r.firstEvent.IsZero() {
-			r.metrics.ObserveLatency(LatencySample{Policy: r.policy, For: ForWrite, Took: r.now().Sub(r.firstEvent)})
+		if r.telemetry.metrics != nil && !r.firstEvent.IsZero() {
+			r.telemetry.metrics.ObserveLatency(LatencySample{Policy: r.policy, For: ForWrite, Took: r.telemetry.now().Sub(r.firstEvent)})
 			r.firstEvent = time.Time{}
 		}
 		span.SetAttributes(attrOutcome.String(outcome))
@@ -163,8 +164,8 @@ func (r *Reconcile) BeginWrite(ctx context.Context, verb, resource, namespace st
 
 // ObserveWrite counts a write for a child that was answered.
 func (r *Reconcile) ObserveWrite(resource schema.GroupResource, outcome string) {
-	if r.metrics != nil {
-		r.metrics.ObserveWrite(WriteSample{Policy: r.policy, Resource: resource, Outcome: outcome})
+	if r.telemetry.metrics != nil {
+		r.telemetry.metrics.ObserveWrite(WriteSample{Policy: r.policy, Resource: resource, Outcome: outcome})
 	}
 }
 

@@ -76,6 +76,7 @@ func TestNobodyMeasures(t *testing.T) {
 	_, end := r.BeginPlan(ctx)
 	end(&plan.Plan{})
 	r.End(ResultError)
-	_, done := telemetry.Unmeasured("p").BeginWrite(t.Context(), "patch", "pods", "n")
+	_, done := telemetry.WritesOnly("p").BeginWrite(t.Context(), "patch", "pods", "n")
 	done(OwnerOutcome(true))
+	telemetry.WritesOnly("p").End(ResultReady)
 }
