@@ -95,7 +95,7 @@ func (p *planner) dependenciesReady(ctx context.Context, c *child) bool {
 			c.markUnwanted(fmt.Sprintf("child %q, which it depends on, is not wanted", id))
 			return false
 		}
-		if !p.isReady(ctx, dependency) && waits == nil {
+		if !p.looks && !p.isReady(ctx, dependency) && waits == nil {
 			waits = dependency
 		}
 	}

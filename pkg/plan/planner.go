@@ -30,6 +30,9 @@ type planner struct {
 	graph     *prune.Graph
 	// retired says why nothing of the owner is wanted any more; empty if it is.
 	retired string
+	// looks: children are only looked at, for protect. Nothing will be made, so that no child waits until
+	// another one is ready.
+	looks bool
 	// suspended says why pruning is; empty if it is not.
 	suspended     suspension
 	blockers      problems.Set

@@ -87,9 +87,10 @@ func (p *reporter) checkProtection(ctx context.Context) *Problem {
 		return &Problem{Reason: v1alpha1.ReasonProtected, Terminal: true,
 			Message: "the policy does not compile, so that it cannot be said whether it still protects the owner: mend the policy, or run `ambit cleanup` with it"}
 	}
+	p.looks = true
 	p.resolveAll(ctx)
 	p.forgetBlocked()
-	p.forgetWaiting()
+	p.forgetUnnamed()
 	holds, f := bindings.Evaluate(&p.scope, "protect.while", protect.While, func() (bool, error) { return protect.While.EvalBool(ctx, p.scope.Vars) })
 	switch unseen := p.unseenBy(protect.While); {
 	case f != nil && unseen != nil:
@@ -98,6 +99,7 @@ func (p *reporter) checkProtection(ctx context.Context) *Problem {
 	case f != nil:
 		return &Problem{Reason: v1alpha1.ReasonProtected, Message: "whether the owner is protected cannot be said: " + f.Text}
 	case !holds:
+		p.looks = false
 		return nil
 	}
 	return &Problem{Reason: v1alpha1.ReasonProtected, Message: p.protectMessage(ctx)}

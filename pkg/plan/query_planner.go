@@ -120,5 +120,5 @@ func (p *queryPlanner) isIdle(e inventory.Entry) bool {
 // isRelevant reports whether it has to be known what an entry stands for. For an owner that
 // goes, not what is left behind, nor what garbage collection takes.
 func (p *planner) isRelevant(e inventory.Entry) bool {
-	return p.retired == "" || !p.isOrphan(e) && (p.removesAll() || !e.IsPlace())
+	return p.retired == "" || p.looks || !p.isOrphan(e) && (p.removesAll() || !e.IsPlace())
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/plan/bindings"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
 
 // forgetBlocked takes what cannot be seen out of the scope, for status and
@@ -30,26 +31,39 @@ func (p *reporter) forgetBlocked() {
 	}
 }
 
-// forgetWaiting takes children that wait for others out of the scope, where there may be objects of them:
-// which these are is not known before what they wait for is ready, and an expression must not take them
-// for absent.
-func (p *reporter) forgetWaiting() {
+// forgetUnnamed takes children out of the scope that could not be rendered, where there may be objects of
+// them: which these are is not known, and an expression must not take them for absent.
+func (p *reporter) forgetUnnamed() {
 	for i := range p.children {
 		c := &p.children[i]
-		if c.state.State == Waiting && p.mayHaveObjects(c) {
-			p.hideFromScope(c.ID, &Problem{Reason: v1alpha1.ReasonProtected, Message: fmt.Sprintf("child %q is %s", c.ID, c.state.Message)})
+		if !c.hasKnownNames() && p.unseen[c.ID] == nil && p.mayHaveObjects(c) {
+			p.hideFromScope(c.ID, &Problem{Reason: v1alpha1.ReasonProtected,
+				Message: fmt.Sprintf("which objects child %q has cannot be said: %s", c.ID, c.overallState().Message)})
 		}
 	}
 }
 
-// mayHaveObjects reports whether an object of the child's kind is in one of its places.
+// mayHaveObjects reports whether an object that is ours, and that no child is known to want, may be one of
+// the child.
 func (p *reporter) mayHaveObjects(c *child) bool {
 	for at, in := range p.snapshot.Children {
-		if at.Child == c.ID && len(in.Objects) > 0 {
+		if at.Child != c.ID {
+			continue
+		}
+		if in.Blocked != nil {
 			return true
 		}
+		for _, obj := range in.Objects {
+			key := inventory.ObjectKey{Kind: c.GVK.GroupKind(), Namespace: obj.GetNamespace(), Name: obj.GetName()}
+			if _, isNamed := p.names.findWanted(key); !isNamed && p.isOurs(c.GVK, obj) {
+				return true
+			}
+		}
 	}
-	return false
+	return slices.ContainsFunc(p.inventory.Entries, func(e inventory.Entry) bool { // in a place that is not looked at yet
+		_, isObserved := p.snapshot.Children[p.locationOf(e)]
+		return e.Child == c.ID && !isObserved
+	})
 }
 
 func (p *reporter) hideFromScope(id string, problem *Problem) {
