@@ -43,7 +43,7 @@ func (w childWriter) applyAction(ctx context.Context, action plan.Action) (did b
 		return true, nil
 	}
 	if w.needsRecord(action) {
-		is, did, err := ownerWriter{w.Reconciler}.verifyRecord(ctx)
+		is, did, err := ownerWriter(w).verifyRecord(ctx)
 		if !is {
 			return did, err
 		}
