@@ -32,6 +32,36 @@ func TestBugsApply(t *testing.T) {
 	}
 }
 
+// TestBugsExpectInvariants: what each bug is to break is the name of an invariant.
+func TestBugsExpectInvariants(t *testing.T) {
+	bugs, err := Read(folderHere, regexp.MustCompile(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("../faultplan/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("the invariants are not there: %v", err)
+	}
+	files = append(files, "../plans_test.go")
+	called := map[string]bool{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range regexp.MustCompile(`(?:violated(?:Locked)?\(|Invariant: )"([^"]+)"`).FindAllStringSubmatch(string(text), -1) {
+			called[found[1]] = true
+		}
+	}
+	for _, b := range bugs {
+		for _, name := range b.Expects {
+			if !called[name] {
+				t.Errorf("bug %q: no invariant is called %q", b.Name, name)
+			}
+		}
+	}
+}
+
 const example = `A condition is dropped:
 it is never checked.
 expects: rest, what should be is there
