@@ -74,7 +74,7 @@ func (t *Telemetry) WithEvent(ctx context.Context, key fairqueue.Key) context.Co
 type Reconcile struct {
 	telemetry *Telemetry
 	policy    string
-	began  time.Time
+	began     time.Time
 	// firstEvent is when the first event came that led to the reconcile, until a write has answered it;
 	// zero: there was none.
 	firstEvent time.Time
@@ -93,7 +93,9 @@ func (t *Telemetry) BeginReconcile(ctx context.Context, key fairqueue.Key) (cont
 
 // WritesOnly returns a run over what a policy itself ensures: of it only plans and writes are traced, and
 // writes counted. End does nothing.
-func (t *Telemetry) WritesOnly(policy string) *Reconcile { return &Reconcile{telemetry: t, policy: policy} }
+func (t *Telemetry) WritesOnly(policy string) *Reconcile {
+	return &Reconcile{telemetry: t, policy: policy}
+}
 
 // End ends the run; result is one of Result*, and ResultError for an error.
 func (r *Reconcile) End(result string) {
