@@ -95,15 +95,15 @@ type Controller struct {
 	setMutex sync.Mutex
 }
 
-// enqueue never blocks.
-func (e *Controller) enqueue(key Key) {
+// enqueueKey never blocks.
+func (e *Controller) enqueueKey(key Key) {
 	if queue := e.queue.Load(); queue != nil {
 		e.telemetry.RecordEvent(key)
 		(*queue).Add(key)
 	}
 }
 
-func (e *Controller) now() time.Time { return e.options.Clock.Now() }
+func (e *Controller) currentTime() time.Time { return e.options.Clock.Now() }
 
 // Backoff of what did not succeed: doubling from the first value to the last,
 // with up to a fifth of jitter. The last value bounds how long a mended cause

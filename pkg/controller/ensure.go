@@ -21,9 +21,10 @@ func (t policyTurn) ensurePolicyObjects(ctx context.Context) (*plan.Problem, tim
 		return nil, 0
 	}
 	if t.ensuredState == nil {
-		t.ensuredState = t.newOwnerState(types.NamespacedName{})
+		state := ownerreconcile.NewState(types.NamespacedName{}, t.subscriberFor(types.NamespacedName{}))
+		t.ensuredState = &state
 	}
-	p := ownerreconcile.New(t.reconciles, nil, &t.ensuredState.State, t.retiring, t.controller.telemetry.WritesOnly(t.id))
+	p := ownerreconcile.New(t.reconciles, nil, t.ensuredState, t.retiring, t.controller.telemetry.WritesOnly(t.id))
 	planned, wait, err := p.PlanAndWrite(ctx, allPermissions())
 	switch {
 	case err != nil:

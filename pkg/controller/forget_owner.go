@@ -39,6 +39,6 @@ func (op *policyController) forgetOwner(name types.NamespacedName) {
 // wants has only been watched for the sake of owners that were there.
 func (op *policyController) recheckScope(namespace string) {
 	if !op.inScope(namespace) {
-		op.controller.enqueue(Key{Policy: op.id})
+		op.controller.enqueueKey(Key{Policy: op.id})
 	}
 }

@@ -17,8 +17,8 @@ const (
 	healthStalled
 )
 
-// result is what a reconcile has come to that left an owner so.
-func (h ownerHealth) result() string {
+// reconcileResult is what a reconcile has come to that left an owner so.
+func (h ownerHealth) reconcileResult() string {
 	switch h {
 	case healthReady:
 		return telemetry.ResultReady

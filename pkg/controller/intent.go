@@ -68,7 +68,7 @@ func (t ownerTurn) isWanted(ctx context.Context, owner *unstructured.Unstructure
 		return false, true
 	}
 	name := types.NamespacedName{Namespace: owner.GetNamespace(), Name: owner.GetName()}
-	began := t.controller.now()
+	began := t.controller.currentTime()
 	refusal := plan.RefuseContent(ctx, t.program, owner)
 	if t.program.Owner.Filter != nil {
 		t.recordEvaluation(name, began)

@@ -34,13 +34,13 @@ func (t ownerTurn) quarantineWait(name types.NamespacedName, owner *unstructured
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.quarantine.Wait(name, owner.GetResourceVersion(), t.controller.now())
+	return t.quarantine.Wait(name, owner.GetResourceVersion(), t.controller.currentTime())
 }
 
 // enterThrottle returns how long an owner has to wait because it is expensive. If the
 // result is 0, the caller calls leave when the work on the owner is done.
 func (t ownerTurn) enterThrottle(name types.NamespacedName) (leave func(), wait time.Duration) {
-	now := t.controller.now()
+	now := t.controller.currentTime()
 	t.mu.Lock()
 	expensive := t.costs.IsExpensive(name, now)
 	t.mu.Unlock()
@@ -50,13 +50,13 @@ func (t ownerTurn) enterThrottle(name types.NamespacedName) (leave func(), wait 
 	if wait := t.controller.throttle.Enter(now); wait > 0 {
 		return nil, wait + t.controller.options.Jitter(throttleJitter)
 	}
-	return func() { t.controller.throttle.Leave(t.controller.now()) }, 0
+	return func() { t.controller.throttle.Leave(t.controller.currentTime()) }, 0
 }
 
 // recordEvaluation notes that expressions over an owner were evaluated from a time until
 // now.
 func (op *policyController) recordEvaluation(name types.NamespacedName, began time.Time) {
-	now := op.controller.now()
+	now := op.controller.currentTime()
 	took := now.Sub(began)
 	op.mu.Lock()
 	expensive := op.costs.IsExpensive(name, began)
@@ -72,13 +72,13 @@ func (op *policyController) recordEvaluation(name types.NamespacedName, began ti
 // recordExceeded notes that an owner exceeded a limit, and returns how long to leave it
 // alone.
 func (op *policyController) recordExceeded(name types.NamespacedName, resourceVersion string) time.Duration {
-	now := op.controller.now()
+	now := op.controller.currentTime()
 	op.mu.Lock()
 	op.costs.RecordExceeded(now)
 	wait, tripped := op.quarantine.RecordExceeded(name, resourceVersion, op.owners.CountOwners().Working, now)
 	op.mu.Unlock()
 	if tripped {
-		op.controller.enqueue(Key{Policy: op.id})
+		op.controller.enqueueKey(Key{Policy: op.id})
 	}
 	return wait
 }
@@ -88,7 +88,7 @@ func (op *policyController) recordExceeded(name types.NamespacedName, resourceVe
 func (t policyTurn) policyQuarantine() (*plan.Problem, time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	wait := t.quarantine.PolicyWait(t.controller.now())
+	wait := t.quarantine.PolicyWait(t.controller.currentTime())
 	if wait <= 0 {
 		return nil, 0
 	}

@@ -100,7 +100,7 @@ func (t ownerTurn) waitForNewer(name types.NamespacedName, owner *unstructured.U
 	if state == nil || owner == nil || uid != owner.GetUID() {
 		return 0
 	}
-	now := t.controller.now()
+	now := t.controller.currentTime()
 	switch order, err := resourceversion.CompareResourceVersion(owner.GetResourceVersion(), state.newest); {
 	case err != nil || order >= 0:
 		state.olderSince = time.Time{}

@@ -103,7 +103,7 @@ func (op *policyController) installViews(views map[string]ownerviews.View, where
 func (op *policyController) Changed(event informer.Event) {
 	if event.Object == nil {
 		op.checkEvent(event)
-		op.controller.enqueue(Key{Policy: op.id})
+		op.controller.enqueueKey(Key{Policy: op.id})
 		return
 	}
 	namespace, name := event.Object.GetNamespace(), event.Object.GetName()
@@ -111,9 +111,9 @@ func (op *policyController) Changed(event informer.Event) {
 		return
 	}
 	again := op.ownerViews.RecordEvent(event) // owners whose watches are laid out anew
-	op.controller.enqueue(Key{Policy: op.id, Namespace: namespace, Name: name})
+	op.enqueueOwner(types.NamespacedName{Namespace: namespace, Name: name})
 	for _, other := range again {
-		op.controller.enqueue(Key{Policy: op.id, Namespace: namespace, Name: other})
+		op.enqueueOwner(types.NamespacedName{Namespace: namespace, Name: other})
 	}
 }
 
@@ -142,7 +142,9 @@ func (op *policyController) isSelective() bool {
 }
 
 // enqueuePolicy queues the policy itself, for an event of what it waits for.
-func (op *policyController) enqueuePolicy(permitted.Event) { op.controller.enqueue(Key{Policy: op.id}) }
+func (op *policyController) enqueuePolicy(permitted.Event) {
+	op.controller.enqueueKey(Key{Policy: op.id})
+}
 
 // followNamespaces keeps the list of namespaces for owners that look for objects in
 // all of them, one by one; or gives it back if nobody has asked for it on this turn.

@@ -21,7 +21,7 @@ func (e permissionEvents) permissionsChanged(c placepermissions.Change) {
 		if c.Place == allNamespaces {
 			e.recheckNamespaces(c.Now)
 		}
-		e.controller.enqueue(Key{Policy: e.id})
+		e.controller.enqueueKey(Key{Policy: e.id})
 		if c.Before != nil && c.Before.Reviewed && c.Before.String() != "" {
 			e.controller.rights.CheckSoon()
 		}

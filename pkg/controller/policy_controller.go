@@ -33,7 +33,6 @@ type policyController struct {
 	controller *Controller
 	id         string
 	program    *policy.Program
-	manager    string // field manager
 	identity   string // who the policy acts as, as in informer.Key
 	// ownerProjection is what is kept of owners.
 	ownerProjection ownerinputs.Projection
@@ -46,7 +45,7 @@ type policyController struct {
 	incomplete atomic.Bool
 	// ensuredState is the state of what the policy itself ensures; nil if there is none. ensuredProblem
 	// is what stands in the way of it. They belong to the worker that has the policy's own key.
-	ensuredState   *ownerState
+	ensuredState   *ownerreconcile.State
 	ensuredProblem *plan.Problem
 	// kinds are those that the policy names, and those of records of owners beside them.
 	kinds *policykinds.Kinds

@@ -65,5 +65,5 @@ func (op *policyController) enqueueOwners(names []types.NamespacedName) {
 
 // enqueueOwner queues an owner; without a name, the policy itself.
 func (op *policyController) enqueueOwner(name types.NamespacedName) {
-	op.controller.enqueue(Key{Policy: op.id, Namespace: name.Namespace, Name: name.Name})
+	op.controller.enqueueKey(Key{Policy: op.id, Namespace: name.Namespace, Name: name.Name})
 }

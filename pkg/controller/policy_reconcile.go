@@ -47,7 +47,7 @@ func (t policyTurn) reconcilePolicy(ctx context.Context) time.Duration {
 	}
 	t.isClusterScoped.Store(!owner.Namespaced)
 	if t.accountWatch != nil {
-		problem, wait := impersonation.CheckAccount(t.actingAccount(), t.accountWatch, t.controller.now())
+		problem, wait := impersonation.CheckAccount(t.actingAccount(), t.accountWatch, t.controller.currentTime())
 		if wait > 0 {
 			return wait
 		}

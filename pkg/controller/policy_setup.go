@@ -25,7 +25,6 @@ import (
 func newPolicyController(e *Controller, program *policy.Program) *policyController {
 	op := &policyController{
 		controller: e, id: idOf(program), program: program, startedAt: e.startedAt,
-		manager:  v1alpha1.FieldManager(program.Name),
 		identity: program.Identity(),
 		owners:   owners.New[ownerState](),
 		scope:    ownerscope.New(program, e.options.Namespaces),
@@ -43,7 +42,7 @@ func newPolicyController(e *Controller, program *policy.Program) *policyControll
 		IsRetiring: func() bool { return op.retiring }, BusyNamespaces: op.busyNamespaces, User: op.userName(),
 	})
 	op.inputs = ownerinputs.New(ownerinputs.Options{
-		Program: program, Manager: op.manager, Identity: op.identity, User: op.userName(),
+		Program: program, Manager: v1alpha1.FieldManager(program.Name), Identity: op.identity, User: op.userName(),
 		Kinds: op.kinds, Permissions: op.permissions, Scope: op.scope, Namespaces: op.namespaceList, NowhereProblem: op.scopeResolver.NowhereProblem,
 		IsClusterScoped: op.isClusterScoped.Load, IsGone: e.discovery.ConfirmGone, Enqueue: op.enqueueOwner,
 	})
@@ -74,7 +73,7 @@ func (op *policyController) newPermissions() *placepermissions.Tracker {
 		ScopeOf: events.requiredScope, IsServed: events.isServed, IsReplaced: op.revision.IsReplaced,
 		WantsClusterWide: op.program.Informers == v1alpha1.InformersCluster,
 		Refused:          events.refusalProblem, Changed: events.permissionsChanged,
-		Now: op.controller.now, Logger: o.Logger,
+		Now: op.controller.currentTime, Logger: o.Logger,
 	})
 }
 
@@ -82,7 +81,7 @@ func (op *policyController) newPermissions() *placepermissions.Tracker {
 func (op *policyController) newReconcileOptions() *ownerreconcile.Options {
 	e := op.controller
 	return &ownerreconcile.Options{
-		Program: op.program, Manager: op.manager, User: op.userName(),
+		Program: op.program, Manager: op.inputs.Manager, User: op.userName(),
 		Client:    func() (dynamic.Interface, error) { return e.options.Clients(op.identity) },
 		Informers: e.options.Informers, Owners: op,
 		Kinds: op.kinds, Inputs: op.inputs, Permissions: op.permissions,
@@ -93,6 +92,6 @@ func (op *policyController) newReconcileOptions() *ownerreconcile.Options {
 		},
 		OwnerExists: op.ownerExists, SharesStreams: op.ownerViews.SharesWatches, IsRetired: e.isRetired,
 		RecordEvaluation: op.recordEvaluation,
-		Backoff:          e.backoffAfter, Now: e.now, Random: e.options.Random,
+		Backoff:          e.backoffAfter, Now: e.currentTime, Random: e.options.Random,
 	}
 }

@@ -77,7 +77,9 @@ func (t ownerTurn) reconcileOwner(ctx context.Context, key Key) (wait time.Durat
 		t.recordCleanupBlockers(name, planned)
 	}
 	err = p.ReportStatus(ctx, planned)
-	t.recordHealth(state, p.LastPlan())
+	if said := p.LastPlan(); said != planned { // what is said of the owner is not what was planned
+		t.recordHealth(state, said)
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -141,7 +143,7 @@ func (s *ownerState) endMeasure(measured *telemetry.Reconcile, planned *plan.Pla
 	case err != nil:
 		result = telemetry.ResultError
 	case planned != nil:
-		result = healthOf(planned).result()
+		result = healthOf(planned).reconcileResult()
 	}
 	measured.End(result)
 	if planned != nil {

@@ -130,6 +130,6 @@ func (op *policyController) isSettled() bool {
 func (op *policyController) endSuccession() {
 	op.permissions.ForgetInherited()
 	if op.namespaceList.FollowedList() != nil {
-		op.controller.enqueue(Key{Policy: op.id})
+		op.controller.enqueueKey(Key{Policy: op.id})
 	}
 }

@@ -38,7 +38,7 @@ func (e *Controller) Set(programs, retire []*policy.Program) error {
 	}
 	e.setMutex.Lock()
 	defer e.setMutex.Unlock()
-	now := e.now()
+	now := e.currentTime()
 	next := make(map[string]*revisions.Revision[*policyController], len(programs)+len(retire))
 	for _, program := range programs {
 		next[idOf(program)] = e.policyControllerFor(program, false, now).revision
@@ -56,7 +56,7 @@ func (e *Controller) Set(programs, retire []*policy.Program) error {
 	}
 	e.releaseRevisions(release)
 	for _, id := range changed {
-		e.enqueue(Key{Policy: id})
+		e.enqueueKey(Key{Policy: id})
 	}
 	return nil
 }
@@ -110,7 +110,7 @@ func (e *Controller) leaveRevision(op *policyController, key Key) {
 		}
 	})
 	if hasNext {
-		e.enqueue(key)
+		e.enqueueKey(key)
 	}
 	e.releaseRevisions(release)
 }
@@ -121,7 +121,7 @@ func (e *Controller) settleRevision(op *policyController) time.Duration {
 	if !op.revision.IsSucceeding() {
 		return 0
 	}
-	release, wait := e.revisions.SettleRevision(op.revision, op.isSettled(), e.now())
+	release, wait := e.revisions.SettleRevision(op.revision, op.isSettled(), e.currentTime())
 	e.releaseRevisions(release)
 	if wait == 0 {
 		op.endSuccession()

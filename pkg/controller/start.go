@@ -99,7 +99,7 @@ func (e *Controller) newQueue(name string, limiter workqueue.TypedRateLimiter[Ke
 func (e *Controller) setQueue(_ context.Context, queue workqueue.TypedRateLimitingInterface[Key]) error {
 	e.queue.Store(&queue)
 	for _, op := range e.revisions.AllCurrent() {
-		e.enqueue(Key{Policy: op.id})
+		e.enqueueKey(Key{Policy: op.id})
 	}
 	return nil
 }
@@ -121,7 +121,7 @@ func (e *Controller) handleKindChanges(news map[schema.GroupKind]bool) {
 	for _, op := range e.revisions.AllCurrent() {
 		if op.kinds.ConcernsAny(news) {
 			op.lookAnew.Store(true)
-			e.enqueue(Key{Policy: op.id})
+			e.enqueueKey(Key{Policy: op.id})
 			continue
 		}
 		op.enqueueOwners(op.kinds.OwnersOf(news))

@@ -62,7 +62,7 @@ func (l *layout) isOtherNamespace(namespace string, found discovery.Resource) bo
 	if l.IsClusterScoped() {
 		return false
 	}
-	return !found.Namespaced || namespace != l.subject.namespace()
+	return !found.Namespaced || namespace != l.subject.ownNamespace()
 }
 
 // findSpreadChildren finds the children that are better watched in all namespaces together.

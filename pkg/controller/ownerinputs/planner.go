@@ -81,8 +81,8 @@ type Subject struct {
 	Home *permissionset.Set
 }
 
-// namespace is the subject's own place.
-func (s Subject) namespace() string {
+// ownNamespace is the subject's own place.
+func (s Subject) ownNamespace() string {
 	if s.Owner == nil {
 		return ""
 	}
@@ -213,7 +213,7 @@ func (l *layout) boundPlaces() {
 
 // checkPermissions finds out what may be done in each place, or how long to wait for that.
 func (l *layout) checkPermissions() (wait time.Duration) {
-	l.inputs.Home.Own = l.ownPermissions(l.subject.namespace(), l.inputs.Home.Answer)
+	l.inputs.Home.Own = l.ownPermissions(l.subject.ownNamespace(), l.inputs.Home.Answer)
 	if len(l.uses) == 0 {
 		return 0
 	}
@@ -225,7 +225,7 @@ func (l *layout) checkPermissions() (wait time.Duration) {
 			continue
 		}
 		found := PlacePermissions{Answer: answer, Own: l.ownPermissions(place, answer)}
-		if l.subject.Owner != nil && place == l.subject.namespace() {
+		if l.subject.Owner != nil && place == l.subject.ownNamespace() {
 			l.inputs.Home = found
 		} else {
 			l.inputs.elsewhere[place] = found
@@ -242,7 +242,7 @@ func (l *layout) ownPermissions(place string, answer *permissionset.Set) *permis
 	needs, _ := l.Kinds.ResourceNeeds(l.IsClusterScoped())
 	return answer.Restrict(permissionset.Place{Namespace: place, User: l.User}, func(m permissionset.Missing, verb string) bool {
 		for _, n := range needs {
-			here := l.subject.Owner != nil && place == l.subject.namespace() && !n.Elsewhere || l.uses.HasParts(place, n.Parts)
+			here := l.subject.Owner != nil && place == l.subject.ownNamespace() && !n.Elsewhere || l.uses.HasParts(place, n.Parts)
 			if here && n.Resource == m.Resource && n.Subresource == m.Subresource && slices.Contains(n.Verbs, verb) {
 				return true
 			}

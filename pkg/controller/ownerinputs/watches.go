@@ -66,7 +66,7 @@ func (l *layout) addWatchQuery(query plan.WatchQuery, of watchedKind) {
 func (l *layout) findWatchInterest(w *watchQuery) *plan.Problem {
 	p := l.projections.watches[w.ID]
 	w.interest = informer.Interest{
-		Key:    informer.Key{Identity: l.Identity, GVR: w.kind.GVR, Namespace: l.subject.namespace(), FieldSelector: w.FieldSelector, Form: p.Form},
+		Key:    informer.Key{Identity: l.Identity, GVR: w.kind.GVR, Namespace: l.subject.ownNamespace(), FieldSelector: w.FieldSelector, Form: p.Form},
 		Fields: p.Fields, Kind: w.GVK.Kind,
 	}
 	if w.Target == nil {

@@ -98,11 +98,8 @@ func (w childWriter) handleRefusal(ctx context.Context, action plan.Action, a ac
 	if problem.Reason == v1alpha1.ReasonUnavailable {
 		w.recordLost(action)
 	}
-	level := 1
-	if w.recordRefusal(action.Key(), writeText(action), action.Namespace, a, problem) && ctx.Err() == nil {
-		level = 0
-	}
-	actionLog(ctx, action).V(level).Info("refused", "reason", problem.Reason, "message", problem.Message)
+	isNews := w.recordRefusal(action.Key(), writeText(action), action.Namespace, a, problem)
+	actionLog(ctx, action).V(refusalLevel(ctx, isNews)).Info("refused", "reason", problem.Reason, "message", problem.Message)
 }
 
 // takeOutcome lets the next plan know what an action that was sent then, and accepted, has made.

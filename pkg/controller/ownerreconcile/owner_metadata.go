@@ -140,11 +140,8 @@ func (o ownerWriter) writeOwner(ctx context.Context, w ownerWrite) error {
 
 func (o ownerWriter) ownerRefused(ctx context.Context, w ownerWrite, problem plan.Problem) {
 	a := access.Access{Verb: "patch", Group: w.kind.GVR.Group, Resource: w.kind.GVR.Resource, Name: o.owner.GetName()}
-	level := 1
-	if o.recordRefusal(plan.KeyOwner, w.text, o.owner.GetNamespace(), a, problem) && ctx.Err() == nil {
-		level = 0
-	}
-	ctrllog.FromContext(ctx).V(level).Info("the owner cannot be marked", "reason", problem.Reason, "message", problem.Message)
+	isNews := o.recordRefusal(plan.KeyOwner, w.text, o.owner.GetNamespace(), a, problem)
+	ctrllog.FromContext(ctx).V(refusalLevel(ctx, isNews)).Info("the owner cannot be marked", "reason", problem.Reason, "message", problem.Message)
 }
 
 // takeOwnerMetadata takes over the owner as the API server has answered it to what was sent then: the

@@ -256,11 +256,8 @@ func (o *recordObjects) addProblem(key string, problem plan.Problem) {
 // stays.
 func (o *recordObjects) reportUnread(ctx context.Context, e inventory.Entry, found discovery.Resource, problem plan.Problem) {
 	a := access.Access{Verb: "get", Group: found.GVR.Group, Resource: found.GVR.Resource, Name: e.Name}
-	level := 1
-	if o.recordRefusal(recordKey(e), recordKey(e), e.Namespace, a, problem) && ctx.Err() == nil {
-		level = 0
-	}
-	ctrllog.FromContext(ctx).V(level).Info("whether an object of the record is gone cannot be seen", "reason", problem.Reason, "message", problem.Message)
+	isNews := o.recordRefusal(recordKey(e), recordKey(e), e.Namespace, a, problem)
+	ctrllog.FromContext(ctx).V(refusalLevel(ctx, isNews)).Info("whether an object of the record is gone cannot be seen", "reason", problem.Reason, "message", problem.Message)
 }
 
 // isMissing says whether the kind is not served, which its streams know as well: then

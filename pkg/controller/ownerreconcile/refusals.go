@@ -1,6 +1,8 @@
 package ownerreconcile
 
 import (
+	"context"
+
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/ownerinputs"
@@ -39,6 +41,15 @@ func (p *Reconciler) recordRefusal(key, what, place string, a access.Access, pro
 		p.isRefusalUnconfirmed, r.AtLeast = true, 2*placepermissions.ConfirmGrace
 	}
 	return p.state.refused.RecordRefusal(key, r, p.Backoff, p.Now())
+}
+
+// refusalLevel is the level of the log that a refusal is worth: what is no news, or due to the end of the
+// process, is for who looks closer.
+func refusalLevel(ctx context.Context, isNews bool) int {
+	if isNews && ctx.Err() == nil {
+		return 0
+	}
+	return 1
 }
 
 // forgetRefusal is for a write that was accepted. Another one of the same key may have been held

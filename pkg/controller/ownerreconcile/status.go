@@ -188,11 +188,8 @@ func (w statusWriter) statusRefused(ctx context.Context, owner discovery.Resourc
 		problem = permissionset.Place{Namespace: w.owner.GetNamespace(), User: w.User}.Forbidden(permissionset.Missing{Resource: owner.GVR.GroupResource(), Subresource: "status", Verbs: []string{"patch"}})
 	}
 	a := access.Access{Verb: "patch", Group: owner.GVR.Group, Resource: owner.GVR.Resource, Subresource: "status", Name: w.owner.GetName()}
-	level := 1
-	if w.recordRefusal(statusProblem, statusText(next), w.owner.GetNamespace(), a, problem) && ctx.Err() == nil {
-		level = 0
-	}
-	ctrllog.FromContext(ctx).V(level).Info("the owner's status cannot be written", "reason", err.Error())
+	isNews := w.recordRefusal(statusProblem, statusText(next), w.owner.GetNamespace(), a, problem)
+	ctrllog.FromContext(ctx).V(refusalLevel(ctx, isNews)).Info("the owner's status cannot be written", "reason", err.Error())
 }
 
 // logStatus logs that an owner came to need somebody to act, or no longer does. What somebody
