@@ -457,6 +457,40 @@ func TestOvertaken(t *testing.T) {
 	}
 }
 
+// TestFoundLateMerge (seed 261150015859 of all scenarios, on several processors) was a mistake of the plan:
+// one process has written the record, and before it merges what it has recorded, another process takes that
+// back, within the time for which a record is taken for current.
+func TestFoundLateMerge(t *testing.T) {
+	s, err := capsuleTenant()
+	if err != nil {
+		t.Fatal(err)
+	}
+	isHeld := false
+	holds(t, &Plan{Seed: 261150015859, Scenario: s, Cleanup: true, Steps: []Step{
+		{Time: time.Second, Action: Action{Do: func(w *World) { w.create(s.Owners, s.Owner("", "b", 1)) }}},
+		{Time: 4 * time.Second, Action: Action{Do: func(w *World) {
+			w.start()
+			w.later(14*time.Second, func(w *World) { w.end(true) })
+		}}},
+		{Time: 4 * time.Second, Action: Action{Do: func(w *World) {
+			first, second := w.running[0].name, w.running[1].name
+			w.disturb("namespaces", disturbance{lag: 300 * time.Millisecond, until: time.Now().Add(time.Second), process: second})
+			w.arm(answer{times: 1, matches: func(r sim.Request) bool {
+				return r.Process == first && r.Resource == namespaces && r.Name == "two" && isWrite(r)
+			}, before: func(sim.Request) error {
+				isHeld = true
+				w.editOwner("", "b", 4)
+				time.Sleep(700 * time.Millisecond)
+				return nil
+			}})
+			w.patch(namespaces, "", "two", `{"metadata":{"labels":{"tenancy.example.com/tenant":"b"}}}`)
+		}}},
+	}})
+	if !isHeld {
+		t.Error("the first process did not merge")
+	}
+}
+
 // TestFoundStaleOwner (seed 261131015693 of all scenarios, on several processors): the stream of owners is
 // behind, somebody has changed an owner meanwhile, and things happen to its child. Each of them had its
 // status written as of a version that the API server had refused already.

@@ -123,7 +123,10 @@ func (j *judge) observe(c sim.Change) {
 	j.unproven[obj.GetUID()] = metav1.GetControllerOfNoCopy(obj) == nil && lacksLabels(obj)
 	j.noteLocked(c, obj)
 	if c.Request.User == User {
-		if !isOwner(obj, j.scenario) {
+		switch {
+		case isOwner(obj, j.scenario) && c.Request.Subresource == "":
+			j.overtaken.noteRecord(c.Request.Process, obj.GetNamespace()+"/"+obj.GetName())
+		case !isOwner(obj, j.scenario):
 			j.overtaken.note(c, obj.GetUID(), j.made[obj.GetUID()])
 		}
 		j.judgeTurnsLocked(c, keyOf(obj), time.Now())
@@ -188,7 +191,7 @@ func (j *judge) judgeCreate(c sim.Change, obj *unstructured.Unstructured) {
 	if owner != nil {
 		j.madeFor[keyOf(obj)], j.children[obj.GetUID()] = owner.GetNamespace(), childOf(obj, owner, c.Request.Process)
 	}
-	if owner == nil || metav1.GetControllerOf(obj) != nil || records(owner, obj) || j.overtaken.requests[c.Request] {
+	if owner == nil || metav1.GetControllerOf(obj) != nil || records(owner, obj) || j.overtaken.isLate(c.Request) {
 		return
 	}
 	j.violatedLocked("the record comes before the object", "%s was made, and is not in the record of owner %s", keyOf(obj), keyOf(owner))
