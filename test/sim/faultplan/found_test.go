@@ -98,6 +98,8 @@ func TestFoundUnlabelledGoing(t *testing.T) {
 	}
 }
 
+var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+
 // holds runs a plan and reports what did not hold: on one processor, so that a step comes
 // at the same request each time.
 func holds(t *testing.T, p *Plan) {
@@ -537,7 +539,6 @@ func TestFoundStrippedOrphan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	holds(t, &Plan{Seed: 261142123445, Scenario: s, Cleanup: true, Steps: []Step{
 		{Time: time.Second, Action: Action{Do: func(w *World) { w.create(s.Owners, s.Owner("three", "a", 3)) }}},
 		{Time: 4 * time.Second, Action: Action{Do: func(w *World) { w.setPolicy(1) }}},
@@ -546,6 +547,49 @@ func TestFoundStrippedOrphan(t *testing.T) {
 			w.setPolicy(0)
 		}}},
 	}})
+}
+
+// TestFoundLateOrphan (seed 261151074875 of the generated policies): an owner is deleted and held back, and edited
+// then, so that it would want one child more, which would be left behind. Nothing is made for it any more.
+func TestFoundLateOrphan(t *testing.T) {
+	s, err := newRecipe(182).scenario()
+	if err != nil {
+		t.Fatal(err)
+	}
+	holds(t, &Plan{Seed: 261151074875, Scenario: s, Steps: []Step{
+		{Time: time.Second, Action: Action{Do: func(w *World) {
+			w.create(configMaps, object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: seen-a, namespace: one, labels: {seen-by: a}}}`))
+			w.create(s.Owners, s.Owner("one", "a", 2))
+		}}},
+		{Time: 4 * time.Second, Action: Action{Do: func(w *World) { w.delete(s.Owners, "one", "a") }}},
+		{Time: 4 * time.Second, Action: Action{Do: func(w *World) { w.editOwner("one", "a", 1) }}},
+	}})
+}
+
+// TestFoundStrippedDependent (seed 261151099007 of the generated policies): while a child is deleted that is no
+// longer wanted, somebody takes its labels off, so that nobody finds it until garbage collection does. It is
+// not waited for when its owner goes in order.
+func TestFoundStrippedDependent(t *testing.T) {
+	s, err := newRecipe(361).scenario()
+	if err != nil {
+		t.Fatal(err)
+	}
+	isStripped := false
+	holds(t, &Plan{Seed: 261151099007, Scenario: s, Cleanup: true, Steps: []Step{
+		{Time: time.Second, Action: Action{Do: func(w *World) { w.create(s.Owners, s.Owner("", "a", 2)) }}},
+		{Time: 4 * time.Second, Action: Action{Do: func(w *World) {
+			w.arm(answer{times: 1, matches: func(r sim.Request) bool { return r.Verb == "delete" && r.Name == "a-c1-p" }, before: func(sim.Request) error {
+				isStripped = true
+				w.patch(secrets, "three", "a-c1-p", `{"metadata":{"labels":{"ambit.dev/policy":null}}}`)
+				return nil
+			}})
+			w.editOwner("", "a", 3)
+			time.Sleep(time.Second) // faults end with the last step
+		}}},
+	}})
+	if !isStripped {
+		t.Error("the child was not deleted")
+	}
 }
 
 // TestFoundUnlabelledOrphan (seed 261142008284 of the generated policies): an owner is deleted while a webhook

@@ -126,7 +126,7 @@ func (j *judge) wasReady(owner types.UID, number int) bool {
 }
 
 // judgeOrder: of an owner that is deleted in order, what depends on a child has gone before
-// it.
+// it. What has lost a label by which it is found is not seen.
 func (j *judge) judgeOrder(c sim.Change, obj *unstructured.Unstructured) {
 	number, owner := j.scenario.numberOf(obj), j.ownerOf(obj)
 	if number < 0 || owner == nil || owner.GetDeletionTimestamp() == nil || slices.ContainsFunc(j.scenario.recipes, func(r *recipe) bool { return !r.ordered }) {
@@ -134,7 +134,7 @@ func (j *judge) judgeOrder(c sim.Change, obj *unstructured.Unstructured) {
 	}
 	for _, other := range j.every {
 		life, dependent := j.times[other.GetUID()], j.scenario.numberOf(other)
-		if dependent < 0 || !isMadeFor(other, owner.GetUID()) || j.scenario.isOrphan(other) || !life.ended.IsZero() || time.Since(life.began) < staleness {
+		if dependent < 0 || !isMadeFor(other, owner.GetUID()) || j.stripped[other.GetUID()] || j.scenario.isOrphan(other) || !life.ended.IsZero() || time.Since(life.began) < staleness {
 			continue
 		}
 		if slices.ContainsFunc(j.scenario.always(dependent), func(before ingredient) bool { return before.number == number }) {

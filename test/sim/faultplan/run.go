@@ -256,8 +256,8 @@ func (in *inputs) play(w *World) (map[string]string, error) {
 	}
 	p.finish()
 	found := texts(server, w.known)
-	if w.isEdited() {
-		for _, key := range in.scenario.heldBack(server.Objects()) { // in the plan they may never have been wanted
+	for _, key := range in.scenario.heldBack(server.Objects()) {
+		if w.isEdited() || ownerIn(found[key]) == "" { // in the plan they may never have been wanted; of others see isLate
 			delete(found, key)
 		}
 	}

@@ -38,6 +38,7 @@ type judge struct {
 	foreign    map[string]string                        // texts of objects that nobody is to touch
 	adopted    map[types.UID]bool                       // made by others, and taken over by Ambit
 	unproven   map[types.UID]bool                       // nothing but a record says whose they are: they have lost a label
+	stripped   map[types.UID]bool                       // they have lost a label
 	terminated map[string]bool                          // namespaces and kinds that are being deleted, or were
 	times      map[types.UID]lifetime                   // of all objects
 	every      []*unstructured.Unstructured             // what Ambit ever made, as it was then
@@ -51,7 +52,7 @@ type judge struct {
 func newJudge(s *Scenario) *judge {
 	return &judge{
 		scenario: s, made: map[types.UID]bool{}, alive: map[types.UID]bool{}, madeAt: map[string]string{}, written: map[string]bool{}, madeFor: map[string]string{},
-		children: map[types.UID]madeChild{}, adopted: map[types.UID]bool{}, unproven: map[types.UID]bool{}, terminated: map[string]bool{}, times: map[types.UID]lifetime{},
+		children: map[types.UID]madeChild{}, adopted: map[types.UID]bool{}, unproven: map[types.UID]bool{}, stripped: map[types.UID]bool{}, terminated: map[string]bool{}, times: map[types.UID]lifetime{},
 		owners: map[types.UID]*unstructured.Unstructured{}, started: map[string]time.Time{}, endedAt: map[string]time.Time{},
 	}
 }
@@ -120,6 +121,7 @@ func (j *judge) observe(c sim.Change) {
 	if j.alive[obj.GetUID()] = c.New != nil; c.New == nil {
 		delete(j.alive, obj.GetUID())
 	}
+	j.stripped[obj.GetUID()] = lacksLabels(obj)
 	j.unproven[obj.GetUID()] = metav1.GetControllerOfNoCopy(obj) == nil && lacksLabels(obj)
 	j.noteLocked(c, obj)
 	if c.Request.User == User {
