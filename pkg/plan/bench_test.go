@@ -44,7 +44,7 @@ func (o *operator) finish(t testing.TB) {
 	o.converge(t)
 	deployment := o.world.find("Deployment", "sample")
 	o.world.edit(deployment, map[string]any{"status": map[string]any{
-		"observedGeneration": int64(1), "replicas": int64(3), "updatedReplicas": int64(3), "availableReplicas": int64(3),
+		"observedGeneration": int64(1), "replicas": int64(3), "updatedReplicas": int64(3), "readyReplicas": int64(3), "availableReplicas": int64(3),
 		"conditions": []any{map[string]any{"type": "Available", "status": "True"}},
 	}}, "kube-controller-manager")
 	for _, name := range []string{"a", "b", "c"} {

@@ -26,6 +26,11 @@ func (p *planner) resolveChildren(ctx context.Context) {
 	for i := range p.children {
 		p.isReady(ctx, &p.children[i])
 	}
+	for i := range p.children {
+		if c := &p.children[i]; c.state.State == Waiting {
+			p.showWaiting(ctx, c)
+		}
+	}
 }
 
 // nothingOf is what expressions see of a child without an object.
@@ -54,17 +59,22 @@ func (p *planner) resolveChild(ctx context.Context, c *child) {
 	c.stage = existing
 }
 
-// resolveWanted says whether to go on to render the child.
+// resolveWanted says whether to go on to render the child. What reads no child is asked before any child is
+// waited for.
 func (p *planner) resolveWanted(ctx context.Context, c *child) bool {
 	if problem := p.watchProblem(c.Watches); problem != nil {
 		return c.markBlocked(problem)
 	}
-	if !p.dependenciesReady(ctx, c) {
-		return false
-	}
 	if c.When == nil {
-		return true
+		return p.dependenciesReady(ctx, c)
 	}
+	if p.readsNoChild(c.When) {
+		return p.evaluateWhen(ctx, c) && p.dependenciesReady(ctx, c)
+	}
+	return p.dependenciesReady(ctx, c) && p.evaluateWhen(ctx, c)
+}
+
+func (p *planner) evaluateWhen(ctx context.Context, c *child) bool {
 	wanted, f := bindings.Evaluate(&p.scope, p.part+"."+c.ID+".when", c.When, func() (bool, error) { return c.When.EvalBool(ctx, p.scope.Vars) })
 	if f != nil {
 		return c.markBlocked(f.Problem())
@@ -73,6 +83,12 @@ func (p *planner) resolveWanted(ctx context.Context, c *child) bool {
 		c.markUnwanted("when is false")
 	}
 	return wanted
+}
+
+// readsNoChild reports whether an expression reads no child, and asks of none whether it is ready.
+func (p *planner) readsNoChild(x bindings.Expression) bool {
+	isChild := func(id string) bool { return p.findChild(id) != nil }
+	return !slices.ContainsFunc(x.FreeVariables(), isChild) && !slices.ContainsFunc(x.AskedReady(), isChild)
 }
 
 // dependenciesReady says whether all children that c reads exist and are ready.
@@ -104,6 +120,48 @@ func (p *planner) dependenciesReady(ctx context.Context, c *child) bool {
 		return false
 	}
 	return true
+}
+
+// showWaiting lets status and conditions see what is there of a child that waits, as far as the others that
+// are there say how it is named: that one is rolled out takes nothing out of the owner's status. It comes
+// last, so that no other child sees it.
+func (p *planner) showWaiting(ctx context.Context, waiting *child) {
+	if !p.isSeen(waiting.Child) {
+		return
+	}
+	defer func(before renderedSize) { p.rendered = before }(p.rendered)
+	c := &child{Child: waiting.Child}
+	if c.When != nil {
+		if wanted, err := c.When.EvalBool(ctx, p.scope.Vars); err != nil || !wanted {
+			return
+		}
+	}
+	if !p.listElements(ctx, c) {
+		return
+	}
+	for i := range c.instances {
+		it := &c.instances[i]
+		if !p.renderInstance(ctx, c, it) {
+			continue
+		}
+		if p.findLive(c, it); it.live != nil {
+			p.expectObject(it.live)
+		}
+		if in, isObserved := p.snapshot.Children[it.at]; isObserved && in.Blocked != nil {
+			waiting.unseen = in.Blocked
+		}
+	}
+	p.bindLive(c)
+}
+
+// isSeen reports whether there is, or may be, an object in the places of a child that were looked at.
+func (p *planner) isSeen(c *policy.Child) bool {
+	for at, in := range p.snapshot.Children {
+		if at.Child == c.ID && (len(in.Objects) > 0 || in.Blocked != nil) {
+			return true
+		}
+	}
+	return false
 }
 
 // readinessProblem says why it is not known whether a child is ready, because it, or what it

@@ -19,6 +19,8 @@ type child struct {
 	problem *Problem
 	// unwanted: it is certain that the child is not wanted.
 	unwanted bool
+	// unseen is why a place of it cannot be seen, if that was found only when it was shown while it waits.
+	unseen *Problem
 	// listed: all its instances are there, so that it is known how many there are.
 	listed bool
 	// instances are the objects of the child; one is the room for a single one.
@@ -85,6 +87,15 @@ func (c *child) overallState() ChildState {
 	return c.state
 }
 
+// unnamedState is the state of the first object of which it is not known which one is wanted, or that of the
+// child as a whole.
+func (c *child) unnamedState() ChildState {
+	if i := slices.IndexFunc(c.instances, func(it instance) bool { return it.desired == nil }); i >= 0 {
+		return c.instances[i].state
+	}
+	return c.overallState()
+}
+
 // hasKnownNames reports whether it is known which objects the child wants.
 func (c *child) hasKnownNames() bool {
 	if c.unwanted {
@@ -144,6 +155,13 @@ func (it *instance) markBlocked(problem *Problem) bool {
 func (it *instance) markProgressing(progress, detail string) {
 	it.progress = progress
 	it.state.State, it.state.Reason, it.state.Message = NotReady, v1alpha1.ReasonProgressing, detail
+}
+
+// markFailed notes that the object will not become ready before somebody acts; what it waits for is said
+// as in markProgressing.
+func (it *instance) markFailed(progress, detail string) {
+	it.markProgressing(progress, detail)
+	it.state.Reason = v1alpha1.ReasonChildFailed
 }
 
 // holdBack keeps the action of each object until all before it are ready.

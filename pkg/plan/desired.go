@@ -34,7 +34,7 @@ func (p *planner) renderInstance(ctx context.Context, c *child, it *instance) bo
 	}
 	it.desired = &unstructured.Unstructured{Object: object}
 	it.state.Desired = it.desired
-	return p.isAlone(c, it)
+	return true
 }
 
 // finishObject adds to a rendered object what makes it this owner's child.

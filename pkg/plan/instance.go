@@ -7,6 +7,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/plan/bindings"
+	"github.com/ambit-dev/ambit/pkg/plan/readiness"
 	"github.com/ambit-dev/ambit/pkg/plan/ssadiff"
 )
 
@@ -41,7 +42,7 @@ func (p *planner) listElements(ctx context.Context, c *child) bool {
 // resolveInstance takes one object as far as can be said without its readiness.
 func (p *planner) resolveInstance(ctx context.Context, c *child, it *instance) {
 	it.stage = decided
-	if p.renderInstance(ctx, c, it) && p.matchLive(c, it) && p.compareLive(c, it) {
+	if p.renderInstance(ctx, c, it) && p.isAlone(c, it) && p.matchLive(c, it) && p.compareLive(c, it) {
 		it.stage = existing
 	}
 }
@@ -88,8 +89,8 @@ func (p *planner) evaluateReadiness(ctx context.Context, c *child) {
 	}
 }
 
-// evaluateInstance evaluates readyWhen. What it reads of other children has to be known
-// first, as far as that does not depend on this one.
+// evaluateInstance evaluates readyWhen, or else what the object's status says. What readyWhen reads
+// of other children has to be known first, as far as that does not depend on this one.
 func (p *planner) evaluateInstance(ctx context.Context, c *child, it *instance) {
 	for i, x := range c.ReadyWhen {
 		part := "readyWhen[" + strconv.Itoa(i) + "]"
@@ -104,6 +105,16 @@ func (p *planner) evaluateInstance(ctx context.Context, c *child, it *instance) 
 			return
 		case !ready:
 			it.markProgressing("waiting for "+c.objectName(it)+" to become ready", part+" is false: "+oneLine(x.Source()))
+			return
+		}
+	}
+	if readsStatus(c.Child) && it.live != nil && !p.ensures {
+		switch state := readiness.Evaluate(it.live); {
+		case state.HasFailed:
+			it.markFailed(c.objectName(it)+" failed: "+state.Detail, state.Detail)
+			return
+		case !state.IsReady:
+			it.markProgressing("waiting for "+c.objectName(it)+" to become ready", state.Detail)
 			return
 		}
 	}

@@ -33,18 +33,23 @@ func wantedTwice(c *child, it *instance, other wanted) string {
 	return fmt.Sprintf("children %q and %q are both %s", min(c.ID, other.child.ID), max(c.ID, other.child.ID), c.objectName(it))
 }
 
+// findLive finds the object of that name, and says whether it is ours.
+func (p *planner) findLive(c *child, it *instance) bool {
+	it.found = p.indexes.findObject(p.inputAt(it.at, c.GVK).Objects, it.at.Namespace, it.state.Name)
+	ours := it.found != nil && p.isOurs(c.GVK, it.found)
+	if ours || it.ownership == mergedInto {
+		it.live = it.found
+	}
+	return ours
+}
+
 // matchLive finds the live object, and says whether to go on and compare.
 func (p *planner) matchLive(c *child, it *instance) bool {
-	in := p.inputAt(it.at, c.GVK)
-	found := p.indexes.findObject(in.Objects, it.at.Namespace, it.state.Name)
-	it.found = found
-	ours := found != nil && p.isOurs(c.GVK, found)
-	if ours || found != nil && it.ownership == mergedInto {
-		it.live = found
-	}
+	ours := p.findLive(c, it)
+	found, blocked := it.found, p.inputAt(it.at, c.GVK).Blocked
 	switch problem, failed := p.writeRefusal(c, it); {
-	case in.Blocked != nil:
-		return it.markBlocked(in.Blocked)
+	case blocked != nil:
+		return it.markBlocked(blocked)
 	case failed:
 		return it.markBlocked(&problem)
 	case p.inventory.Err != nil && (it.ownership != ownedByReference || c.CrossNamespace) && !p.ensures:

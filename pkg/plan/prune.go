@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/plan/bindings"
 	"github.com/ambit-dev/ambit/pkg/plan/prune"
@@ -69,11 +72,21 @@ func (p *pruner) pruneAt(w Query) {
 			continue
 		}
 		if waits != nil {
-			p.suspended.suspendForChild(waits)
+			p.suspendObject(w.GVK, obj, waits)
 			continue
 		}
 		p.addCandidate(w.GVK, obj, nil)
 	}
+}
+
+// suspendObject keeps an object because a child may want it, and says so once.
+func (p *pruner) suspendObject(gvk schema.GroupVersionKind, obj *unstructured.Unstructured, waits *child) {
+	if p.expected[obj.GetUID()] {
+		p.suspended.suspendUnseen(gvk)
+		return
+	}
+	p.expectObject(obj)
+	p.suspended.suspendForChild(waits)
 }
 
 // checkProtection says why the deletion of the owner is held back; nil if it is not. The

@@ -51,7 +51,7 @@ func (p *pruner) entryStays(e inventory.Entry) bool {
 	case obj == nil || !p.isEntered(e, obj):
 		return false
 	case undecided != nil:
-		p.suspended.suspendForChild(undecided)
+		p.suspendObject(e.GVK, obj, undecided)
 		return true
 	case p.isLeft(e, obj):
 		return false

@@ -13,6 +13,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
 	"github.com/ambit-dev/ambit/pkg/plan/bindings"
 	"github.com/ambit-dev/ambit/pkg/plan/desired"
+	"github.com/ambit-dev/ambit/pkg/plan/readiness"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -123,20 +124,39 @@ func lookingUp(gvk schema.GroupVersionKind) *Problem {
 	return &Problem{Reason: v1alpha1.ReasonSyncing, Message: fmt.Sprintf("looking up kind %s in %s", gvk.Kind, gvk.GroupVersion())}
 }
 
-// ObservedFields returns the fields of the live objects of a child, or of an ensured
-// object, that the planner reads, for projection: what the program reads of them
-// and what is compared beside. The managedFields of the policy's manager, and of
-// the MergeManager for objects that are merged, are needed as well. The caller owns
-// the result.
+// ObservedFields returns the fields of the live objects of a child that plans depend on: what the
+// template sets and expressions read, what is compared beside, and what says whether the objects are
+// ready. The managedFields of the policy's manager, and of the MergeManager for objects that are merged,
+// are needed as well. The caller owns the result.
 func ObservedFields(c *policy.Child) *fields.Set {
-	kept := c.Fields.Union(nil).Union(leftoverFields())
+	observed := EnsuredFields(c)
+	if readsStatus(c) {
+		observed = observed.Union(readiness.Fields(c.GVK.GroupKind()))
+	}
+	return observed
+}
+
+// EnsuredFields is ObservedFields for an object of the policy itself: whether it is ready is asked by
+// nobody. The caller owns the result.
+func EnsuredFields(c *policy.Child) *fields.Set { return RecordedFields(c.GVK).Union(c.Fields) }
+
+// RecordedFields are those of ObservedFields that are needed of the objects of a kind that only
+// records name. The caller owns the result.
+func RecordedFields(kind schema.GroupVersionKind) *fields.Set {
+	kept := leftoverFields()
 	for _, annotation := range []string{v1alpha1.AnnotationFields, v1alpha1.AnnotationGeneration} {
 		kept.Add("metadata", "annotations", annotation)
 	}
-	if desired.IsSecret(c.GVK) {
+	if desired.IsSecret(kind) {
 		kept.Add("data")
 	}
 	return kept
+}
+
+// readsStatus reports whether the status of a child's objects says whether they are ready: the
+// policy does not, and they are not somebody else's.
+func readsStatus(c *policy.Child) bool {
+	return len(c.ReadyWhen) == 0 && c.Existing != v1alpha1.ExistingMerge
 }
 
 // leftoverFields are those of ObservedFields that are needed of objects that no child of

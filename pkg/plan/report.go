@@ -151,7 +151,7 @@ func (p *reporter) gatherChild(c *child) {
 		case it.problem != nil:
 			p.blockers.Add(*it.problem)
 		case it.progress != "":
-			p.blockers.Add(Problem{Reason: it.state.Reason, Message: it.progress})
+			p.blockers.Add(Problem{Reason: it.state.Reason, Terminal: it.state.Reason == v1alpha1.ReasonChildFailed, Message: it.progress})
 		}
 	}
 }

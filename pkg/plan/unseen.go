@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -25,7 +26,7 @@ func (p *reporter) forgetBlocked() {
 	}
 	for i := range p.children {
 		c := &p.children[i]
-		if problem := p.blockedPlace(c); problem != nil {
+		if problem := cmp.Or(p.blockedPlace(c), c.unseen); problem != nil {
 			p.hideFromScope(c.ID, problem)
 		}
 	}
@@ -38,7 +39,7 @@ func (p *reporter) forgetUnnamed() {
 		c := &p.children[i]
 		if !c.hasKnownNames() && p.unseen[c.ID] == nil && p.mayHaveObjects(c) {
 			p.hideFromScope(c.ID, &Problem{Reason: v1alpha1.ReasonProtected,
-				Message: fmt.Sprintf("which objects child %q has cannot be said: %s", c.ID, c.overallState().Message)})
+				Message: fmt.Sprintf("which objects child %q has cannot be said: %s", c.ID, c.unnamedState().Message)})
 		}
 	}
 }

@@ -124,7 +124,7 @@ type Child struct {
 	When *cel.Expr
 	// Template is the desired object; apiVersion and kind in it are literal.
 	Template *cel.Template
-	// ReadyWhen give bools: the child is ready when all are true; none: when it exists.
+	// ReadyWhen give bools: the child is ready when all are true; none: when its status says so.
 	ReadyWhen []*cel.Expr
 	// ForEach makes one object for each element; nil: there is one.
 	ForEach *ForEach

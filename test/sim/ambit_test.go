@@ -411,7 +411,7 @@ func (s *stage) ready(namespace string, size int64) {
 		replicas, _, _ := unstructured.NestedInt64(d.Object, "spec", "replicas")
 		return replicas == size
 	})
-	patch := fmt.Appendf(nil, `{"status":{"observedGeneration":%d,"replicas":%d,"updatedReplicas":%d,"readyReplicas":%d,"availableReplicas":%d}}`,
+	patch := fmt.Appendf(nil, `{"status":{"observedGeneration":%d,"replicas":%d,"updatedReplicas":%d,"readyReplicas":%d,"availableReplicas":%d,"conditions":[{"type":"Available","status":"True"},{"type":"Progressing","status":"True","reason":"NewReplicaSetAvailable"}]}}`,
 		s.deployment(namespace).GetGeneration(), size, size, size, size)
 	if _, err := s.admin.Resource(resources()["deployments"]).Namespace(namespace).Patch(s.Context(), "cache", types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
 		s.Fatal(err)

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 func users() map[string][]string {
 	names := map[string][]string{}
 	for _, name := range []string{"lifecycle", "quiet", "freed", "denied", "missing", "missing-kind", "shared", "graph", "labels", "refused", "goes", "statusless", "restart", "badstatus",
-		"scenario", "scenario-blind", "verbs", "verbs-blind", "least", "namespaced", "scope", "wide", "flaps", "kinds", "cache", "reasons", "impersonator", "impersonator-two"} {
+		"scenario", "scenario-blind", "verbs", "verbs-blind", "least", "namespaced", "scope", "wide", "flaps", "kinds", "cache", "reasons", "readiness", "impersonator", "impersonator-two"} {
 		names[name] = nil
 	}
 	for _, name := range engineUsers() {

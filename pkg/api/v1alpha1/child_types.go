@@ -34,7 +34,11 @@ type Child struct {
 	// readyWhen are CEL expressions of type bool over the live object (by the
 	// child's id): the child is ready when all are true. With forEach they are asked of
 	// each object: the id then stands for that one, and the element has its name.
-	// Default: ready when it exists.
+	// Default: what its status says, as kstatus reads it: a Deployment is rolled out, a Job
+	// is complete, a PersistentVolumeClaim is bound, a CustomResourceDefinition is
+	// established, a custom resource's conditions say so. An object whose kind has nothing of
+	// that is ready when it exists, and so is one that is merged into. readyWhen takes the
+	// place of that: `["true"]` makes it ready when it exists.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16

@@ -44,6 +44,9 @@ const (
 	// ReasonProgressing: children were applied and are not ready yet
 	// (Ready=False, Reconciling=True).
 	ReasonProgressing = "Progressing"
+	// ReasonChildFailed: the status of a child says that it will not become ready before somebody
+	// acts, such as that of a Job that has failed (Ready=False, Stalled=True).
+	ReasonChildFailed = "ChildFailed"
 	// ReasonSyncing: a watch that the owner needs has not delivered its first
 	// list yet (Ready=False, Reconciling=True).
 	ReasonSyncing = "Syncing"

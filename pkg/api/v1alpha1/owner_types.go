@@ -83,7 +83,9 @@ type Protect struct {
 	// while is a CEL expression of type bool, over all that status may read: as long
 	// as it is true, or cannot be evaluated, a deleted owner and its children stay,
 	// and its condition Ready has the reason Protected. What is changed in the
-	// children meanwhile is not put back.
+	// children meanwhile is not put back. ready(child) is false while that child is rolled
+	// out, and by what whoever writes its status says: to protect what is there, ask
+	// whether it is there.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096

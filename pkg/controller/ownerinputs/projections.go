@@ -1,8 +1,6 @@
 package ownerinputs
 
 import (
-	"slices"
-
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -43,10 +41,16 @@ func newProjections(program *policy.Program, manager string) projections {
 		watches:  map[string]Projection{},
 		ours:     labels.Set{v1alpha1.LabelPolicy: program.Name}.String(),
 	}
-	for _, child := range slices.Concat(program.Children, program.Ensured) {
-		p := newProjection(k.children[child.GVK].Fields.Union(plan.ObservedFields(child)))
+	keep := func(gvk schema.GroupVersionKind, more *fields.Set) {
+		p := newProjection(k.children[gvk].Fields.Union(more))
 		p.Form.Manager = manager
-		k.children[child.GVK] = p
+		k.children[gvk] = p
+	}
+	for _, child := range program.Children {
+		keep(child.GVK, plan.ObservedFields(child))
+	}
+	for _, child := range program.Ensured {
+		keep(child.GVK, plan.EnsuredFields(child))
 	}
 	for _, w := range program.Watches {
 		p := newProjection(w.Fields)
@@ -66,7 +70,7 @@ func (k projections) childProjection(gvk schema.GroupVersionKind) Projection {
 	if p, ok := k.children[gvk]; ok {
 		return p
 	}
-	p := newProjection(plan.ObservedFields(&policy.Child{GVK: gvk}))
+	p := newProjection(plan.RecordedFields(gvk))
 	p.Form.Manager = k.manager
 	return p
 }

@@ -45,6 +45,8 @@ func (p Problem) orderOfImportance() int {
 		return 1
 	case p.Reason == v1alpha1.ReasonKindMissing:
 		return 2
+	case p.Reason == v1alpha1.ReasonChildFailed: // which may be for want of what the others name
+		return 2
 	case p.Terminal:
 		return 0
 	case p.Reason == v1alpha1.ReasonProgressing || p.Reason == v1alpha1.ReasonDeleting:
