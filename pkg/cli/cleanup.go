@@ -89,7 +89,7 @@ ambit cleanup -f policies/memcached.yaml --namespaces team-a,team-b --timeout 0`
 	flags.StringSliceVar(&o.Namespaces, "namespaces", namesIn(os.Getenv(watchNamespaceVar)),
 		"Namespaces to work in, separated by commas; empty: all (default: $"+watchNamespaceVar+")")
 	flags.StringVarP(&o.Namespace, "namespace", "n", ownNamespace(os.Getenv, os.ReadFile),
-		"Ambit's own namespace: policies in it act as you (default: $"+podNamespaceVar+", that of the Pod's ServiceAccount, or "+defaultNamespace+")")
+		"Ambit's own namespace: policies in it, and those of files that say none, act as you (default: $"+podNamespaceVar+", that of the Pod's ServiceAccount, or "+defaultNamespace+")")
 	flags.BoolVar(&o.AsCaller, "as-caller", false, "Act as you for all policies, and not as the ServiceAccounts of their namespaces")
 	flags.DurationVar(&o.Timeout, "timeout", cleanupTimeout, "How long to try, such as 30s or 10m; 0: until nothing is left")
 	flags.BoolVar(&o.Force, "force", false, "Clean up also while a ReconcilePolicy or a ConfigMap in the cluster has the policy: for namespaces in which Ambit does not serve it any more")
@@ -146,7 +146,7 @@ func (o *cleanupOptions) checkFlags() (err error) {
 
 // loadPolicies returns the policies, those with mistakes as far as they can be salvaged.
 func (o *cleanupOptions) loadPolicies() ([]*policy.Program, error) {
-	programs, err := loadLegible(o.Files, o.IOStreams, "only what owners have on record is removed")
+	programs, err := loadLegible(o.Files, o.Namespace, "-n", o.IOStreams, "only what owners have on record is removed")
 	if err != nil {
 		return nil, err
 	}
@@ -188,12 +188,8 @@ func (o *cleanupOptions) prepareCleanup(programs []*policy.Program) (*uninstall.
 	if err != nil {
 		return nil, err
 	}
-	namespace, _, err := o.Cluster.ToRawKubeConfigLoader().Namespace()
-	if err != nil {
-		namespace = "" // whoever may not look everywhere looks nowhere else then
-	}
 	return &uninstall.Cleanup{
-		Scan: scan, Config: c.config, CoreV1: c.typed.CoreV1(), ContextNamespace: namespace, Programs: programs, Timeout: o.Timeout,
+		Scan: scan, Config: c.config, CoreV1: c.typed.CoreV1(), Programs: programs, Timeout: o.Timeout,
 	}, nil
 }
 

@@ -140,7 +140,7 @@ func TestCleanupNoAccount(t *testing.T) {
 		t.Errorf("It took %s to see that nothing comes of waiting", took)
 	}
 	want := fmt.Sprintf("policy %q: ServiceAccountMissing: ServiceAccount \"ghost\" does not exist in namespace %q; "+
-		"create it, or use --as-caller: `ambit cleanup` then acts as you\n", c.name, c.home)
+		"create it, or use --as-caller: `ambit cleanup` then acts as you\n", v1alpha1.PolicyLabel(c.home, c.name), c.home)
 	if r.Code != 1 || !strings.Contains(r.Stdout, want) {
 		t.Errorf("exit code %d\n%s%s", r.Code, r.Stdout, r.Stderr)
 	}

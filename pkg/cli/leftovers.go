@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os"
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
@@ -23,6 +24,8 @@ type leftoversOptions struct {
 	Namespace string
 	// AllNamespaces overrides Namespace, as for kubectl.
 	AllNamespaces bool
+	// OwnNamespace is Ambit's own: policies of files that say no namespace are in it.
+	OwnNamespace string
 	// Output is table, json or yaml.
 	Output string
 	// Program is what ambit was called by: `ambit` or `kubectl ambit`.
@@ -52,7 +55,7 @@ What garbage collection takes when an owner is deleted is none. What a policy le
 behind by onDelete: Orphan is one for ever, also when its owner and its policy are long
 gone: delete it, or take its label ambit.dev/policy off.
 
-With -f it is about these policies: the kinds in them, and those that their owners
+With -f it is about these policies, by namespace and name: the kinds in them, and those that their owners
 have on record, up to 64 that no policy names: what is left out is said on stderr. A
 policy with mistakes counts as far as it is legible. Without -f it is
 about every policy, and each kind that the cluster serves and that may be listed; what
@@ -93,6 +96,8 @@ func (o *leftoversOptions) addFlags(flags *pflag.FlagSet) {
 	addFilesFlag(flags, &o.Files)
 	flags.StringVarP(&o.Namespace, "namespace", "n", "", "Namespace to look in; empty: all, and what has none")
 	flags.BoolVarP(&o.AllNamespaces, "all-namespaces", "A", false, "Look in all namespaces, and at what has none, whatever --namespace is; this is the default")
+	flags.StringVar(&o.OwnNamespace, "own-namespace", ownNamespace(os.Getenv, os.ReadFile),
+		"Ambit's own namespace: policies of files that say none are in it (default: $"+podNamespaceVar+", that of the Pod's ServiceAccount, or "+defaultNamespace+")")
 	addOutputFlag(flags, &o.Output, "table", "json", "yaml")
 	o.Cluster.AddFlags(flags)
 }
@@ -134,6 +139,9 @@ func (o *leftoversOptions) checkFlags() error {
 	if o.AllNamespaces {
 		o.Namespace = metav1.NamespaceAll
 	}
+	if err := checkNamespace("--own-namespace", o.OwnNamespace); err != nil {
+		return err
+	}
 	if o.Namespace == metav1.NamespaceAll {
 		return nil
 	}
@@ -146,5 +154,5 @@ func (o *leftoversOptions) loadPolicies() ([]*policy.Program, error) {
 	if len(o.Files) == 0 {
 		return nil, nil
 	}
-	return loadLegible(o.Files, o.IOStreams, "")
+	return loadLegible(o.Files, o.OwnNamespace, "--own-namespace", o.IOStreams, "")
 }

@@ -23,7 +23,7 @@ func (c *cleaned) findings(r result) string {
 	}
 	var lines strings.Builder
 	for _, l := range parsed.Leftovers {
-		if l["policy"] == c.name {
+		if _, name, _ := strings.Cut(l["policy"], "."); name == c.name { // after its namespace
 			fmt.Fprintf(&lines, "%s %s %s/%s: %s\n", l["finding"], l["kind"], l["namespace"], l["name"], l["why"])
 		}
 	}
@@ -106,7 +106,7 @@ func TestLeftoversPolicy(t *testing.T) {
 	s.apply([]byte(strings.Replace(string(s.policy("")), "metadata: {", "metadata: {finalizers: [ambit.dev/cleanup], ", 1)))
 	got := s.until(func(r result) bool { return r.Code == 1 }, s.policy(""), "leftovers")
 	want := fmt.Sprintf("NAMESPACE KIND NAME POLICY FINDING WHY "+
-		"%[1]s ReconcilePolicy %[1]s %[1]s Finalizer it could not be deleted: only Ambit takes its finalizer ambit.dev/cleanup off", s.home)
+		"%[1]s ReconcilePolicy %[1]s %[1]s.%[1]s Finalizer it could not be deleted: only Ambit takes its finalizer ambit.dev/cleanup off", s.home)
 	if diff := cmp.Diff(want, strings.Join(strings.Fields(got.Stdout), " ")); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}

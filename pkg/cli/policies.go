@@ -46,13 +46,19 @@ func runnablePrograms(found manifests.Policies, errOut io.Writer) ([]*policy.Pro
 
 // loadLegible returns the policies in files for a command that takes those with mistakes as
 // far as they can be salvaged; these, and their mistakes, are printed to errOut. about says
-// of a policy with mistakes what is done with it; "" for nothing to be said.
-func loadLegible(files []string, streams genericiooptions.IOStreams, about string) ([]*policy.Program, error) {
-	found, err := manifests.Load(files, nil, streams.In)
+// of a policy with mistakes what is done with it; "" for nothing to be said. A policy whose file says no
+// namespace is in own, which flag sets: that is printed as well.
+func loadLegible(files []string, own, flag string, streams genericiooptions.IOStreams, about string) ([]*policy.Program, error) {
+	found, err := manifests.Load(files, nil, own, streams.In)
 	if err != nil {
 		return nil, err
 	}
 	printFindings(streams.ErrOut, found.Findings)
+	for _, program := range slices.Concat(found.Programs, found.CleanupOnly) {
+		if found.Unplaced[program.Label] {
+			fmt.Fprintf(streams.ErrOut, "note: policy %q has no metadata.namespace: it is taken for one of namespace %q (%s)\n", program.Name, own, flag)
+		}
+	}
 	if about != "" {
 		for _, broken := range found.CleanupOnly {
 			fmt.Fprintf(streams.ErrOut, "policy %q has mistakes: %s\n", broken.Name, about)

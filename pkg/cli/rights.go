@@ -99,7 +99,7 @@ func (o *rightsOptions) checkFlags() (subject rbac.Subject, err error) {
 // loadPolicies compiles the policies, as they run in the cluster for an Ambit that runs as
 // subject.
 func (o *rightsOptions) loadPolicies(subject rbac.Subject) ([]*policy.Program, error) {
-	found, err := manifests.Load(o.Files, nil, o.In)
+	found, err := manifests.Load(o.Files, nil, o.ownNamespace(subject), o.In)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (o *rightsOptions) loadPolicies(subject rbac.Subject) ([]*policy.Program, e
 	if err != nil {
 		return nil, err
 	}
-	return o.appliedPrograms(programs, o.ownNamespace(subject)), nil
+	return o.appliedPrograms(programs, found.Unplaced, o.ownNamespace(subject)), nil
 }
 
 // runningSubject is who Ambit runs as; the zero Subject if no flag says.
@@ -152,7 +152,7 @@ func (o *rightsOptions) permissionsOptions(programs []*policy.Program, subject r
 		return permissions.Options{}, err
 	}
 	return permissions.Options{
-		Programs: programs, Kinds: &permissions.Kinds{Defined: defined, Reporter: o}, Own: subject,
+		Programs: programs, Kinds: &permissions.Kinds{Defined: defined, Reporter: o}, Own: subject, OwnNamespace: o.ownNamespace(subject),
 		Namespaces: o.Namespaces, Finalizers: o.Finalizers, WatchRBAC: o.WatchRBAC,
 		Serves: func(ctx context.Context, program *policy.Program, owner *unstructured.Unstructured) bool {
 			return plan.Refuse(ctx, program, owner) == nil
@@ -190,14 +190,14 @@ func (o *rightsOptions) ownNamespace(subject rbac.Subject) string {
 // appliedPrograms returns the programs as they run in the cluster, and says on stderr what of
 // that is taken to be so: a file does not say what becomes of it. A policy that says another
 // namespace than Ambit's own is taken as applied to that one, as nothing else can be
-// meant by it but by mistake.
-func (o *rightsOptions) appliedPrograms(programs []*policy.Program, own string) []*policy.Program {
+// meant by it but by mistake. unplaced are the labels of those whose files say none.
+func (o *rightsOptions) appliedPrograms(programs []*policy.Program, unplaced map[string]bool, own string) []*policy.Program {
 	applied := make([]*policy.Program, 0, len(programs))
 	for _, program := range programs {
 		as := program.InCluster(own)
 		applied = append(applied, as)
 		switch {
-		case program.Namespace == "":
+		case unplaced[program.Label]:
 			o.printNote("policy %q has no metadata.namespace: it is taken to act as Ambit, in a file of `ambit run -f` or in namespace %q; write the namespace into it if it is applied to another one",
 				program.Name, own)
 		case as.Identity() != program.Identity() || as.Hash != program.Hash:

@@ -18,7 +18,7 @@ func TestMissingApplied(t *testing.T) {
 	for name, extra := range map[string]string{"unnamed": "", "named": "serviceAccountName: default"} {
 		policy := s.policy(extra)
 		got := s.ambit(policy, "rbac", "--missing", "--service-account", account)
-		want := roleText(s.home, s.home, s.home+"/default", ruleText("cache.example.com", "memcacheds", "list", "watch"), ruleText("cache.example.com", "memcacheds/status", "patch"),
+		want := roleText(s.home, s.home+"."+s.home, s.home+"/default", ruleText("cache.example.com", "memcacheds", "list", "watch"), ruleText("cache.example.com", "memcacheds/status", "patch"),
 			ruleText("apps", "deployments", "get", "list", "watch", "create", "patch", "delete"), ruleText("", "pods", "list", "watch"))
 		if !strings.Contains(got.Stdout, want) {
 			t.Errorf("%s: there is no Role in the namespace of the policy: want\n%s\ngot\n%s", name, want, got.Stdout)

@@ -179,7 +179,7 @@ func (o *runOptions) readFiles(stdin []byte) ([]manifests.Source, error) {
 	if len(o.PoliciesFrom) > 0 {
 		return nil, nil
 	}
-	return manifests.ReadPolicies(o.Files, bytes.NewReader(stdin))
+	return manifests.ReadPolicies(o.Files, o.Namespace, bytes.NewReader(stdin))
 }
 
 // runManager runs what the sources say, and sends traces of it if that is wanted.

@@ -153,7 +153,7 @@ func (e *Controller) mayMakeEvents(namespace string) bool {
 	return false
 }
 
-// isRetired reports whether a policy of that name is being retired.
-func (e *Controller) isRetired(name string) bool {
-	return slices.ContainsFunc(e.revisions.AllCurrent(), func(op *policyController) bool { return op.retiring && op.program.Name == name })
+// isRetired reports whether the policy of that label is being retired.
+func (e *Controller) isRetired(label string) bool {
+	return slices.ContainsFunc(e.revisions.AllCurrent(), func(op *policyController) bool { return op.retiring && op.program.Label == label })
 }

@@ -54,7 +54,7 @@ func (t ownerTurn) intentFor(ctx context.Context, name types.NamespacedName, own
 		return intentReconcile
 	case !known:
 		return intentUnknown
-	case inventory.IsMarked(t.program.Name, owner):
+	case inventory.IsMarked(t.program.Label, owner):
 		return intentCleanUp
 	}
 	return t.markUnwanted(name, owner)

@@ -119,5 +119,5 @@ func (op *policyController) newOwnerState(name types.NamespacedName) *ownerState
 
 // isHeld says whether an owner is held until this policy has cleaned up after it.
 func (t ownerTurn) isHeld(owner *unstructured.Unstructured) bool {
-	return slices.Contains(owner.GetFinalizers(), v1alpha1.FinalizerCleanup) && inventory.IsMarked(t.program.Name, owner)
+	return slices.Contains(owner.GetFinalizers(), v1alpha1.FinalizerCleanup) && inventory.IsMarked(t.program.Label, owner)
 }

@@ -129,7 +129,7 @@ func (op *policyController) inScope(namespace string) bool {
 // wantsSeen says whether an owner that a stream shows is one for this policy: it is in the scope, or
 // is to be cleaned up after.
 func (op *policyController) wantsSeen(owner *unstructured.Unstructured) bool {
-	return op.inScope(owner.GetNamespace()) || inventory.IsMarked(op.program.Name, owner)
+	return op.inScope(owner.GetNamespace()) || inventory.IsMarked(op.program.Label, owner)
 }
 
 // ownerExists says whether there is, or may be, an owner of that uid: only where all of

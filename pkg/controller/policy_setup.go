@@ -42,7 +42,7 @@ func newPolicyController(e *Controller, program *policy.Program) *policyControll
 		IsRetiring: func() bool { return op.retiring }, BusyNamespaces: op.busyNamespaces, User: op.userName(),
 	})
 	op.inputs = ownerinputs.New(ownerinputs.Options{
-		Program: program, Manager: v1alpha1.FieldManager(program.Name), Identity: op.identity, User: op.userName(),
+		Program: program, Manager: v1alpha1.FieldManager(program.Label), Identity: op.identity, User: op.userName(),
 		Kinds: op.kinds, Permissions: op.permissions, Scope: op.scope, Namespaces: op.namespaceList, NowhereProblem: op.scopeResolver.NowhereProblem,
 		IsClusterScoped: op.isClusterScoped.Load, IsGone: e.discovery.ConfirmGone, Enqueue: op.enqueueOwner,
 	})

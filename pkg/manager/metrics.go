@@ -56,7 +56,7 @@ func newDescriptions() descriptions {
 		bytes:    desc("ambit_watched_bytes", "About how many bytes the cached objects take, by resource, estimated from a few of them.", "resource"),
 		probes:   desc("ambit_access_probes_total", "How many access reviews were asked for."),
 		reopens:  desc("ambit_watch_reopens_total", "How many watches were opened again where they were, without a list."),
-		policies: desc("ambit_policies", "How many policies there are, by source and state: valid, invalid, superseded by another of the same name or owners, or stopped, as its file has no more text of it.", "source", "state"),
+		policies: desc("ambit_policies", "How many policies there are, by source and state: valid, invalid, superseded by another of the same namespace and name or of the same owners, or stopped, as its file has no more text of it.", "source", "state"),
 		info:     desc("ambit_policy_info", "1 for each policy that is run, with the kind of its owners and whom it acts as; an empty identity is Ambit's own.", "policy", "owner", "identity"),
 		leader:   desc("ambit_leader", "1 while this replica works, 0 while it waits for another one."),
 	}

@@ -32,6 +32,8 @@ type Options struct {
 	Kinds *Kinds
 	// Own is who Ambit runs as. Zero: the caller, which nothing can be granted to.
 	Own rbac.Subject
+	// OwnNamespace is as in rbac.Request.
+	OwnNamespace string
 	// Namespaces to work in, each once; empty: as the policies say.
 	Namespaces []string
 	// OwnersEverywhere and Finalizers are as in rbac.Request.
@@ -104,7 +106,7 @@ func (o Options) collectNeeds(ctx context.Context, locate func(context.Context, 
 func (o Options) requestFor(program *policy.Program) (request rbac.Request, limited bool) {
 	namespaces, limited := rbac.LimitNamespaces(program, o.Namespaces)
 	request = rbac.Request{
-		Program: program, Kind: o.Kinds.FoundKind, Own: o.Own, OwnersEverywhere: o.OwnersEverywhere, Finalizers: o.Finalizers,
+		Program: program, Kind: o.Kinds.FoundKind, Own: o.Own, OwnNamespace: o.OwnNamespace, OwnersEverywhere: o.OwnersEverywhere, Finalizers: o.Finalizers,
 		Namespaces: namespaces, Searched: namespaces, Elsewhere: o.Namespaces,
 	}
 	everywhere := []string{rbac.Everywhere}

@@ -50,7 +50,7 @@ func compile(t *testing.T, spec string) *policy.Program {
 func options(t *testing.T, reporter permissions.Reporter, spec string) permissions.Options {
 	t.Helper()
 	return permissions.Options{
-		Programs: []*policy.Program{compile(t, spec)}, Kinds: &permissions.Kinds{Reporter: reporter}, Own: own(), Reporter: reporter,
+		Programs: []*policy.Program{compile(t, spec)}, Kinds: &permissions.Kinds{Reporter: reporter}, Own: own(), OwnNamespace: "team-x", Reporter: reporter,
 		Serves: func(_ context.Context, _ *policy.Program, owner *unstructured.Unstructured) bool {
 			return owner.GetName() != "idle"
 		},

@@ -112,7 +112,7 @@ func (p *planner) signObject(c *child, it *instance, object, meta map[string]any
 	}
 	labels := desired.SubMap(meta, "labels")
 	labels[v1alpha1.LabelManagedBy] = v1alpha1.ManagedBy
-	labels[v1alpha1.LabelPolicy] = p.program.Name
+	labels[v1alpha1.LabelPolicy] = p.program.Label
 	annotations := desired.SubMap(meta, "annotations")
 	annotations[v1alpha1.AnnotationFields] = fieldSet
 	if it.ownership == ownedByPolicy {

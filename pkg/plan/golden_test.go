@@ -132,7 +132,7 @@ func (o *operator) step(t *testing.T, name, data string) {
 		o.stays = true
 	case "break":
 		protect := o.program.Protect
-		o.program = &policy.Program{Name: o.program.Name, Namespace: o.program.Namespace, Owner: o.program.Owner, CleanupOnly: errors.New("it is broken")}
+		o.program = &policy.Program{Name: o.program.Name, Label: o.program.Label, Namespace: o.program.Namespace, Owner: o.program.Owner, CleanupOnly: errors.New("it is broken")}
 		if protect != nil {
 			o.program.Protect = &policy.Protect{}
 		}

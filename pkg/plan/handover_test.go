@@ -37,14 +37,14 @@ func TestHandover(t *testing.T) {
 // named is a program under another name.
 func named(name string, program *policy.Program) *policy.Program {
 	out := *program
-	out.Name = name
+	out.Name, out.Label = name, name
 	return &out
 }
 
 // step lets one of two policies make a few writes; the other then sees the owner as
 // it is.
 func step(t *testing.T, r *rapid.T, one, other *operator) {
-	foreign := !inventory.IsMarked(one.program.Name, one.owner) && inventory.IsMarked(other.program.Name, one.owner)
+	foreign := !inventory.IsMarked(one.program.Label, one.owner) && inventory.IsMarked(other.program.Label, one.owner)
 	before, owner := one.all(), encode(one.owner.Object)
 	one.writes, one.problems = rapid.IntRange(1, 4).Draw(r, "writes"), nil
 	one.converge(t)
@@ -70,7 +70,7 @@ func (o *operator) end(t *testing.T, r *rapid.T, from, to *operator) {
 	if p := to.plan(t); p.Foreign != "" || len(p.Actions) > 0 || p.OwnerMetadata != nil {
 		r.Fatalf("the second policy has still to do:\n%s", p)
 	}
-	if slices.Contains(to.owner.GetFinalizers(), "ambit.dev/cleanup") != inventory.IsMarked(to.program.Name, to.owner) && len(to.owner.GetFinalizers()) > 0 {
+	if slices.Contains(to.owner.GetFinalizers(), "ambit.dev/cleanup") != inventory.IsMarked(to.program.Label, to.owner) && len(to.owner.GetFinalizers()) > 0 {
 		r.Fatalf("whose finalizer is it: %s", encode(to.owner.Object))
 	}
 	if len(from.world.crimes) > 0 {

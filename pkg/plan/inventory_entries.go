@@ -96,7 +96,7 @@ func (p *inventoryPlanner) planOwnerMetadata() {
 	inv := inventory.Inventory{TokenSecret: p.tokenSecret(), Entries: p.inventory.Next}
 	p.inventory.WantsFinalizer = finalizesAll(p.program) || slices.ContainsFunc(inv.Entries, inventory.Entry.NeedsFinalizer)
 	if p.inventory.WantsFinalizer || len(inv.Entries) > 0 {
-		inv.Policy = p.program.Name
+		inv.Policy = p.program.Label
 	}
 	text := inv.String()
 	switch {

@@ -171,7 +171,7 @@ func (l *language) end() {
 	case 0:
 		l.deleteOwner()
 	case 1:
-		l.program = &policy.Program{Name: l.program.Name, Namespace: l.program.Namespace, Owner: l.program.Owner, CleanupOnly: errors.New("broken")}
+		l.program = &policy.Program{Name: l.program.Name, Label: l.program.Label, Namespace: l.program.Namespace, Owner: l.program.Owner, CleanupOnly: errors.New("broken")}
 		l.deleteOwner()
 	case 2:
 		l.retire = true

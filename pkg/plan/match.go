@@ -55,7 +55,7 @@ func (p *planner) matchLive(c *child, it *instance) bool {
 	case p.inventory.Err != nil && (it.ownership != ownedByReference || c.CrossNamespace) && !p.ensures:
 		return it.markBlocked(p.inventoryProblem())
 	case it.ownership == mergedInto:
-		return p.matchMergeTarget(c, it, ours && objectmeta.LabelsOf(found).Get(v1alpha1.LabelPolicy) == p.program.Name) // not what the owner's own controller made
+		return p.matchMergeTarget(c, it, ours && objectmeta.LabelsOf(found).Get(v1alpha1.LabelPolicy) == p.program.Label) // not what the owner's own controller made
 	case found == nil:
 		p.planAction(c, it, Action{Verb: Create, Reason: "is missing"})
 		return false
@@ -105,7 +105,7 @@ func (p *planner) compareLive(c *child, it *instance) bool {
 	if c.Apply == v1alpha1.ApplyCreate {
 		return true
 	}
-	manager, verb := v1alpha1.FieldManager(p.program.Name), Apply
+	manager, verb := v1alpha1.FieldManager(p.program.Label), Apply
 	if it.ownership == mergedInto {
 		manager, verb = p.mergeManager(), Merge
 	}

@@ -78,6 +78,7 @@ func compilePolicy(t testing.TB, name, owner, spec string) *policy.Program {
 	if err != nil {
 		t.Fatalf("compiling a policy: %v\n%s", err, text)
 	}
+	program.Label = name // which is what the stories have in records and managers
 	return program
 }
 
@@ -133,7 +134,7 @@ func (o *operator) observe(w Query) Input {
 			kept = ObservedFields(c)
 		}
 	}
-	managers := []string{v1alpha1.FieldManager(o.program.Name), v1alpha1.MergeManager(o.program.Name, o.owner.GetUID())}
+	managers := []string{v1alpha1.FieldManager(o.program.Label), v1alpha1.MergeManager(o.program.Label, o.owner.GetUID())}
 	var in Input
 	for _, obj := range o.world.objects {
 		if obj.GroupVersionKind() == w.GVK && obj.GetNamespace() == w.Namespace && o.shows(w, obj) {
@@ -148,7 +149,7 @@ func (o *operator) shows(w Query, obj *unstructured.Unstructured) bool {
 	if w.Names != nil {
 		return slices.Contains(w.Names, obj.GetName())
 	}
-	return !o.labelled || obj.GetLabels()[v1alpha1.LabelPolicy] == o.program.Name
+	return !o.labelled || obj.GetLabels()[v1alpha1.LabelPolicy] == o.program.Label
 }
 
 func (o *operator) input(id string, in Input) Input {
@@ -261,7 +262,7 @@ func (o *operator) collectGarbage() {
 
 // do carries out one action as package apply would. It returns false on a crash.
 func (o *operator) do(a Action) bool {
-	manager := v1alpha1.FieldManager(o.program.Name)
+	manager := v1alpha1.FieldManager(o.program.Label)
 	live := o.world.findIn(a.GVK.Kind, a.Namespace, a.Name)
 	if a.Verb == Create {
 		return o.create(a, live)
@@ -297,7 +298,7 @@ func (o *operator) create(a Action, live *unstructured.Unstructured) bool {
 	if !o.write() {
 		return false
 	}
-	manager := v1alpha1.FieldManager(o.program.Name)
+	manager := v1alpha1.FieldManager(o.program.Label)
 	switch {
 	case live == nil:
 		o.world.create(a.Object, manager)
@@ -318,9 +319,9 @@ func (o *operator) create(a Action, live *unstructured.Unstructured) bool {
 // claimant is as package apply has it.
 func (o *operator) claimant() claims.Claimant {
 	if o.ensuring {
-		return claims.Claimant{Policy: o.program.Name, Lives: o.lives}
+		return claims.Claimant{Policy: o.program.Label, Lives: o.lives}
 	}
-	return claims.Claimant{Policy: o.program.Name, Owner: o.owner.GetUID(), Namespace: o.owner.GetNamespace(), Lives: o.lives}
+	return claims.Claimant{Policy: o.program.Label, Owner: o.owner.GetUID(), Namespace: o.owner.GetNamespace(), Lives: o.lives}
 }
 
 func (o *operator) merge(live *unstructured.Unstructured, a Action) {

@@ -93,19 +93,19 @@ func keyOfInstance(c *child, it *instance) inventory.ObjectKey {
 }
 
 // mergeManager is the field manager of what is merged for this owner.
-func (s *subject) mergeManager() string { return v1alpha1.MergeManager(s.program.Name, s.owner) }
+func (s *subject) mergeManager() string { return v1alpha1.MergeManager(s.program.Label, s.owner) }
 
 // isEnsured reports whether the policy itself has made an object: its field manager has
 // written so, and nobody controls it.
 func (s *subject) isEnsured(obj *unstructured.Unstructured) bool {
 	by := objectmeta.TextOf(objectmeta.FieldAt(obj.Object, "metadata", "annotations", v1alpha1.AnnotationEnsuredBy))
 	return by == s.ensuredBy() && !claims.HasController(obj) &&
-		ssadiff.WroteAnnotation(obj, v1alpha1.FieldManager(s.program.Name), v1alpha1.AnnotationEnsuredBy)
+		ssadiff.WroteAnnotation(obj, v1alpha1.FieldManager(s.program.Label), v1alpha1.AnnotationEnsuredBy)
 }
 
 // nameClaimant is who wants the names of the children.
 func (s *subject) nameClaimant() claims.Claimant {
-	c := claims.Claimant{Policy: s.program.Name, Lives: s.snapshot.Lives}
+	c := claims.Claimant{Policy: s.program.Label, Lives: s.snapshot.Lives}
 	if !s.ensures {
 		c.Owner, c.Namespace = s.owner, s.namespace
 	}
@@ -129,7 +129,7 @@ func (s *subject) hasToken(obj *unstructured.Unstructured) bool {
 	if s.snapshot.Unmanaged && !ssadiff.HasManagedFields(obj) {
 		return objectmeta.FieldAt(obj.Object, "metadata", "annotations", v1alpha1.AnnotationClaim) != nil
 	}
-	return ssadiff.WroteAnnotation(obj, v1alpha1.FieldManager(s.program.Name), v1alpha1.AnnotationClaim)
+	return ssadiff.WroteAnnotation(obj, v1alpha1.FieldManager(s.program.Label), v1alpha1.AnnotationClaim)
 }
 
 // isProven reports whether the inventory has an object, and proves it to be the owner's.

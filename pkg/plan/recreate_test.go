@@ -51,7 +51,7 @@ func TestRecreateStripped(t *testing.T) {
 	}
 	live = o.world.findIn("Widget", "default", "web")
 	created := Action{Verb: Create, Recreates: true, Object: slices.Clone(p.Children)[0].Desired}
-	o.settled = map[types.UID]string{live.GetUID(): NormalizedDigest(created, live, v1alpha1.FieldManager(o.program.Name))}
+	o.settled = map[types.UID]string{live.GetUID(): NormalizedDigest(created, live, v1alpha1.FieldManager(o.program.Label))}
 	if p := o.plan(t); len(p.Actions) > 0 {
 		t.Errorf("it was so right after it was made:\n%s", p)
 	}

@@ -9,8 +9,8 @@ import (
 // CheckConflicts says whether the programs can run beside each other; the error names
 // every pair that cannot.
 //
-// Names must differ, whatever the namespace: children are found, and fields are
-// managed, by the name of the policy. And an owner can be served by one policy
+// No two may have one namespace and name: children are found, and fields are
+// managed, by these. And an owner can be served by one policy
 // only, because its conditions (Ready, Permitted, ...) and its record of children can
 // say one thing only: two policies for one kind need namespaces or label selectors that
 // differ. An owner may go from one to the other: its record names the policy that has to
@@ -21,7 +21,7 @@ func CheckConflicts(programs []*Program) error {
 	for i, p := range programs {
 		for _, q := range programs[:i] {
 			switch {
-			case p.Name == q.Name:
+			case p.Label == q.Label:
 				errs = append(errs, fmt.Errorf("policy %q of %s has the name of a policy of %s", p.Name, p.File, q.File))
 			case p.Retire || q.Retire:
 			case p.Overlaps(q):
@@ -34,25 +34,17 @@ func CheckConflicts(programs []*Program) error {
 }
 
 // CheckRemoval says whether policies can be cleaned up after while others run. They may have
-// owners in common: what each has made has its name. Two of one name can not, unless they
-// have no owners in common.
+// owners in common: what each has made has its namespace and name. Two with the same of these can not.
 func CheckRemoval(programs, leaving []*Program) error {
 	var errs []error
 	for i, p := range leaving {
 		for _, q := range slices.Concat(programs, leaving[:i]) {
-			if p.Name == q.Name && (p.Namespace == q.Namespace || p.withoutSuspend().Overlaps(q.withoutSuspend())) {
+			if p.Label == q.Label {
 				errs = append(errs, fmt.Errorf("policy %q of %s cannot be cleaned up after beside the one of that name of %s", p.Name, p.File, q.File))
 			}
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// withoutSuspend is the program, not suspended: that does not matter where it is cleaned up after.
-func (p *Program) withoutSuspend() *Program {
-	awake := *p
-	awake.Suspend = false
-	return &awake
 }
 
 // Overlaps says whether two policies may serve the same owner. Selectors that differ

@@ -22,7 +22,7 @@ func TestTogether(t *testing.T) {
 	thing := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"}
 	other := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Other"}
 	program := func(name string, kind schema.GroupVersionKind, selector string, namespaces ...string) *Program {
-		return &Program{Name: name, File: name + ".yaml", Owner: Owner{GVK: kind, Selector: selects(selector)}, Namespaces: namespaces}
+		return &Program{Name: name, Label: name, File: name + ".yaml", Owner: Owner{GVK: kind, Selector: selects(selector)}, Namespaces: namespaces}
 	}
 	excluding := program("b", thing, "")
 	excluding.Exclude = []string{"x"}
@@ -43,7 +43,7 @@ func TestTogether(t *testing.T) {
 	}
 	markingNamespaces := func(name string, namespaces ...string) *Program {
 		p := marking(name, namespaces...)
-		p.Name, p.Owner.GVK, p.Owner.Selector = name, schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, nil
+		p.Name, p.Label, p.Owner.GVK, p.Owner.Selector = name, name, schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, nil
 		return p
 	}
 	pushed := program("pushed", thing, "t=2")
@@ -66,7 +66,7 @@ func TestTogether(t *testing.T) {
 		"LabelAndNames":       {reason: "names are taken not to have the label", a: of("t=1"), b: program("b", thing, "", "y")},
 		"LabelAndSameName":    {reason: "a name in common", a: of("t=1", "y"), b: program("b", thing, "", "y"), want: "both serve"},
 		"LabelAndAnything":    {reason: "no scope is every namespace", a: of("t=1"), b: program("b", thing, ""), want: "both serve"},
-		"SameNamespaceLabel":  {reason: "the same namespaces", a: of("t=1", "x"), b: func() *Program { p := of("t=1", "y"); p.Name = "q"; return p }(), want: "both serve"},
+		"SameNamespaceLabel":  {reason: "the same namespaces", a: of("t=1", "x"), b: func() *Program { p := of("t=1", "y"); p.Name, p.Label = "q", "q"; return p }(), want: "both serve"},
 		"MarksByLabel":        {reason: "each sees the owners of the other, whose marks name it", a: marking("t=1"), b: marking("t=2")},
 		"MarksSeenByLabel":    {reason: "one sees the owners of the other, whose marks name it", a: marking("t=1"), b: program("b", thing, "t=2")},
 		"MarksNotShown":       {reason: "the API server does not show the marked ones, and the others have none", a: marking("t=1"), b: pushed},
@@ -93,7 +93,7 @@ func TestTogether(t *testing.T) {
 func TestLeaving(t *testing.T) {
 	program := func(name, home, selector string, suspended bool, namespaces ...string) *Program {
 		thing := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"}
-		return &Program{Name: name, Namespace: home, Suspend: suspended, Owner: Owner{GVK: thing, Selector: selects(selector)}, Namespaces: namespaces}
+		return &Program{Name: name, Namespace: home, Label: v1alpha1.PolicyLabel(home, name), Suspend: suspended, Owner: Owner{GVK: thing, Selector: selects(selector)}, Namespaces: namespaces}
 	}
 	for name, tc := range map[string]struct {
 		reason      string
@@ -102,9 +102,7 @@ func TestLeaving(t *testing.T) {
 	}{
 		"SameOwners":     {reason: "what each has made has its name", runs: program("a", "x", "", false), leave: program("b", "x", "", false)},
 		"SamePolicy":     {reason: "it runs, or is cleaned up after", runs: program("a", "x", "t=1", false), leave: program("a", "x", "t=2", false), refused: true},
-		"SameName":       {reason: "nobody knows what whose is", runs: program("a", "x", "", false, "x", "y"), leave: program("a", "y", "", false, "y"), refused: true},
-		"SameNameAsleep": {reason: "what is suspended has made something, too", runs: program("a", "x", "", true), leave: program("a", "y", "", true), refused: true},
-		"OtherOwners":    {reason: "no owner of the one is the other's", runs: program("a", "x", "", false, "x"), leave: program("a", "y", "", false, "y")},
+		"OtherNamespace": {reason: "one name in another namespace is another policy", runs: program("a", "x", "", false), leave: program("a", "y", "", true)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for list, err := range map[string]error{

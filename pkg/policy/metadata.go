@@ -7,13 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
-// checkMetadata checks the name, which becomes the value of a label and a part of a
-// field manager.
+// checkMetadata checks namespace and name, which labels, records and field managers have.
 func (c *policyCompiler) checkMetadata() {
 	c.program.Name, c.program.Namespace = c.policy.Name, c.policy.Namespace
+	c.program.Label = v1alpha1.PolicyLabel(c.policy.Namespace, c.policy.Name)
 	switch name := syntax.LookupNode(c.root, "metadata", "name"); {
 	case name == nil:
 		c.At(syntax.LookupNearest(c.root, "metadata"), "metadata.name is required")

@@ -103,7 +103,7 @@ func (p *Program) selectsLabels(selector labels.Selector, template *yaml.Node) (
 // Ambit's own choice, and whether these are all.
 func (p *Program) labelsOfTemplate(template *yaml.Node) (known map[string]*string, all bool) {
 	managedBy := v1alpha1.ManagedBy
-	known = map[string]*string{v1alpha1.LabelManagedBy: &managedBy, v1alpha1.LabelPolicy: &p.Name, v1alpha1.LabelOwnerUID: nil}
+	known = map[string]*string{v1alpha1.LabelManagedBy: &managedBy, v1alpha1.LabelPolicy: &p.Label, v1alpha1.LabelOwnerUID: nil}
 	if template == nil || syntax.IsNull(template) {
 		return known, true
 	}

@@ -16,10 +16,11 @@ import (
 // Program is a compiled policy. It is immutable and safe for concurrent use; all
 // that it refers to is shared and must not be changed.
 type Program struct {
-	// Name is the name of the policy: a DNS-1123 subdomain of at most 63 characters, so
-	// it is also legal as the value of a label and within a field manager. Namespace may
+	// Name is the name of the policy: a DNS-1123 subdomain of at most 63 characters. Namespace may
 	// be empty.
 	Name, Namespace string
+	// Label is the namespace and name in one word: see v1alpha1.PolicyLabel.
+	Label string
 	// File is where the policy came from, for messages.
 	File string
 	// Hash is the hex SHA-256 over everything that can change what the program

@@ -145,7 +145,7 @@ func (f objectFields) Get(path string) string {
 // whyLeftAlone says why the policy does not work on the owner, "" if it does, and then
 // whether it removes what is there of it.
 func (c *cluster) whyLeftAlone(ctx context.Context) (why string, retire bool) {
-	held := slices.Contains(c.owner.GetFinalizers(), v1alpha1.FinalizerCleanup) && inventory.IsMarked(c.program.Name, c.owner)
+	held := slices.Contains(c.owner.GetFinalizers(), v1alpha1.FinalizerCleanup) && inventory.IsMarked(c.program.Label, c.owner)
 	if held && c.owner.GetDeletionTimestamp() != nil && !c.program.Suspend {
 		return "", false
 	}

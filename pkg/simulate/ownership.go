@@ -33,7 +33,7 @@ func newRecord(program *policy.Program, owner *unstructured.Unstructured) *recor
 	}
 	r.inventory.Owner = owner.GetUID()
 	if !r.isGiven {
-		r.inventory.Policy, r.inventory.TokenSecret = program.Name, placeholderClaim
+		r.inventory.Policy, r.inventory.TokenSecret = program.Label, placeholderClaim
 	}
 	return r
 }
@@ -79,7 +79,7 @@ func (r *record) addLabels(object *unstructured.Unstructured, child *policy.Chil
 		labels = map[string]string{}
 	}
 	labels[v1alpha1.LabelManagedBy] = v1alpha1.ManagedBy
-	labels[v1alpha1.LabelPolicy] = r.program.Name
+	labels[v1alpha1.LabelPolicy] = r.program.Label
 	labels[v1alpha1.LabelOwnerUID] = string(r.owner.GetUID())
 	object.SetLabels(labels)
 	if child.Keep > 0 {

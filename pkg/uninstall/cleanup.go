@@ -34,9 +34,6 @@ type Cleanup struct {
 	Config *rest.Config
 	// CoreV1 reads ConfigMaps. Required for ConfigMaps.
 	CoreV1 corev1client.ConfigMapsGetter
-	// ContextNamespace is where policies without a namespace are looked for if they may
-	// not be looked for everywhere. Empty: nowhere.
-	ContextNamespace string
 	// Programs are the policies, at least one.
 	Programs []*policy.Program
 	// Timeout is how long to try. 0: until it is done.
@@ -173,7 +170,7 @@ func policyBlockers(r retirement) []Finding {
 		case v1alpha1.ReasonImpersonationRefused:
 			why += "; grant that, or use --as-caller: `ambit cleanup` then acts as you"
 		}
-		found = append(found, Finding{Policy: policyName(e.Policy), Why: why})
+		found = append(found, Finding{Policy: labelOf(e.Policy), Why: why})
 	}
 	return found
 }
@@ -188,7 +185,7 @@ func (c *Cleanup) blockersOf(r retirement) []Finding {
 	found := policyBlockers(r)
 	for _, b := range r.CleanupBlockers() {
 		found = append(found, Finding{
-			Policy: policyName(b.Policy), Kind: kinds[b.Policy], Namespace: b.Namespace, Name: b.Name, Why: b.Reason + ": " + b.Message,
+			Policy: labelOf(b.Policy), Kind: kinds[b.Policy], Namespace: b.Namespace, Name: b.Name, Why: b.Reason + ": " + b.Message,
 		})
 	}
 	for _, report := range r.Reports() {
@@ -200,7 +197,7 @@ func (c *Cleanup) blockersOf(r retirement) []Finding {
 			if d.Namespace != "" {
 				where = fmt.Sprintf(" in namespace %q", d.Namespace)
 			}
-			found = append(found, Finding{Policy: policyName(d.Policy), Why: fmt.Sprintf("Forbidden: cannot %s %s%s", d.Verb, d.Kind(), where)})
+			found = append(found, Finding{Policy: labelOf(d.Policy), Why: fmt.Sprintf("Forbidden: cannot %s %s%s", d.Verb, d.Kind(), where)})
 		}
 	}
 	return found
@@ -217,7 +214,7 @@ func (c *Cleanup) whatIsLeft(ctx context.Context, blockers []Finding) []Finding 
 		}
 	}
 	if len(found) == 0 {
-		found = append(found, Finding{Policy: c.Programs[0].Name, Why: "it is not known whether something is left: it could not be read in time"})
+		found = append(found, Finding{Policy: c.Programs[0].Label, Why: "it is not known whether something is left: it could not be read in time"})
 	}
 	return found
 }

@@ -50,14 +50,14 @@ func missing(id string) controller.PolicyError {
 // team is a policy of a namespace.
 func team() *policy.Program {
 	program := webPolicy()
-	program.Namespace = "team"
+	program.Namespace, program.Label = "team", "team.web"
 	return program
 }
 
 // TestAwait: how long a cleanup waits, and what for.
 func TestAwait(t *testing.T) {
 	other := webPolicy()
-	other.Name = "other"
+	other.Name, other.Label = "other", "other"
 	left := map[string]int{"team/web": 1}
 	for name, tc := range map[string]struct {
 		reason  string
@@ -104,7 +104,7 @@ func TestAwait(t *testing.T) {
 
 // TestAwaitProgress: what is about to be the result is not reported as progress.
 func TestAwaitProgress(t *testing.T) {
-	blocked := []Finding{{Policy: "web", Why: "ServiceAccountMissing: no account; create it, or use --as-caller: `ambit cleanup` then acts as you"}}
+	blocked := []Finding{{Policy: "team.web", Why: "ServiceAccountMissing: no account; create it, or use --as-caller: `ambit cleanup` then acts as you"}}
 	for name, tc := range map[string]struct {
 		reason string
 		errors []controller.PolicyError
@@ -136,15 +136,15 @@ func TestBlockers(t *testing.T) {
 		want   []string
 	}{
 		"Missing": {"An account can be made.", fakeRetirement{errors: []controller.PolicyError{missing("team/web")}},
-			[]string{"policy \"web\": ServiceAccountMissing: no account; create it, or use --as-caller: `ambit cleanup` then acts as you"}},
+			[]string{"policy \"team.web\": ServiceAccountMissing: no account; create it, or use --as-caller: `ambit cleanup` then acts as you"}},
 		"Refused": {"A right can be granted.", fakeRetirement{errors: []controller.PolicyError{{Policy: "team/web", Reason: v1alpha1.ReasonImpersonationRefused, Message: "no right"}}},
-			[]string{"policy \"web\": ImpersonationRefused: no right; grant that, or use --as-caller: `ambit cleanup` then acts as you"}},
+			[]string{"policy \"team.web\": ImpersonationRefused: no right; grant that, or use --as-caller: `ambit cleanup` then acts as you"}},
 		"Kind": {"Nothing is to be advised on others.", fakeRetirement{errors: []controller.PolicyError{{Policy: "team/web", Reason: v1alpha1.ReasonKindMissing, Message: "no kind"}}},
-			[]string{`policy "web": KindMissing: no kind`}},
+			[]string{`policy "team.web": KindMissing: no kind`}},
 		"Owner": {"An owner has the policy's kind.", fakeRetirement{blockers: []controller.CleanupBlocker{{Policy: "team/web", Namespace: "a", Name: "b", Reason: "Protected", Message: "in use"}}},
-			[]string{`policy "web": App a/b: Protected: in use`}},
+			[]string{`policy "team.web": App a/b: Protected: in use`}},
 		"Denied": {"Nothing is created.", fakeRetirement{reports: []controller.Report{{Denied: []controller.Denial{denied("create", "deployments", "a"), denied("delete", "deployments", "a"), denied("list", "deployments", "")}}}},
-			[]string{`policy "web": Forbidden: cannot delete deployments.apps in namespace "a"`, `policy "web": Forbidden: cannot list deployments.apps`}},
+			[]string{`policy "team.web": Forbidden: cannot delete deployments.apps in namespace "a"`, `policy "team.web": Forbidden: cannot list deployments.apps`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := Cleanup{Programs: []*policy.Program{team()}}

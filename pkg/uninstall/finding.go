@@ -33,7 +33,7 @@ const (
 type Finding struct {
 	// Type is one of the constants; empty if no object was found.
 	Type string `json:"finding"`
-	// Policy is the name of the policy; empty if the object does not say it.
+	// Policy is the policy, as v1alpha1.PolicyLabel names it; empty if the object does not say it.
 	Policy string `json:"policy"`
 	// APIVersion, Kind, Namespace and Name are of the object; empty if the finding is
 	// about the policy as a whole. Namespace is empty for kinds without.
@@ -140,7 +140,7 @@ func whyMarked(owner *metav1.PartialObjectMetadata) string {
 // if they do not say it, and a clause on what is on record there.
 func recordOf(gvk schema.GroupVersionKind, object *metav1.PartialObjectMetadata) (policy, recorded string) {
 	if gvk.Group == v1alpha1.Group {
-		return object.Name, ""
+		return v1alpha1.PolicyLabel(object.Namespace, object.Name), ""
 	}
 	stored, err := inventory.Parse(object.Annotations[v1alpha1.AnnotationChildren])
 	if err != nil {
@@ -183,10 +183,10 @@ func makingPolicy(object *metav1.PartialObjectMetadata) (policy string, owned bo
 	return "", false
 }
 
-// ensuringPolicy returns the name of the policy that ensures an object, "" if none does.
+// ensuringPolicy returns the policy that ensures an object, "" if none does.
 func ensuringPolicy(object *metav1.PartialObjectMetadata) string {
-	by := object.Annotations[v1alpha1.AnnotationEnsuredBy]
-	if policy := policyName(by); by != "" && isManagedBy(object, v1alpha1.FieldManager(policy)) {
+	policy := labelOf(object.Annotations[v1alpha1.AnnotationEnsuredBy])
+	if policy != "" && isManagedBy(object, v1alpha1.FieldManager(policy)) {
 		return policy
 	}
 	return ""
@@ -209,8 +209,14 @@ func isManagedBy(object *metav1.PartialObjectMetadata, manager string) bool {
 	return slices.ContainsFunc(object.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == manager })
 }
 
-// policyName returns the name in `namespace/name`.
-func policyName(id string) string { return id[strings.LastIndex(id, "/")+1:] }
+// labelOf returns the PolicyLabel of `namespace/name`, or of a name alone.
+func labelOf(id string) string {
+	namespace, name, ok := strings.Cut(id, "/")
+	if !ok {
+		namespace, name = "", id
+	}
+	return v1alpha1.PolicyLabel(namespace, name)
+}
 
 // objectText is as in `App team-a/shop`.
 func objectText(kind, namespace, name string) string {

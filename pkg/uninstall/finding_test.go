@@ -70,7 +70,7 @@ func TestFindingsOf(t *testing.T) {
 		"Deleted":     {"One that is deleted is stuck already.", app, object(finalized, deleted), []string{"Finalizer : it is being deleted, and stays until Ambit takes its finalizer ambit.dev/cleanup off"}},
 		"Illegible":   {"A record that somebody has broken says nothing.", app, object(finalized, annotated(v1alpha1.AnnotationChildren, "{")), []string{"Finalizer : it could not be deleted: only Ambit takes its finalizer ambit.dev/cleanup off; its record cannot be read"}},
 		"Record":      {"A record of orphans alone has no finalizer.", app, object(recorded), []string{"Record web: its annotation ambit.dev/children would stay; on record: 2 objects made, 1 merged into"}},
-		"Policy":      {"The finalizer on a policy is that policy's.", own, object(finalized), []string{"Finalizer shop: it could not be deleted: only Ambit takes its finalizer ambit.dev/cleanup off"}},
+		"Policy":      {"The finalizer on a policy is that policy's.", own, object(finalized), []string{"Finalizer team-a.shop: it could not be deleted: only Ambit takes its finalizer ambit.dev/cleanup off"}},
 		"Tied":        {"Garbage collection takes what its owner controls.", app, object(labelled, managed("ambit/web"), controlledBy("1")), []string{"Owned web: garbage collection takes it when its owner is deleted"}},
 		"Claimed":     {"A claim is the tie of what no ownerReference can tie.", app, object(labelled, annotated(v1alpha1.AnnotationClaim, "x")), []string{"Child web: no ownerReference ties it to its owner: it would stay"}},
 		"Untied":      {"Somebody has taken the ownerReference away.", app, object(labelled, managed("ambit/web")), []string{"Child web: no ownerReference ties it to its owner: it would stay"}},
@@ -79,7 +79,7 @@ func TestFindingsOf(t *testing.T) {
 		"CopiedClaim": {"A ReplicaSet has the annotations of its Deployment, and may have the labels.", app, object(labelled, annotated(v1alpha1.AnnotationClaim, "x"), controlledBy("2")), nil},
 		"Merged":      {"Each policy that has fields there, once.", app, object(managed("ambit/web/1"), managed("ambit/db/2"), managed("ambit/web/3")), []string{"Fields db: it would keep the fields that the policy has merged into it", "Fields web: it would keep the fields that the policy has merged into it"}},
 		"Status":      {"The status of an owner is written by the policy itself.", app, object(managed("ambit/web")), nil},
-		"Ensured":     {"What is the policy's own has no owner.", app, object(labelled, managed("ambit/web"), annotated(v1alpha1.AnnotationEnsuredBy, "platform/web")), []string{"Ensured web: it was made for the policy itself, and would stay"}},
+		"Ensured":     {"What is the policy's own has no owner.", app, object(labelled, managed("ambit/platform.web"), annotated(v1alpha1.AnnotationEnsuredBy, "platform/web")), []string{"Ensured platform.web: it was made for the policy itself, and would stay"}},
 		"CopiedMark":  {"An annotation alone proves nothing either.", app, object(annotated(v1alpha1.AnnotationEnsuredBy, "platform/web")), nil},
 	}
 	for name, tc := range cases {

@@ -192,6 +192,6 @@ func (l *leftoverSearch) takeObject(gvk schema.GroupVersionKind, object *metav1.
 // it is, only the kind tells.
 func (l *leftoverSearch) isAbout(kind schema.GroupKind, f Finding) bool {
 	return l.programs == nil || slices.ContainsFunc(l.programs, func(p *policy.Program) bool {
-		return p.Name == f.Policy || f.Policy == "" && p.Owner.GVK.GroupKind() == kind
+		return p.Label == f.Policy || f.Policy == "" && p.Owner.GVK.GroupKind() == kind
 	})
 }

@@ -124,7 +124,7 @@ func TestLeftoversErrors(t *testing.T) {
 // counts once.
 func TestLeftoverSearch(t *testing.T) {
 	app := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "App"}
-	web := &policy.Program{Name: "web", Owner: policy.Owner{GVK: app}}
+	web := &policy.Program{Name: "web", Label: "web", Owner: policy.Owner{GVK: app}}
 	cases := map[string]struct {
 		reason   string
 		programs []*policy.Program

@@ -40,51 +40,32 @@ func (c *Cleanup) policyClient(namespace string) metadata.ResourceInterface {
 }
 
 // policyObjects is ReconcilePolicies with those that are being deleted.
-func (c *Cleanup) policyObjects(ctx context.Context, program *policy.Program) (found []metav1.PartialObjectMetadata, err error) {
+func (c *Cleanup) policyObjects(ctx context.Context, program *policy.Program) ([]metav1.PartialObjectMetadata, error) {
 	options := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", program.Name).String()}
-	err = c.whereHeld(program, func(namespace string) error {
-		list, err := c.policyClient(namespace).List(ctx, options)
-		if err == nil {
-			found = list.Items
-		}
-		return err
-	})
-	if err != nil && !apierrors.IsNotFound(err) { // not found: the kind is not installed
+	list, err := c.policyClient(program.Namespace).List(ctx, options)
+	switch {
+	case apierrors.IsNotFound(err): // the kind is not installed
+		return nil, nil
+	case err != nil:
 		return nil, fmt.Errorf("looking for ReconcilePolicy %q: %w", program.Name, err)
 	}
-	return found, nil
+	return list.Items, nil
 }
 
 // ConfigMaps returns the ConfigMaps that Ambit reads policies from, hold this one, and are
 // not being deleted: in its namespace, or in any if it has none. The error wraps that of
 // the API server.
 func (c *Cleanup) ConfigMaps(ctx context.Context, program *policy.Program) (found []types.NamespacedName, err error) {
-	err = c.whereHeld(program, func(namespace string) error {
-		list, err := c.CoreV1.ConfigMaps(namespace).List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.PolicySourceSelector})
-		if err != nil {
-			return err
-		}
-		for i := range list.Items {
-			if object := &list.Items[i]; object.DeletionTimestamp == nil && holdsPolicy(object, program.Name) {
-				found = append(found, types.NamespacedName{Namespace: object.Namespace, Name: object.Name})
-			}
-		}
-		return nil
-	})
+	list, err := c.CoreV1.ConfigMaps(program.Namespace).List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.PolicySourceSelector})
 	if err != nil {
 		return nil, fmt.Errorf("looking for ConfigMaps with policy %q: %w", program.Name, err)
 	}
-	return found, nil
-}
-
-// whereHeld lists where the cluster may have a policy: in its namespace; without one in
-// all, or, where that is not permitted, in that of the context.
-func (c *Cleanup) whereHeld(program *policy.Program, list func(namespace string) error) error {
-	err := list(program.Namespace)
-	if program.Namespace != "" || c.ContextNamespace == "" || !apierrors.IsForbidden(err) {
-		return err
+	for i := range list.Items {
+		if object := &list.Items[i]; object.DeletionTimestamp == nil && holdsPolicy(object, program.Name) {
+			found = append(found, types.NamespacedName{Namespace: object.Namespace, Name: object.Name})
+		}
 	}
-	return list(c.ContextNamespace)
+	return found, nil
 }
 
 // holdsPolicy reports whether a ConfigMap has a policy of that name. What cannot be read
@@ -109,7 +90,7 @@ func (c *Cleanup) releasePolicies(ctx context.Context) []Finding {
 	for _, program := range c.Programs {
 		objects, err := c.policyObjects(ctx, program)
 		if err != nil && !apierrors.IsForbidden(err) { // that it may not be looked for was reported before
-			held = append(held, Finding{Policy: program.Name, Why: err.Error()})
+			held = append(held, Finding{Policy: program.Label, Why: err.Error()})
 		}
 		for i := range objects {
 			object := &objects[i]
@@ -124,7 +105,7 @@ func (c *Cleanup) releasePolicies(ctx context.Context) []Finding {
 				continue
 			}
 			held = append(held, Finding{
-				Policy: program.Name, Kind: v1alpha1.Kind, Namespace: object.Namespace, Name: object.Name,
+				Policy: program.Label, Kind: v1alpha1.Kind, Namespace: object.Namespace, Name: object.Name,
 				Why: "it keeps its finalizer " + v1alpha1.FinalizerCleanup + ": " + err.Error(),
 			})
 		}

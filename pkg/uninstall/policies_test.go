@@ -18,29 +18,25 @@ import (
 
 func TestReconcilePolicies(t *testing.T) {
 	objects := []*metav1.PartialObjectMetadata{object(of(policyKind, "team", "web")), object(of(policyKind, "gone", "web"), finalized, deleted)}
-	everywhere := forbidden("reconcilepolicies")
 	for name, tc := range map[string]struct {
 		reason    string
 		namespace string // of the policy
-		context   string
-		err       error // of listing all namespaces
+		err       error  // of listing it
 		want      []types.NamespacedName
 		requests  []string
 		denied    bool
 	}{
-		"Anywhere":  {reason: "A policy without a namespace may be in any; one that is being deleted is not served.", want: []types.NamespacedName{{Namespace: "team", Name: "web"}}, requests: []string{"reconcilepolicies   metadata.name=web"}},
-		"Namespace": {reason: "One with a namespace is there.", namespace: "gone", requests: []string{"reconcilepolicies gone  metadata.name=web"}},
-		"Context": {reason: "Who may not look everywhere looks where they are.", context: "team", err: everywhere, want: []types.NamespacedName{{Namespace: "team", Name: "web"}},
-			requests: []string{"reconcilepolicies   metadata.name=web", "reconcilepolicies team  metadata.name=web"}},
-		"Denied":    {reason: "The caller is told.", err: everywhere, denied: true, requests: []string{"reconcilepolicies   metadata.name=web"}},
-		"NotServed": {reason: "Without the kind there is none.", err: apierrors.NewNotFound(schema.GroupResource{}, ""), requests: []string{"reconcilepolicies   metadata.name=web"}},
+		"Served":    {reason: "Who runs it is there.", namespace: "team", want: []types.NamespacedName{{Namespace: "team", Name: "web"}}, requests: []string{"reconcilepolicies team  metadata.name=web"}},
+		"Deleted":   {reason: "One that is being deleted is not served.", namespace: "gone", requests: []string{"reconcilepolicies gone  metadata.name=web"}},
+		"Denied":    {reason: "The caller is told.", namespace: "team", err: forbidden("reconcilepolicies"), denied: true, requests: []string{"reconcilepolicies team  metadata.name=web"}},
+		"NotServed": {reason: "Without the kind there is none.", namespace: "team", err: apierrors.NewNotFound(schema.GroupResource{}, ""), requests: []string{"reconcilepolicies team  metadata.name=web"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster := newFakeCluster(t, objects...)
 			if tc.err != nil {
-				cluster.refuse("list", "reconcilepolicies", "", tc.err)
+				cluster.refuse("list", "reconcilepolicies", tc.namespace, tc.err)
 			}
-			c := Cleanup{Scan: cluster.scan(), ContextNamespace: tc.context}
+			c := Cleanup{Scan: cluster.scan()}
 			got, err := c.ReconcilePolicies(t.Context(), &policy.Program{Name: "web", Namespace: tc.namespace})
 			if tc.denied != apierrors.IsForbidden(err) || !tc.denied && err != nil {
 				t.Errorf("%s The error is %v", tc.reason, err)
@@ -71,17 +67,16 @@ func TestConfigMaps(t *testing.T) {
 		configMap("gone", map[string]string{"some.yaml": text("web")}, deleted),
 	}}
 	for name, tc := range map[string]struct {
-		reason             string
-		namespace, context string
-		want               []string
-		denied             bool
+		reason    string
+		namespace string
+		want      []string
+		denied    bool
 	}{
 		"Namespace": {reason: "Those that Ambit would read the policy from.", namespace: "team", want: []string{"first", "list"}},
-		"Context":   {reason: "As for ReconcilePolicies.", context: "team", want: []string{"first", "list"}},
 		"Denied":    {reason: "The caller is told.", denied: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := Cleanup{CoreV1: all, ContextNamespace: tc.context}
+			c := Cleanup{CoreV1: all}
 			found, err := c.ConfigMaps(t.Context(), &policy.Program{Name: "web", Namespace: tc.namespace})
 			if tc.denied != apierrors.IsForbidden(err) || !tc.denied && err != nil {
 				t.Errorf("%s The error is %v", tc.reason, err)
@@ -101,7 +96,7 @@ func TestConfigMaps(t *testing.T) {
 // those that keep it.
 func TestReleasePolicies(t *testing.T) {
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "reconcilepolicies"}, "web", nil)
-	const kept = `policy "web": ReconcilePolicy team/web: it keeps its finalizer ambit.dev/cleanup: `
+	const kept = `policy "team.web": ReconcilePolicy team/web: it keeps its finalizer ambit.dev/cleanup: `
 	const partly = kept + "only some namespaces were cleaned up; without --namespaces it is taken off"
 	for name, tc := range map[string]struct {
 		reason     string
@@ -122,7 +117,7 @@ func TestReleasePolicies(t *testing.T) {
 		"Gone":     {reason: "Somebody else was faster.", object: object(finalized, deleted), change: func(c *fakeCluster) { c.refuse("get", "*", "*", apierrors.NewNotFound(schema.GroupResource{}, "web")) }},
 		"Denied":   {reason: "The error is said.", object: object(finalized, deleted), change: func(c *fakeCluster) { c.refuse("patch", "*", "*", forbidden("reconcilepolicies")) }, want: []string{kept + "reconcilepolicies is forbidden: no right"}},
 		"Blind":    {reason: "That it may not be looked for was said before.", object: object(finalized, deleted), change: func(c *fakeCluster) { c.refuse("list", "*", "*", forbidden("reconcilepolicies")) }},
-		"Broken":   {reason: "It is not known whether one is left.", object: object(finalized, deleted), change: func(c *fakeCluster) { c.refuse("list", "*", "*", conflict) }, want: []string{`policy "web": looking for ReconcilePolicy "web": ` + conflict.Error()}},
+		"Broken":   {reason: "It is not known whether one is left.", object: object(finalized, deleted), change: func(c *fakeCluster) { c.refuse("list", "*", "*", conflict) }, want: []string{`policy "team.web": looking for ReconcilePolicy "web": ` + conflict.Error()}},
 		"Another": {reason: "One of the same name is another policy.", object: object(finalized, deleted), change: func(c *fakeCluster) {
 			c.PrependReactor("get", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
 				return true, object(of(policyKind, "team", "web"), finalized, func(o *metav1.PartialObjectMetadata) { o.UID = "2" }), nil

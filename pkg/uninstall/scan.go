@@ -59,9 +59,9 @@ func (k listedKind) groupResource() schema.GroupResource {
 func (s *Scan) Remaining(ctx context.Context, program *policy.Program) []Finding {
 	found, failed := s.remainingOf(ctx, program, program.Owner.GVK, "")
 	for _, err := range failed {
-		found = append(found, Finding{Policy: program.Name, Why: err.Error()})
+		found = append(found, Finding{Policy: program.Label, Why: err.Error()})
 	}
-	selector := labels.Set{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelPolicy: program.Name}.String()
+	selector := labels.Set{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelPolicy: program.Label}.String()
 	for _, gvk := range removedKinds(program) {
 		made, _ := s.remainingOf(ctx, program, gvk, selector)
 		found = append(found, made...)
@@ -82,9 +82,9 @@ func (s *Scan) remainingOf(ctx context.Context, program *policy.Program, gvk sch
 	failed = s.listObjects(ctx, kind, selector, func(object *metav1.PartialObjectMetadata) {
 		for _, f := range findingsOf(gvk, object) {
 			switch {
-			case selector == "" && f.isMark() && (f.Policy == program.Name || f.Policy == ""):
-				f.Policy, f.Why = program.Name, whyMarked(object)
-			case selector != "" && f.isMade() && f.Policy == program.Name:
+			case selector == "" && f.isMark() && (f.Policy == program.Label || f.Policy == ""):
+				f.Policy, f.Why = program.Label, whyMarked(object)
+			case selector != "" && f.isMade() && f.Policy == program.Label:
 				f.Why = whyRemains(object)
 			default:
 				continue

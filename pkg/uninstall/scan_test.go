@@ -16,7 +16,7 @@ import (
 // Secrets behind.
 func webPolicy() *policy.Program {
 	return &policy.Program{
-		Name: "web", Owner: policy.Owner{GVK: appKind},
+		Name: "web", Label: "web", Owner: policy.Owner{GVK: appKind},
 		Children: []*policy.Child{{GVK: configMapKind}, {GVK: secretKind, OnDelete: v1alpha1.DeleteOrphan}, {GVK: gizmoKind}},
 		Ensured:  []*policy.Child{{GVK: roleKind}},
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/go-logr/logr/testr"
@@ -119,7 +120,7 @@ func (w *world) labelled(namespace, name string) {
 	w.t.Helper()
 	w.eventually(fmt.Sprintf("Deployment %s/%s has its label", namespace, name), func(ctx context.Context) error {
 		d, err := w.typed.AppsV1().Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
-		if err == nil && d.Labels[v1alpha1.LabelPolicy] != "memcached" {
+		if err == nil && !strings.HasSuffix(d.Labels[v1alpha1.LabelPolicy], ".memcached") {
 			err = fmt.Errorf("its labels are %v", d.Labels)
 		}
 		return err
@@ -141,5 +142,7 @@ func (w *world) leaveOver(namespace, owner, name string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.foreignDeployment(w.t, namespace, name, foreignCase{labels: ambitLabels(string(object.GetUID())), owners: controllerRef(owner, object.GetUID())})
+	labels := ambitLabels(string(object.GetUID()))
+	labels[v1alpha1.LabelPolicy] = w.deployment(namespace, owner).Labels[v1alpha1.LabelPolicy] // wherever the policy stands
+	w.foreignDeployment(w.t, namespace, name, foreignCase{labels: labels, owners: controllerRef(owner, object.GetUID())})
 }

@@ -10,6 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 )
 
 // crashes are requests at which Ambit dies.
@@ -124,7 +126,7 @@ func TestCleanupCrashedWhileMaking(t *testing.T) {
 // makeForeign makes what Ambit has recorded and not made, as somebody.
 func (p *pruning) makeForeign() (uid string) {
 	p.t.Helper()
-	foreign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "far-b", Labels: map[string]string{"ambit.dev/policy": p.name}}}
+	foreign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "far-b", Labels: map[string]string{v1alpha1.LabelPolicy: v1alpha1.PolicyLabel(p.home, p.name)}}}
 	made, err := p.typed.CoreV1().ConfigMaps(p.away).Create(p.t.Context(), foreign, metav1.CreateOptions{})
 	if err != nil {
 		p.t.Fatal(err)

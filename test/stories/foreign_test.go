@@ -111,7 +111,7 @@ func (w *world) checkForgedLabels(t *testing.T, namespace string) {
 }
 
 func ambitLabels(uid string) map[string]string {
-	return map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelPolicy: "memcached", v1alpha1.LabelOwnerUID: uid}
+	return map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelPolicy: "ambit-system.memcached", v1alpha1.LabelOwnerUID: uid}
 }
 
 func controllerRef(name string, uid types.UID) []metav1.OwnerReference {

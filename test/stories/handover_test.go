@@ -99,7 +99,7 @@ func (w *world) servedBy(home, there, team string) {
 			return err
 		}
 		record, err := inventory.Parse(owner.GetAnnotations()[v1alpha1.AnnotationChildren])
-		if err == nil && (record.Policy != team || len(owner.GetFinalizers()) != 1) {
+		if err == nil && (record.Policy != v1alpha1.PolicyLabel("ambit-system", team) || len(owner.GetFinalizers()) != 1) {
 			err = fmt.Errorf("it is of %q, with finalizers %v", record.Policy, owner.GetFinalizers())
 		}
 		return err

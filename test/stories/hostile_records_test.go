@@ -89,7 +89,7 @@ func hostileRecords(t *testing.T) map[string]string {
 	}
 	records := map[string]string{}
 	for name, groups := range all {
-		text, err := json.Marshal(map[string]any{"policy": "recorded", "claim": "aaaaaaaaaaaaaaaa", "groups": groups})
+		text, err := json.Marshal(map[string]any{"policy": "ambit-system.recorded", "claim": "aaaaaaaaaaaaaaaa", "groups": groups})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +204,7 @@ func TestHostileRecordBelieved(t *testing.T) {
 	for i := range 4000 {
 		objects = append(objects, fmt.Sprintf("n%d/a%d/", i/4, i%4))
 	}
-	text, err := json.Marshal(map[string]any{"policy": "recorded", "claim": "aaaaaaaaaaaaaaaa", "groups": []recordGroup{
+	text, err := json.Marshal(map[string]any{"policy": "ambit-system.recorded", "claim": "aaaaaaaaaaaaaaaa", "groups": []recordGroup{
 		{Child: "config", APIVersion: "v1", Kind: "ConfigMap", Objects: objects},
 	}})
 	if err != nil {

@@ -33,14 +33,14 @@ func TestLifecycle(t *testing.T) {
 			t.Errorf("controller is %v, want the owner", ref)
 		}
 		for label, want := range map[string]string{
-			v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelPolicy: "memcached", v1alpha1.LabelOwnerUID: string(owner.GetUID()),
+			v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelPolicy: "ambit-system.memcached", v1alpha1.LabelOwnerUID: string(owner.GetUID()),
 		} {
 			if got := d.Labels[label]; got != want {
 				t.Errorf("label %s is %q, want %q", label, got, want)
 			}
 		}
-		if !slices.ContainsFunc(d.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == "ambit/memcached" }) {
-			t.Errorf("no fields are managed by ambit/memcached: %v", d.ManagedFields)
+		if !slices.ContainsFunc(d.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == "ambit/ambit-system.memcached" }) {
+			t.Errorf("no fields are managed by ambit/ambit-system.memcached: %v", d.ManagedFields)
 		}
 	})
 	t.Run("TheStatusIsThatOfTheTutorials", func(t *testing.T) { w.checkStatus(t, namespace, "cache", 2) })

@@ -68,7 +68,7 @@ func TestLiveRetire(t *testing.T) {
 			w.ownerUnmarked(home, fmt.Sprintf("x-%d", i))
 		}
 		// From here on nothing is waited for: it was said that all is done.
-		list, err := w.typed.CoreV1().ConfigMaps(there).List(t.Context(), metav1.ListOptions{LabelSelector: "ambit.dev/policy=goes"})
+		list, err := w.typed.CoreV1().ConfigMaps(there).List(t.Context(), metav1.ListOptions{LabelSelector: "ambit.dev/policy=ambit-system.goes"})
 		if err != nil || len(list.Items) > 0 {
 			t.Errorf("%d copies are left (%v)", len(list.Items), err)
 		}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller"
 	"github.com/ambit-dev/ambit/pkg/manager"
 	"github.com/ambit-dev/ambit/pkg/policy"
@@ -161,7 +162,7 @@ func (w *world) marked(resource, namespace, policy, mark string, want int) {
 	w.t.Helper()
 	objects := w.objects.Resource(schema.GroupVersionResource{Version: "v1", Resource: resource}).Namespace(namespace)
 	w.eventually(fmt.Sprintf("%d %s of policy %s in %s are as %q says", want, resource, policy, namespace, mark), func(ctx context.Context) error {
-		list, err := objects.List(ctx, metav1.ListOptions{LabelSelector: "ambit.dev/policy=" + policy})
+		list, err := objects.List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelPolicy + "=" + v1alpha1.PolicyLabel("ambit-system", policy)})
 		if err != nil {
 			return err
 		}

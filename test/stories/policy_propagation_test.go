@@ -87,7 +87,7 @@ func (p *propagation) step(name string, do func(*propagation)) {
 func (p *propagation) copies(namespaces ...string) {
 	p.t.Helper()
 	p.eventually(fmt.Sprintf("there are copies in %q", namespaces), func(ctx context.Context) error {
-		list, err := p.resource(p.kind, "").List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelPolicy + "=" + p.name})
+		list, err := p.resource(p.kind, "").List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelPolicy + "=" + v1alpha1.PolicyLabel("ambit-system", p.name)})
 		if err != nil {
 			return err
 		}

@@ -203,7 +203,7 @@ func (s *policyStory) ends() {
 func (s *policyStory) noneLeft(kind string) {
 	s.t.Helper()
 	s.eventually("no "+kind+" of the policy is left", func(ctx context.Context) error {
-		list, err := s.resource(kind, "").List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelPolicy + "=" + s.name})
+		list, err := s.resource(kind, "").List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelPolicy + "=" + v1alpha1.PolicyLabel("ambit-system", s.name)})
 		if err != nil {
 			return err
 		}
@@ -281,7 +281,7 @@ func (s *policyStory) absent(kind, namespace, name string) {
 func (s *policyStory) only(kind, namespace string, names ...string) {
 	s.t.Helper()
 	s.eventually(fmt.Sprintf("%ss in %q are %q", kind, namespace, names), func(ctx context.Context) error {
-		list, err := s.resource(kind, namespace).List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelPolicy + "=" + s.name})
+		list, err := s.resource(kind, namespace).List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelPolicy + "=" + v1alpha1.PolicyLabel("ambit-system", s.name)})
 		if err != nil {
 			return err
 		}

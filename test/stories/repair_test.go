@@ -21,7 +21,7 @@ func TestLostLabels(t *testing.T) {
 	w.run([]string{namespace}, memcached(t))
 	owner := w.createOwner(namespace, "cache", 1)
 	w.condition(namespace, "cache", v1alpha1.ConditionReady, "True", "")
-	for label, want := range map[string]string{v1alpha1.LabelPolicy: "memcached", v1alpha1.LabelOwnerUID: string(owner.GetUID())} {
+	for label, want := range map[string]string{v1alpha1.LabelPolicy: "ambit-system.memcached", v1alpha1.LabelOwnerUID: string(owner.GetUID())} {
 		t.Run(label, func(t *testing.T) {
 			before := w.deployment(namespace, "cache").UID
 			w.patchDeployment(t, namespace, "cache", fmt.Sprintf(`{"metadata":{"labels":{%q:null}},"spec":{"replicas":4}}`, label))

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/manager"
@@ -105,28 +106,34 @@ func (s *sourced) configMap(name string) (*corev1.ConfigMap, error) {
 	return s.typed.CoreV1().ConfigMaps(s.own).Get(s.t.Context(), name, metav1.GetOptions{})
 }
 
-// TestSourceOneName: two teams have one name for their policies. The second is run when the
-// first is deleted, which is cleaned up after all the same.
+// TestSourceOneName: two teams have policies of one name, which live side by side: what is made says
+// whose it is, and when one policy is deleted, it is cleaned up after and the other one goes on.
 func TestSourceOneName(t *testing.T) {
 	t.Parallel()
 	s := newTenants(t, "source-one-name", true)
-	s.bindDefault(s.own)
-	s.putResource(memcachedText(t, s.own, 1))
-	s.createOwner(s.own, "cache", 1)
-	s.ready(s.own, "cache", 1)
-	s.bindDefault(s.other)
-	s.createOwner(s.other, "cache", 1)
-	s.outlive(s.own, "memcached")
-	s.putResource(memcachedText(t, s.other, 2))
-	s.resourceFares(s.other, "memcached", "Ready", "False", v1alpha1.ReasonNameTaken)
-
+	var uids []types.UID
+	for i, namespace := range []string{s.own, s.other} {
+		s.bindDefault(namespace)
+		s.putResource(memcachedText(t, namespace, i+1))
+		s.createOwner(namespace, "cache", 1)
+		s.ready(namespace, "cache", 1)
+		made := s.deployment(namespace, "cache")
+		if want := v1alpha1.PolicyLabel(namespace, "memcached"); made.Labels[v1alpha1.LabelPolicy] != want {
+			t.Errorf("the Deployment in %s is of policy %q, want %q", namespace, made.Labels[v1alpha1.LabelPolicy], want)
+		}
+		uids = append(uids, made.UID)
+	}
 	s.removeResource()
 	s.isGone(policies, "memcached")
 	if _, err := s.typed.AppsV1().Deployments(s.own).Get(t.Context(), "cache", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the policy is gone before what it has made: %v", err)
 	}
-	s.ready(s.other, "cache", 1)
 	s.resourceFares(s.other, "memcached", "Ready", "True", v1alpha1.ReasonServing)
+	s.resize(s.other, "cache", 2)
+	s.ready(s.other, "cache", 2)
+	if after := s.deployment(s.other, "cache").UID; after != uids[1] {
+		t.Error("the Deployment of the other policy was made anew")
+	}
 }
 
 // outlive waits until a policy is older than any that is made from now on.

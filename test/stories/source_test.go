@@ -180,7 +180,7 @@ func TestSourceTwo(t *testing.T) {
 	s.createOwner(s.own, "cache", 1)
 	s.ready(s.own, "cache", 1)
 	s.versionIs(s.own, 2, 1)
-	s.noted(`"reason":"NameTaken"`, s.dir+"/memcached.yaml has the name")
+	s.noted(`"reason":"Duplicate"`, s.dir+"/memcached.yaml as well")
 	before := s.deployment(s.own, "cache").UID
 	s.removeFile()
 	s.versionIs(s.own, 1, 1)

@@ -86,7 +86,7 @@ func (s *stage) has(ctx context.Context, want int) error {
 		return fmt.Errorf("%d namespaces have the annotation, want %d", got, want)
 	}
 	for resource, each := range perNamespace() {
-		list, err := s.objects.Resource(resource).List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelPolicy + "=capsule-tenant"})
+		list, err := s.objects.Resource(resource).List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelPolicy + "=" + v1alpha1.PolicyLabel("ambit-system", "capsule-tenant")})
 		if err != nil {
 			return err
 		}

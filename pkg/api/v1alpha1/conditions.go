@@ -143,9 +143,9 @@ const (
 	ReasonTextMissing = "TextMissing"
 	// ReasonStarting: the policy is about to be run (Ready=False).
 	ReasonStarting = "Starting"
-	// ReasonNameTaken: another policy has the name, so that this one is not run
-	// (Ready=False, Stalled=True).
-	ReasonNameTaken = "NameTaken"
+	// ReasonDuplicate: a policy of the same namespace and name stands elsewhere as well, so that this
+	// one is not run (Ready=False, Stalled=True).
+	ReasonDuplicate = "Duplicate"
 	// ReasonOwnersTaken: another policy may serve the same owners, so that this one is not
 	// run (Ready=False, Stalled=True).
 	ReasonOwnersTaken = "OwnersTaken"

@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -12,7 +14,7 @@ import (
 const (
 	// LabelManagedBy has the value ManagedBy on every child.
 	LabelManagedBy = "app.kubernetes.io/managed-by"
-	// LabelPolicy holds the name of the policy that made the child.
+	// LabelPolicy says which policy made the child: see PolicyLabel.
 	LabelPolicy = "ambit.dev/policy"
 	// LabelOwnerUID holds the uid of the owner that the child was made for.
 	LabelOwnerUID = "ambit.dev/owner-uid"
@@ -76,14 +78,31 @@ const AnnotationStatus = "ambit.dev/status"
 // cleans up first.
 const FinalizerCleanup = "ambit.dev/cleanup"
 
-// FieldManager returns the name under which the policy of the given name
-// manages fields, on children and on the status of owners.
-func FieldManager(policy string) string { return "ambit/" + policy }
+// maxLabel is how many characters the value of a label may have.
+const maxLabel = 63
 
-// MergeManager returns the name under which a policy manages the fields that it
+// PolicyLabel returns how labels, records and field managers name a policy: its namespace, if it has one,
+// and its name, joined by a dot. No two policies have the same: a namespace has no dot. What would be
+// longer than 63 characters, as the value of a label may be, is its beginning, an underscore, which no name
+// has, and half of its SHA-256 in hex.
+func PolicyLabel(namespace, name string) string {
+	label := strings.TrimPrefix(namespace+"."+name, ".")
+	if len(label) <= maxLabel {
+		return label
+	}
+	digest := sha256.Sum256([]byte(label))
+	hash := hex.EncodeToString(digest[:sha256.Size/2])
+	return label[:maxLabel-1-len(hash)] + "_" + hash
+}
+
+// FieldManager returns the name under which the policy of a PolicyLabel manages fields, on children and
+// on the status of owners.
+func FieldManager(policyLabel string) string { return "ambit/" + policyLabel }
+
+// MergeManager returns the name under which the policy of a PolicyLabel manages the fields that it
 // adds to objects of others on behalf of one owner. Each owner has its own, so that
 // one does not remove what another has added. It has at most 106 characters; the API
 // server takes 128.
-func MergeManager(policy string, owner types.UID) string {
-	return FieldManager(policy) + "/" + string(owner)
+func MergeManager(policyLabel string, owner types.UID) string {
+	return FieldManager(policyLabel) + "/" + string(owner)
 }

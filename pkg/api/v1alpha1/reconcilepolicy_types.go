@@ -21,7 +21,7 @@ import (
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ReconcilePolicy struct {
 	metav1.TypeMeta `json:",inline"`
-	// metadata is the standard object metadata. The name of the policy becomes
+	// metadata is the standard object metadata. Namespace and name of the policy become
 	// part of its field manager and the value of a label on every child.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -147,7 +147,7 @@ func (l *layout) childInterest(q childQuery, namespace string) informer.Interest
 	}
 	uid := string(l.subject.Owner.GetUID())
 	if l.Program.Informers == v1alpha1.InformersOwner {
-		interest.Key.LabelSelector = labels.Set{v1alpha1.LabelPolicy: l.Program.Name, v1alpha1.LabelOwnerUID: uid}.String()
+		interest.Key.LabelSelector = labels.Set{v1alpha1.LabelPolicy: l.Program.Label, v1alpha1.LabelOwnerUID: uid}.String()
 		return interest
 	}
 	interest.IndexLabel, interest.IndexValue = v1alpha1.LabelOwnerUID, uid

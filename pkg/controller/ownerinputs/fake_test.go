@@ -97,7 +97,7 @@ func newBench(t *testing.T, spec string) *bench {
 		Refused: func(error) *plan.Problem { return nil }, Changed: func(placepermissions.Change) {}, Now: time.Now,
 	})
 	b.Planner = New(Options{
-		Program: program, Manager: "ambit/web", User: "bot", Kinds: kinds, Permissions: permissions,
+		Program: program, Manager: "ambit/ambit-system.web", User: "bot", Kinds: kinds, Permissions: permissions,
 		Scope: ownerscope.New(program, nil), Namespaces: b.namespaces,
 		NowhereProblem:  func(denied *plan.Problem) *plan.Problem { return &plan.Problem{Message: "nowhere: " + denied.Message} },
 		IsClusterScoped: func() bool { return false },
@@ -195,4 +195,4 @@ func interestText(i informer.Interest) string {
 	return text
 }
 
-var ourLabels = v1alpha1.LabelPolicy + "=web by " + v1alpha1.LabelOwnerUID + "=u"
+var ourLabels = v1alpha1.LabelPolicy + "=ambit-system.web by " + v1alpha1.LabelOwnerUID + "=u"

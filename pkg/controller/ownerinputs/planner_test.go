@@ -64,8 +64,8 @@ func TestPlan(t *testing.T) {
 		"OwnersStreams": {
 			reason: "the policy says so", spec: childSpec + "  informers: Owner\n",
 			want: []string{
-				"deployments in home with ambit.dev/owner-uid=u,ambit.dev/policy=web",
-				"configmaps in home with ambit.dev/owner-uid=u,ambit.dev/policy=web",
+				"deployments in home with ambit.dev/owner-uid=u,ambit.dev/policy=ambit-system.web",
+				"configmaps in home with ambit.dev/owner-uid=u,ambit.dev/policy=ambit-system.web",
 			},
 		},
 		"ClusterStreams": {

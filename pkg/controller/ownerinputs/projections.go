@@ -39,7 +39,7 @@ func newProjections(program *policy.Program, manager string) projections {
 		manager:  manager,
 		children: map[schema.GroupVersionKind]Projection{},
 		watches:  map[string]Projection{},
-		ours:     labels.Set{v1alpha1.LabelPolicy: program.Name}.String(),
+		ours:     labels.Set{v1alpha1.LabelPolicy: program.Label}.String(),
 	}
 	keep := func(gvk schema.GroupVersionKind, more *fields.Set) {
 		p := newProjection(k.children[gvk].Fields.Union(more))

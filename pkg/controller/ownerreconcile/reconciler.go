@@ -49,7 +49,7 @@ type Options struct {
 	OwnerExists func(types.UID) bool
 	// SharesStreams reports whether the owners of a namespace share streams: see ownerinputs.Subject.
 	SharesStreams func(namespace string) bool
-	// IsRetired reports whether a policy of that name is being retired by the same controller.
+	// IsRetired reports whether a policy of that label is being retired by the same controller.
 	IsRetired func(policy string) bool
 	// RecordEvaluation is told when expressions over an owner were evaluated, from a time until now.
 	RecordEvaluation func(owner types.NamespacedName, began time.Time)

@@ -165,7 +165,7 @@ const (
 // readLost finds out what has become of such a write. known are objects that plans were told of.
 func (o *recordObjects) readLost(ctx context.Context, e inventory.Entry, known map[types.UID]bool) (lostState, error) {
 	read, isGone := o.readBy(e, func(ctx context.Context, applier apply.Applier, target apply.Target) apply.Outcome {
-		return applier.FindWritten(ctx, o.Program.Name, e, target)
+		return applier.FindWritten(ctx, o.Program.Label, e, target)
 	})
 	if read == nil && !isGone {
 		return lostUnread, nil

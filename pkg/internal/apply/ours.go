@@ -33,15 +33,15 @@ func (a *Applier) isOurs(live *unstructured.Unstructured, w actionWrite) bool {
 	return controller != nil
 }
 
-// policyName is the name of the policy that an object is made for.
-func (w actionWrite) policyName() string { return w.Object.GetLabels()[v1alpha1.LabelPolicy] }
+// policyLabel is the label of the policy that an object is made for.
+func (w actionWrite) policyLabel() string { return w.Object.GetLabels()[v1alpha1.LabelPolicy] }
 
 // claimantOf is who wants the name of the action's object.
 func (w actionWrite) claimantOf() claims.Claimant {
 	if w.Ensured {
-		return claims.Claimant{Policy: w.policyName(), Lives: w.Lives}
+		return claims.Claimant{Policy: w.policyLabel(), Lives: w.Lives}
 	}
-	return claims.Claimant{Policy: w.policyName(), Owner: w.OwnerUID, Namespace: w.OwnerNamespace, Lives: w.Lives}
+	return claims.Claimant{Policy: w.policyLabel(), Owner: w.OwnerUID, Namespace: w.OwnerNamespace, Lives: w.Lives}
 }
 
 // isOfAnother says whether an object was made for another owner that lives, or may.

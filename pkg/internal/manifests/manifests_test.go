@@ -103,7 +103,7 @@ func TestLoad(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			write(t, tc.files)
-			got, err := Load(tc.names, tc.crds, strings.NewReader(tc.stdin))
+			got, err := Load(tc.names, tc.crds, "ambit-system", strings.NewReader(tc.stdin))
 			if tc.wantError != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.wantError) {
 					t.Errorf("%s\nLoad: error %v, want %q", tc.reason, err, tc.wantError)

@@ -20,17 +20,19 @@ type Policies struct {
 	CleanupOnly []*policy.Program
 	// Findings are all mistakes, in the order of the files, by position.
 	Findings syntax.Errors
+	// Unplaced are the labels of those whose files say no namespace.
+	Unplaced map[string]bool
 	// Kinds are those of the CustomResourceDefinitions that were named beside.
 	Kinds Kinds
 
-	places map[string]string // where a policy stands, by its name
+	places map[string]string // where a policy stands, by its label
 }
 
-// Load parses and compiles every policy in the files and folders names. Fields of the kinds
-// that CustomResourceDefinitions in crds define are checked; crds may be empty. That there is
-// no policy at all is an error.
-func Load(names, crds []string, stdin io.Reader) (Policies, error) {
-	sources, err := ReadPolicies(names, stdin)
+// Load parses and compiles every policy in the files and folders names. One without a namespace is
+// in own, Ambit's own. Fields of the kinds that CustomResourceDefinitions in crds define are checked;
+// crds may be empty. That there is no policy at all is an error.
+func Load(names, crds []string, own string, stdin io.Reader) (Policies, error) {
+	sources, err := ReadPolicies(names, own, stdin)
 	if err != nil {
 		return Policies{}, err
 	}
@@ -47,11 +49,13 @@ func Load(names, crds []string, stdin io.Reader) (Policies, error) {
 type Source struct {
 	file      file
 	documents []*syntax.Document
-	err       error // the mistakes of what is no document; nil for none
+	unplaced  []bool // of each document: it says no namespace
+	err       error  // the mistakes of what is no document; nil for none
 }
 
-// ReadPolicies parses the files. That they hold no policy at all is an error.
-func ReadPolicies(names []string, stdin io.Reader) ([]Source, error) {
+// ReadPolicies parses the files. A policy without a namespace is in own. That they hold no policy at all
+// is an error.
+func ReadPolicies(names []string, own string, stdin io.Reader) ([]Source, error) {
 	if len(names) == 0 {
 		return nil, errors.New("no policy was given: use -f FILE or -f FOLDER")
 	}
@@ -62,7 +66,12 @@ func ReadPolicies(names []string, stdin io.Reader) ([]Source, error) {
 	var sources []Source
 	for _, f := range files {
 		documents, err := syntax.Parse(f.name, f.data)
-		sources = append(sources, Source{file: f, documents: documents, err: err})
+		source := Source{file: f, err: err}
+		for _, d := range documents {
+			source.unplaced = append(source.unplaced, d.Namespace() == "")
+			source.documents = append(source.documents, d.InNamespace(own))
+		}
+		sources = append(sources, source)
 	}
 	if !slices.ContainsFunc(sources, func(s Source) bool { return s.err != nil || len(s.documents) > 0 }) {
 		return nil, fmt.Errorf("no ReconcilePolicy in %s", strings.Join(names, ", "))
@@ -73,47 +82,51 @@ func ReadPolicies(names []string, stdin io.Reader) ([]Source, error) {
 // Compile compiles every policy in the sources. The fields of kinds that schemas knows are
 // checked; nil: of none.
 func Compile(sources []Source, schemas policy.Schemas) Policies {
-	p := Policies{places: map[string]string{}}
+	p := Policies{places: map[string]string{}, Unplaced: map[string]bool{}}
 	for _, from := range sources {
 		p.addFindings(from.file, from.err)
-		for _, document := range from.documents {
-			p.addDocument(from.file, document, schemas)
+		for i, document := range from.documents {
+			if program := p.addDocument(from.file, document, schemas); program != nil && from.unplaced[i] {
+				p.Unplaced[program.Label] = true
+			}
 		}
 	}
 	return p
 }
 
 // addDocument compiles one policy of a file; of one with mistakes it keeps what can clean up,
-// if it can be told whose owners they are. Names must differ, whatever the namespace: children
-// are found and fields are managed by the name.
-func (p *Policies) addDocument(f file, document *syntax.Document, schemas policy.Schemas) {
+// if it can be told whose owners they are. No two are of one name and namespace: children are found
+// and fields are managed by these. It returns what was kept, or nil.
+func (p *Policies) addDocument(f file, document *syntax.Document, schemas policy.Schemas) *policy.Program {
 	list := &p.Programs
 	program, err := policy.CompileWith(document, schemas)
 	if err != nil {
 		p.addFindings(f, err)
 		if program, err = policy.SalvageFrom(document, err); err != nil {
-			return // the mistakes are reported already
+			return nil // the mistakes are reported already
 		}
 		list = &p.CleanupOnly
 	}
-	first, isTaken := p.places[program.Name]
+	first, isTaken := p.places[program.Label]
 	if isTaken && list == &p.Programs {
 		p.Findings = append(p.Findings, duplicateName(f, program, first))
 	}
-	if !isTaken {
-		p.places[program.Name] = program.Place("")
-		*list = append(*list, program)
+	if isTaken {
+		return nil
 	}
+	p.places[program.Label] = program.Place("")
+	*list = append(*list, program)
+	return program
 }
 
-// duplicateName is the mistake of a policy whose name another one has, which stands at first.
+// duplicateName is the mistake of a policy whose namespace and name another one has, which stands at first.
 func duplicateName(f file, program *policy.Program, first string) *syntax.Error {
 	place := program.Place("")
 	line, err := strconv.Atoi(place[strings.LastIndex(place, ":")+1:])
 	if err != nil {
 		line = 1
 	}
-	return lineError(f, line, fmt.Sprintf("another policy at %s has the name %q", first, program.Name))
+	return lineError(f, line, fmt.Sprintf("another policy at %s has the name %q in namespace %q as well", first, program.Name, program.Namespace))
 }
 
 // addFindings adds the mistakes in err, which may be nil.

@@ -108,7 +108,7 @@ func (r request) run(ctx context.Context, program *policy.Program) string {
 		own = *r.Own
 	}
 	grants, remarks := NeededGrants(ctx, Request{
-		Program: program, Kind: r.kind, Own: own, Namespaces: places(r.Namespaces),
+		Program: program, Kind: r.kind, Own: own, OwnNamespace: "team-x", Namespaces: places(r.Namespaces),
 		Elsewhere: places(r.Elsewhere, r.Namespaces...), Searched: places(r.Searched, r.Namespaces...),
 		FindOwners: r.FindOwners, OwnersEverywhere: r.OwnersEverywhere, Finalizers: r.Finalizers, ByName: r.ByName,
 	})

@@ -3,6 +3,7 @@ package rbac
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -22,6 +23,9 @@ type Request struct {
 	// Own is Ambit itself. It gets all rights, unless the policy names a
 	// ServiceAccount: then that gets them, and Own the right to act as it.
 	Own Subject
+	// OwnNamespace is Ambit's own namespace: the Roles of policies in it are named after their names
+	// alone, and those of others after their namespaces as well.
+	OwnNamespace string
 	// Namespaces are those to work in, each once; Everywhere among them: all. Empty:
 	// in none, which leaves what has no namespace, and what is elsewhere.
 	Namespaces []string
@@ -86,7 +90,19 @@ func NeededGrants(ctx context.Context, r Request) (grants []Grant, remarks []str
 
 // grantIn is what the policy's subject gets in a namespace.
 func (r Request) grantIn(namespace string, rules []Rule) Grant {
-	return Grant{Policy: r.Program.Name, Name: "ambit-" + r.Program.Name, Subject: r.actingSubject(), Namespace: namespace, Rules: rules}
+	return Grant{Policy: r.shownName(), Name: r.roleName(), Subject: r.actingSubject(), Namespace: namespace, Rules: rules}
+}
+
+// roleName is the name of the policy's Roles and bindings.
+func (r Request) roleName() string { return "ambit-" + r.shownName() }
+
+// shownName names the policy: in Ambit's own namespace its name alone does. A name with a dot could be
+// mistaken for a namespace and a name.
+func (r Request) shownName() string {
+	if r.Program.Namespace == r.OwnNamespace && !strings.Contains(r.Program.Name, ".") {
+		return r.Program.Name
+	}
+	return r.Program.Label
 }
 
 // actingSubject is who the policy acts as.

@@ -154,7 +154,7 @@ func (r Request) ruleFor(q policy.Requirement) Rule {
 // there; without rules if the policy names none. The name has a colon: names of policies
 // have not.
 func (r Request) impersonationGrant(list []policy.Requirement) Grant {
-	g := Grant{Policy: r.Program.Name, Name: "ambit-" + r.Program.Name + ":impersonate", Subject: r.Own, Namespace: r.Program.Namespace}
+	g := Grant{Policy: r.shownName(), Name: r.roleName() + ":impersonate", Subject: r.Own, Namespace: r.Program.Namespace}
 	i := slices.IndexFunc(list, func(q policy.Requirement) bool { return q.Purpose == policy.PurposeImpersonate })
 	if i >= 0 {
 		g.Rules = []Rule{r.ruleFor(list[i])}

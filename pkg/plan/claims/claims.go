@@ -37,7 +37,7 @@ func HasController(obj *unstructured.Unstructured) bool {
 
 // Claimant is who wants a name that is taken.
 type Claimant struct {
-	// Policy is the name of the policy.
+	// Policy is the policy, as v1alpha1.PolicyLabel names it.
 	Policy string
 	// Owner is the uid of the owner that the child is for, and Namespace is the owner's.
 	// Both are empty for what the policy itself ensures; Namespace also for an owner

@@ -22,7 +22,7 @@ const (
 // Inventory is what the annotation ambit.dev/children of an owner says: where the owner has
 // objects that its ownerReference cannot lead to. It is written before the objects are.
 type Inventory struct {
-	// Policy is the name of the policy that has written it: the finalizer beside it is
+	// Policy is the PolicyLabel of the policy that has written it: the finalizer beside it is
 	// that policy's. No other one changes anything of either.
 	Policy string
 	// TokenSecret is what makes ownership tokens unguessable: random text of at least

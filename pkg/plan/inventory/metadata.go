@@ -100,7 +100,7 @@ func (m OwnerMetadata) KeepRecorded(program *policy.Program, owner *unstructured
 		stays[keyOf(e)] = true
 	}
 	wanted := slices.DeleteFunc(next.Entries, func(e Entry) bool { return stays[keyOf(e)] })
-	next.Policy, next.TokenSecret, next.Entries = program.Name, stored.TokenSecret, slices.Concat(wanted, stay)
+	next.Policy, next.TokenSecret, next.Entries = program.Label, stored.TokenSecret, slices.Concat(wanted, stay)
 	if len(next.Entries) > MaxEntries || len(next.String()) > MaxBytes {
 		for _, e := range next.Entries {
 			stays[keyOf(e)] = true

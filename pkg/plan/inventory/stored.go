@@ -33,7 +33,7 @@ type Stored struct {
 // ReadStored reads the metadata of an owner as a program has to. The kinds of the entries are brought
 // to one version each: the program's, if it has the kind. owner is not changed.
 func ReadStored(program *policy.Program, owner *unstructured.Unstructured) Stored {
-	stored := readAsPolicy(program.Name, owner)
+	stored := readAsPolicy(program.Label, owner)
 	if stored.Err == nil {
 		stored.Err = stored.unifyKinds(program)
 	}
@@ -44,7 +44,7 @@ func ReadStored(program *policy.Program, owner *unstructured.Unstructured) Store
 	return stored
 }
 
-// readAsPolicy reads the metadata of an owner as the policy of that name has to.
+// readAsPolicy reads the metadata of an owner as the policy of that label has to.
 func readAsPolicy(policy string, owner *unstructured.Unstructured) Stored {
 	stored := Stored{}
 	stored.Text, _, _ = unstructured.NestedString(owner.Object, "metadata", "annotations", v1alpha1.AnnotationChildren)
@@ -59,7 +59,7 @@ func readAsPolicy(policy string, owner *unstructured.Unstructured) Stored {
 }
 
 // IsMarked reports whether there is an inventory or the finalizer on an owner that are, or may
-// be, of the policy of that name: of a finalizer without an inventory, or with one that cannot
+// be, of the policy of that label: of a finalizer without an inventory, or with one that cannot
 // be read, nobody knows whose it is.
 func IsMarked(policy string, owner *unstructured.Unstructured) bool {
 	return readAsPolicy(policy, owner).IsMarked()

@@ -47,7 +47,7 @@ func TestIsMarked(t *testing.T) {
 }
 
 func TestRead(t *testing.T) {
-	program := &policy.Program{Name: "web", Children: []*policy.Child{{ID: "web", GVK: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}}}}
+	program := &policy.Program{Name: "web", Label: "web", Children: []*policy.Child{{ID: "web", GVK: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}}}}
 	text := func(groups string) string {
 		return `{"policy":"web","claim":"0123456789abcdef","groups":[` + groups + `]}`
 	}

@@ -18,15 +18,12 @@ var (
 	versionID = regexp.MustCompile(`^[a-z][a-z0-9-]{0,62}$`)
 )
 
-// maxPolicyName is how long the name of a policy may be.
-const maxPolicyName = 63
-
 // validateEntries returns what is wrong with the inventory. It sorts the entries.
 func (inv *Inventory) validateEntries() error {
 	switch {
 	case inv.Policy == "":
 		return errors.New("the policy is missing")
-	case len(inv.Policy) > maxPolicyName || len(validation.IsDNS1123Subdomain(inv.Policy)) > 0:
+	case len(validation.IsValidLabelValue(inv.Policy)) > 0:
 		return errors.New("the policy has no name that a policy can have")
 	case len(inv.Entries) > MaxEntries:
 		return fmt.Errorf("it has %d entries; Ambit writes at most %d", len(inv.Entries), MaxEntries)

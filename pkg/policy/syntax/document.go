@@ -2,6 +2,7 @@ package syntax
 
 import (
 	"path"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -67,18 +68,26 @@ func (d *Document) Kinds() []schema.GroupVersionKind {
 	return kinds
 }
 
-// InNamespace returns the policy as one of a namespace: d itself if it says a namespace, else
-// a copy that says this one. Its places are those of d.
+// InNamespace returns the policy as one of a namespace: d itself if it says a namespace that is not empty,
+// else a copy that says this one. Its places are those of d.
 func (d *Document) InNamespace(namespace string) *Document {
 	metadata := LookupNode(d.root, "metadata")
-	if namespace == "" || metadata == nil || metadata.Kind != yaml.MappingNode || LookupNode(metadata, "namespace") != nil {
+	if namespace == "" || metadata == nil || metadata.Kind != yaml.MappingNode {
 		return d
 	}
 	at := yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Line: metadata.Line, Column: metadata.Column}
 	key, value := at, at
 	key.Value, value.Value = "namespace", namespace
 	with := *metadata
-	with.Content = append(with.Content[:len(with.Content):len(with.Content)], &key, &value)
+	with.Content = slices.Clone(metadata.Content)
+	switch said := LookupNode(metadata, "namespace"); {
+	case said == nil:
+		with.Content = append(with.Content, &key, &value)
+	case IsNull(said) || IsText(said) && said.Value == "":
+		with.Content[slices.Index(with.Content, said)] = &value
+	default:
+		return d
+	}
 	root := *d.root
 	root.Content = append([]*yaml.Node(nil), root.Content...)
 	for i := range root.Content {

@@ -87,6 +87,12 @@ func TestDocumentIn(t *testing.T) {
 	if got := without.InNamespace(""); got != without {
 		t.Error("no namespace is none")
 	}
+	for _, empty := range []string{`""`, "null", "~", ""} {
+		d := parseOne(t, header+"metadata: {namespace: "+empty+", name: a}\n")
+		if got := d.InNamespace("m"); got.Namespace() != "m" || got.Name() != "a" || d.Namespace() != "" {
+			t.Errorf("namespace: %s: it is in %q, and the document itself in %q", empty, got.Namespace(), d.Namespace())
+		}
+	}
 }
 
 // TestDocumentKinds: legible kinds of owner, children and watches, in this order.

@@ -63,13 +63,13 @@ func childrenOf(d registry.Decision, id string) int {
 func TestSlowWriter(t *testing.T) {
 	r := newReader(t)
 	before, after := policytext.Document("cache v1 child=x,y,z"), policytext.Document("cache v2 child=x,y,z")
-	if got := childrenOf(r.reads(before, 0), "cache"); got != 3 {
+	if got := childrenOf(r.reads(before, 0), "ambit-system/cache"); got != 3 {
 		t.Fatalf("%d children", got)
 	}
 	lines := strings.SplitAfter(after, "\n")
 	for i := range lines {
 		d := r.reads(strings.Join(lines[:i], ""), 600*time.Millisecond)
-		if got := childrenOf(d, "cache"); got != 3 && got != -1 {
+		if got := childrenOf(d, "ambit-system/cache"); got != 3 && got != -1 {
 			t.Errorf("after %d lines %d children are wanted", i, got)
 		}
 		if len(d.Retire) > 0 {
@@ -79,7 +79,7 @@ func TestSlowWriter(t *testing.T) {
 	d := r.reads(after, 600*time.Millisecond)
 	documents, err := syntax.Parse("a.yaml", []byte(after))
 	must(t, err)
-	want, err := policy.Compile(documents[0])
+	want, err := policy.Compile(documents[0].InNamespace("ambit-system"))
 	must(t, err)
 	if len(d.Programs) != 1 || d.Programs[0].Hash != want.Hash {
 		t.Errorf("the whole text is not run at once: %+v", d.Policies)
@@ -96,14 +96,14 @@ func TestSteady(t *testing.T) {
 		after time.Duration
 		want  int
 	}{{0, 2}, {600 * time.Millisecond, 2}, {399 * time.Millisecond, 2}, {time.Millisecond, 1}} {
-		if got := childrenOf(r.reads(one, step.after), "cache"); got != step.want {
+		if got := childrenOf(r.reads(one, step.after), "ambit-system/cache"); got != step.want {
 			t.Errorf("at reading %d %d children are wanted, not %d", i, got, step.want)
 		}
 		if r.source.nextPoll() != map[int]time.Duration{2: steadyInterval, 1: pollInterval}[step.want] {
 			t.Errorf("at reading %d the next one is in %s", i, r.source.nextPoll())
 		}
 	}
-	if got := childrenOf(r.reads(policytext.Document("cache v3 child=x,z"), 0), "cache"); got != 2 {
+	if got := childrenOf(r.reads(policytext.Document("cache v3 child=x,z"), 0), "ambit-system/cache"); got != 2 {
 		t.Errorf("a child more is not made at once: %d", got)
 	}
 }
@@ -120,7 +120,7 @@ func TestFreshAtStart(t *testing.T) {
 		after time.Duration
 		want  int
 	}{{half, 0, -1}, {half, 600 * time.Millisecond, -1}, {whole, 600 * time.Millisecond, -1}, {whole, 600 * time.Millisecond, -1}, {whole, 600 * time.Millisecond, 3}} {
-		if got := childrenOf(r.reads(step.text, step.after), "cache"); got != step.want {
+		if got := childrenOf(r.reads(step.text, step.after), "ambit-system/cache"); got != step.want {
 			t.Errorf("at reading %d %d children are wanted, not %d", i, got, step.want)
 		}
 		if settled := r.source.AddTo(&manifest.Snapshot{}); settled != (step.want > 0) {
@@ -129,7 +129,7 @@ func TestFreshAtStart(t *testing.T) {
 	}
 	r = newReader(t)
 	r.source.reader.isFresh = func(fs.FileInfo) bool { return false }
-	if got := childrenOf(r.reads(whole, 0), "cache"); got != 3 {
+	if got := childrenOf(r.reads(whole, 0), "ambit-system/cache"); got != 3 {
 		t.Errorf("%d children of an old file", got)
 	}
 }

@@ -20,10 +20,11 @@ const maxKinds = 100
 
 // Document is one policy of a manifest.
 type Document struct {
-	Parsed   *syntax.Document
-	Name     string // empty if it is not legible
-	Index    int    // of the document in the manifest
-	Compiled Compiled
+	Parsed *syntax.Document
+	// Namespace and Name are the policy's. Name is empty if it is not legible.
+	Namespace, Name string
+	Index           int // of the document in the manifest
+	Compiled        Compiled
 }
 
 // Contents is a manifest as it was compiled. It is immutable.
@@ -38,7 +39,7 @@ type Contents struct {
 // is called once with the kinds that the manifest names; nil: nothing is known of any kind.
 func Compile(t Manifest, own string, schemas func([]schema.GroupVersionKind) policy.Schemas) *Contents {
 	r := &Contents{}
-	r.Documents, r.Unreadable = parseDocuments(t)
+	r.Documents, r.Unreadable = parseDocuments(t, own)
 	var known policy.Schemas
 	if kinds := referencedKinds(r.Documents); schemas != nil && len(kinds) > 0 {
 		known = schemas(kinds)
@@ -60,8 +61,9 @@ func referencedKinds(documents []Document) []schema.GroupVersionKind {
 	return kinds
 }
 
-// parseDocuments returns the documents of a manifest, and why it is not legible as a whole.
-func parseDocuments(t Manifest) ([]Document, error) {
+// parseDocuments returns the documents of a manifest, and why it is not legible as a whole. own is the
+// namespace of those of a file that say none.
+func parseDocuments(t Manifest, own string) ([]Document, error) {
 	if t.Unreadable != nil {
 		return nil, t.Unreadable
 	}
@@ -70,18 +72,23 @@ func parseDocuments(t Manifest) ([]Document, error) {
 		if err != nil {
 			return nil, err
 		}
-		return []Document{{Parsed: document, Name: t.Origin.Name}}, nil
+		return []Document{{Parsed: document, Namespace: t.Origin.Namespace, Name: t.Origin.Name}}, nil
 	}
 	documents, err := syntax.Parse(t.Origin.String(), t.Data)
 	if len(documents) > maxDocuments {
 		return nil, fmt.Errorf("%s: it has more than %d policies", t.Origin, maxDocuments)
 	}
+	if t.Origin.Kind == ConfigMap {
+		own = t.Origin.Namespace
+	}
 	var list []Document
 	for i, d := range documents {
+		d = d.InNamespace(own)
+		document := Document{Parsed: d, Namespace: d.Namespace(), Name: d.Name(), Index: i}
 		if t.Origin.Kind == ConfigMap {
-			d = d.InNamespace(t.Origin.Namespace)
+			document.Namespace = own // what says another one is a mistake
 		}
-		list = append(list, Document{Parsed: d, Name: d.Name(), Index: i})
+		list = append(list, document)
 	}
 	if len(list) == 0 && err == nil && t.Origin.Kind == File {
 		return nil, fmt.Errorf("%s: %w", t.Origin, ErrNoPolicy)

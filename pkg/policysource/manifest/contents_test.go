@@ -34,7 +34,7 @@ func TestTooMany(t *testing.T) {
 	const nameless = "apiVersion: ambit.dev/v1alpha1\nkind: ReconcilePolicy\nmetadata: {}\n---\n"
 	for count, want := range map[int]string{maxDocuments: "", maxDocuments + 1: "configmap team/maps a.yaml: it has more than 500 policies"} {
 		o := Origin{Kind: ConfigMap, Namespace: "team", Name: "maps", Key: "a.yaml"}
-		list, err := parseDocuments(Manifest{Origin: o, Data: []byte(strings.Repeat(nameless, count))})
+		list, err := parseDocuments(Manifest{Origin: o, Data: []byte(strings.Repeat(nameless, count))}, "ambit-system")
 		if want == "" && (err != nil || len(list) != count) || want != "" && (err == nil || err.Error() != want || len(list) > 0) {
 			t.Errorf("%d policies: %d are taken, and the error is %v", count, len(list), err)
 		}

@@ -38,7 +38,7 @@ func TestReady(t *testing.T) {
 		"Salvaged": {reason: "it only cleans up", document: registry.PolicyState{Resolution: registry.Resolution{State: registry.Invalid, Program: broken}}, report: &Report{Serving: true},
 			want: "False Invalid: the policy does not compile: it only cleans up after owners that are deleted", stalled: true},
 		"Illegible":  {reason: "nothing runs", document: registry.PolicyState{Resolution: registry.Resolution{State: registry.Invalid}}, want: "False Invalid: the policy does not compile, and nothing is run", stalled: true},
-		"Superseded": {reason: "another has its name", document: registry.PolicyState{Resolution: registry.Resolution{State: registry.Superseded, Reason: v1alpha1.ReasonNameTaken, Message: "taken"}}, want: "False NameTaken: taken", stalled: true},
+		"Superseded": {reason: "another has its owners", document: registry.PolicyState{Resolution: registry.Resolution{State: registry.Superseded, Reason: v1alpha1.ReasonOwnersTaken, Message: "taken"}}, want: "False OwnersTaken: taken", stalled: true},
 		"Deleting":   {reason: "it cleans up", document: registry.PolicyState{Deleting: true, Retiring: true, Resolution: registry.Resolution{Program: good}}, report: &Report{}, left: 3, want: "False Deleting: the policy was deleted, and is cleaning up: 3 left"},
 		"Uncounted":  {reason: "nothing is counted yet", document: registry.PolicyState{Deleting: true, Retiring: true, Resolution: registry.Resolution{Program: good}}, want: "False Deleting: the policy was deleted, and is cleaning up"},
 		"Creating": {reason: "cleaning up creates nothing", document: registry.PolicyState{Deleting: true, Retiring: true, Resolution: registry.Resolution{Program: good}}, left: 1,

@@ -28,7 +28,7 @@ const (
 	Valid State = "valid"
 	// Invalid: it does not compile, or cannot be read.
 	Invalid State = "invalid"
-	// Superseded: another policy has its name or its owners.
+	// Superseded: another policy has its namespace and name, or its owners.
 	Superseded State = "superseded"
 	// Stopped: its file does not have it any more, or is not there. Nobody has said that it is
 	// to be cleaned up after, so that what it made stays.
@@ -104,7 +104,7 @@ func inheritLastGood(all []*entry, now time.Time) {
 		namespace, name string
 	}
 	heritageOf := func(e *entry) heritage {
-		return heritage{e.key.Origin.Kind, e.key.Origin.Namespace, e.key.Name}
+		return heritage{e.key.Origin.Kind, e.key.Namespace, e.key.Name}
 	}
 	left := map[heritage]*policy.Program{}
 	for _, gone := range all {
@@ -184,5 +184,5 @@ func ProgramID(p *policy.Program) string {
 func comparePrograms(a, b *policy.Program) int { return cmp.Compare(ProgramID(a), ProgramID(b)) }
 
 func compareKeys(a, b Key) int {
-	return cmp.Or(manifest.CompareOrigins(a.Origin, b.Origin), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Nth, b.Nth))
+	return cmp.Or(manifest.CompareOrigins(a.Origin, b.Origin), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Nth, b.Nth))
 }

@@ -4,13 +4,12 @@
 //
 // # How two policies are told apart
 //
-// Two policies that want one name or the same owners cannot both run. Which one does depends on the manifests,
+// Two policies that want one namespace and name, or the same owners, cannot both run. Which one does depends on the manifests,
 // never on the order in which they were seen:
 //
 //  1. Files, and objects in Ambit's own namespace, go before those of other namespaces. Then files go before
 //     custom resources, and these before ConfigMaps. Of one kind the older object goes first (precedence).
-//  2. Among other namespaces, a name that begins with the policy's own namespace goes before one that does not.
-//  3. Owners go first to policies that serve their own namespace only, then to those that reach other
+//  2. Owners go first to policies that serve their own namespace only, then to those that reach other
 //     namespaces, and last to those that can only clean up.
 //
 // # The life of a policy
@@ -21,5 +20,5 @@
 //
 // A manifest that is back before DeletionGrace is over is present again. A version that does not compile leaves the
 // last good version running. If there was none, what is legible of it only cleans up. If another policy of the same
-// name may have the same owners, it takes over what the one that is leaving has made, and nothing is cleaned up.
+// namespace and name is there, it takes over what the one that is leaving has made, and nothing is cleaned up.
 package registry

@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 	"github.com/ambit-dev/ambit/pkg/policysource/manifest"
@@ -13,9 +14,13 @@ import (
 // Key is one policy of a manifest. It is comparable.
 type Key struct {
 	Origin manifest.Origin
-	Name   string // empty if it is not legible
-	Nth    int    // tells policies of one name, or without one, apart
+	// Namespace and Name are the policy's. Name is empty if it is not legible.
+	Namespace, Name string
+	Nth             int // tells policies of one name, or without one, apart
 }
+
+// policyLabel is what no two policies that are run have in common.
+func (e *entry) policyLabel() string { return v1alpha1.PolicyLabel(e.key.Namespace, e.key.Name) }
 
 // entry has what is known of one policy.
 type entry struct {

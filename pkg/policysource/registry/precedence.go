@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ambit-dev/ambit/pkg/policysource/manifest"
@@ -22,8 +21,8 @@ type precedence struct {
 
 // comparePrecedence orders policies, those that go before others first: files, then custom resources, then
 // ConfigMaps; of one kind the older object, then by its names. Those in other namespaces come after all in Ambit's
-// own: nobody can stop a policy of those who run Ambit by writing one of its name elsewhere. In other namespaces,
-// names (hasBetterName) and the namespaces that are served (claimOrder) decide before that.
+// own: nobody can stop a policy of those who run Ambit by writing another one elsewhere. In other namespaces,
+// the namespaces that are served (claimOrder) decide before that.
 func comparePrecedence(a, b precedence) int {
 	return cmp.Or(
 		cmp.Compare(strconv.FormatBool(b.isTrusted), strconv.FormatBool(a.isTrusted)), // as text, too, true comes after false
@@ -32,20 +31,6 @@ func comparePrecedence(a, b precedence) int {
 		manifest.CompareOrigins(a.origin, b.origin),
 		cmp.Compare(a.index, b.index),
 	)
-}
-
-// namespacePrefix returns how much of a policy's name is that of its namespace, in bytes: names that begin with a
-// namespace and a dash are for the policies in it.
-func (c precedence) namespacePrefix(name string) int {
-	if namespace := c.origin.Namespace; !c.isTrusted && strings.HasPrefix(name+"-", namespace+"-") {
-		return len(namespace)
-	}
-	return 0
-}
-
-// hasBetterName reports whether c is to have a name rather than other, which goes before it otherwise.
-func (c precedence) hasBetterName(other precedence, name string) bool {
-	return !other.isTrusted && c.namespacePrefix(name) > other.namespacePrefix(name)
 }
 
 // reachesOtherNamespaces reports whether an entry may serve owners in namespaces of others: it is in a namespace that

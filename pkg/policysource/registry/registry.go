@@ -96,7 +96,7 @@ func (b *Registry) updateContents(t manifest.Manifest, now time.Time) {
 	}
 	found := map[Key]bool{}
 	for _, d := range documents {
-		key := Key{Origin: t.Origin, Name: d.Name}
+		key := Key{Origin: t.Origin, Namespace: d.Namespace, Name: d.Name}
 		for found[key] {
 			key.Nth++
 		}
@@ -128,7 +128,7 @@ func (b *Registry) updateContents(t manifest.Manifest, now time.Time) {
 // known of it.
 func placeholderKey(o manifest.Origin) Key {
 	if o.Kind == manifest.CustomResource {
-		return Key{Origin: o, Name: o.Name}
+		return Key{Origin: o, Namespace: o.Namespace, Name: o.Name}
 	}
 	return Key{Origin: o}
 }

@@ -25,13 +25,13 @@ func (c *resolver) admitEntry(e *entry) bool {
 	if err := e.currentError(); err != nil {
 		e.resolution = Resolution{State: Invalid, Reason: v1alpha1.ReasonInvalid, Message: manifest.BriefMessage(err)}
 	}
-	where, holder := e.lifecycleAt(c.now), c.names[e.key.Name]
+	where, holder := e.lifecycleAt(c.now), c.names[e.policyLabel()]
 	isTaken := holder != nil && holder != e
 	switch {
 	case e.key.Name == "":
 		e.takeOut()
 	case where == present && holder != e:
-		e.resolution = Resolution{State: Superseded, Reason: v1alpha1.ReasonNameTaken, Message: nameTakenMessage(e, holder)}
+		e.resolution = Resolution{State: Superseded, Reason: v1alpha1.ReasonDuplicate, Message: duplicateMessage(e, holder)}
 		e.takeOut()
 	case where == present && e.bestProgram() != nil:
 		return true
@@ -44,7 +44,7 @@ func (c *resolver) admitEntry(e *entry) bool {
 		successor := c.successorOf(e)
 		successor.everRan = successor.everRan || e.everRan || e.hasFinalizer
 		if e.retiredBySpec() {
-			e.resolution = Resolution{State: Superseded, Reason: v1alpha1.ReasonNameTaken, Message: nameTakenMessage(e, successor)}
+			e.resolution = Resolution{State: Superseded, Reason: v1alpha1.ReasonDuplicate, Message: duplicateMessage(e, successor)}
 		}
 		e.takeOut()
 		e.isFinished = where != brieflyMissing
@@ -54,7 +54,7 @@ func (c *resolver) admitEntry(e *entry) bool {
 		e.stopWorking()
 	default:
 		if holder == nil {
-			c.names[e.key.Name] = e // of several that have gone, the first
+			c.names[e.policyLabel()] = e // of several that have gone, the first
 		}
 		if where == leaving {
 			c.retiring = append(c.retiring, e)
@@ -67,10 +67,10 @@ func (c *resolver) admitEntry(e *entry) bool {
 // successorOf returns who takes over what an entry has made that has gone: the one that has its
 // name, or another one that is cleaned up after; nil for nobody.
 func (c *resolver) successorOf(gone *entry) *entry {
-	if holder := c.names[gone.key.Name]; holder != nil && holder != gone && holder.isSuccessorOf(gone) {
+	if holder := c.names[gone.policyLabel()]; holder != nil && holder != gone && holder.isSuccessorOf(gone) {
 		return holder
 	}
-	if i := slices.IndexFunc(c.retiring, func(e *entry) bool { return e.key.Name == gone.key.Name && e.isSuccessorOf(gone) }); i >= 0 {
+	if i := slices.IndexFunc(c.retiring, func(e *entry) bool { return e.policyLabel() == gone.policyLabel() && e.isSuccessorOf(gone) }); i >= 0 {
 		return c.retiring[i]
 	}
 	return nil
@@ -82,34 +82,33 @@ func (c *resolver) claimName(e *entry) {
 	if !e.keepsName(c.now) {
 		return
 	}
-	holder := c.names[e.key.Name]
-	succeeds := e.precedence.isTrusted && holder != nil && holder.lifecycleAt(c.now) != present // as a file that was renamed
-	if holder == nil || succeeds || e.precedence.hasBetterName(holder.precedence, e.key.Name) {
-		c.names[e.key.Name] = e
+	holder := c.names[e.policyLabel()]
+	succeeds := e.precedence.isTrusted && e.lifecycleAt(c.now) == present && holder != nil && holder.lifecycleAt(c.now) != present // as a file that was renamed
+	if holder == nil || succeeds {
+		c.names[e.policyLabel()] = e
 	}
 }
 
 // keepsName reports whether an entry may have its name: it is there, or it was run for those who run Ambit
-// and is gone without a word. Nobody elsewhere takes over what it has made by having one of its name ready
-// for the moment in which a file is written.
+// and is gone without a word, or not cleaned up after yet. Nobody elsewhere takes over what it has made by
+// having one of its name ready for the moment in which a file is written, or a policy is retired.
 func (e *entry) keepsName(now time.Time) bool {
-	where := e.lifecycleAt(now)
-	if e.key.Name == "" || where == leaving {
+	wasRun := e.precedence.isTrusted && e.bestProgram() != nil && (e.isRunning || e.everRan)
+	switch where := e.lifecycleAt(now); {
+	case e.key.Name == "":
 		return false
+	case where == leaving:
+		return wasRun && !e.isFinished
+	default:
+		return where == present || wasRun
 	}
-	return where == present || e.precedence.isTrusted && e.bestProgram() != nil && (e.isRunning || e.everRan)
 }
 
-// isSuccessorOf reports whether an entry takes over what another one of its name has made, which has gone. It takes
-// that for its own, for children are found by the name. One in another namespace that has no owners in common with
-// the other takes over nothing. If nothing can be run of e, that cannot be decided; it counts as the same policy if
-// those write it who wrote the other one.
+// isSuccessorOf reports whether an entry takes over what another one of its name has made, which has gone: it
+// takes that for its own, for children are found by the name. If nothing can be run of e, that cannot be decided;
+// it counts as the same policy if those write it who wrote the other one.
 func (e *entry) isSuccessorOf(gone *entry) bool {
-	p, q := e.bestProgram(), gone.bestProgram()
-	if p == nil {
-		return e.precedence.isTrusted && gone.precedence.isTrusted || e.key.Origin.Namespace == gone.key.Origin.Namespace
-	}
-	return policy.CheckRemoval([]*policy.Program{p}, []*policy.Program{q}) != nil
+	return e.bestProgram() != nil || e.precedence.isTrusted == gone.precedence.isTrusted
 }
 
 // takeOut takes an entry out of what is run.
@@ -164,8 +163,8 @@ func (e *entry) awaitsFinalizer() bool {
 		!e.hasFinalizer && !e.cannotSetFinalizer && !e.isRunning && !e.isRetiring
 }
 
-func nameTakenMessage(e, holder *entry) string {
-	return fmt.Sprintf("the policy of %s has the name %q already: names are unique in Ambit, whatever the namespace; rename one of them", holder.key.Origin, e.key.Name)
+func duplicateMessage(e, holder *entry) string {
+	return fmt.Sprintf("policy %q of namespace %q stands in %s as well: rename one of them", holder.key.Name, holder.key.Namespace, holder.key.Origin)
 }
 
 // ownersTakenMessage returns which of those accepted has the owners that a program wants.
