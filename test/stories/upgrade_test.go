@@ -13,11 +13,10 @@ import (
 
 const upgradeUser = "upgrade"
 
-// upgradedFrom is the commit that the upgrade begins with: the last one that did not follow
-// rights, without sources, records and policies that change while Ambit runs. Every full
-// clone has it. A shallow clone, or a copy of the files alone, has not: there the story
-// fails, as an upgrade that nobody tried is not one that works.
-const upgradedFrom = "5cb8618f6164bc9eee6c7c4617fc5a7bb1189b52"
+// upgradedFrom is the commit that the upgrade begins with: the first one that knows policies by namespace
+// and name. What was made before it is not taken over. Every full clone has it. A shallow clone, or a copy
+// of the files alone, has not: there the story fails, as an upgrade that nobody tried is not one that works.
+const upgradedFrom = "66988d1145c4c16d0d9d374417701766c75d6724"
 
 // TestUpgrade: 500 owners that an older Ambit has served are served by this one: it writes
 // nothing, neither children nor statuses, until there is something to do, and then no more
