@@ -28,7 +28,9 @@ type OwnerMetadata struct {
 //   - Entries that are given the uid of an object, which uids has. Another process may have seen
 //     that object go, and be about to make the next one: with the wrong uid nothing proves that to
 //     be the owner's. While a uid is on record nobody creates the object, so an entry may go from one
-//     uid to another, or to none, unread.
+//     uid to another unread.
+//   - Entries that lose their uid, so that the object can be made anew. It may have lost its labels only, and
+//     a create would be refused then.
 //
 // The kinds of the entries are in the version in which their objects are observed. There
 // are no entries if the inventory cannot be read or is another policy's. It is pure; the
@@ -48,8 +50,8 @@ func (m OwnerMetadata) DoubtfulEntries(program *policy.Program, owner *unstructu
 	for _, e := range stored.Entries {
 		uid, stays := uids[e.ObjectKey()]
 		dropped := !stays && IsReadFirst(program, e)
-		settled := stays && e.UID == "" && uid != "" && !e.IsPlace() && !e.Merged
-		if dropped || settled {
+		changes := stays && (e.UID == "") != (uid == "") && !e.IsPlace() && !e.Merged
+		if dropped || changes {
 			doubtful.Entries = append(doubtful.Entries, e)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -589,6 +590,35 @@ func TestFoundStrippedDependent(t *testing.T) {
 	}})
 	if !isStripped {
 		t.Error("the child was not deleted")
+	}
+}
+
+// TestFoundStrippedPace (seed 261153058892 of the copies): a webhook takes a label off all children while the
+// policy is edited. Each attempt to put it back wrote the record twice, which was 80 times in 5 s.
+func TestFoundStrippedPace(t *testing.T) {
+	s, err := copies()
+	if err != nil {
+		t.Fatal(err)
+	}
+	strips := slices.IndexFunc(changes(), func(c change) bool { return c.text == "takes the label with the owner's uid off" })
+	records := 0
+	holds(t, &Plan{Seed: 261153058892, Scenario: s, Steps: []Step{
+		{Time: time.Second, Action: Action{Do: func(w *World) {
+			w.registerFor(changes()[strips].webhook(s), 83*time.Second)
+			w.arm(answer{times: maxSameWrites, matches: func(r sim.Request) bool {
+				if r.Resource == s.Owners && r.Subresource == "" && isWrite(r) {
+					records++
+				}
+				return false
+			}})
+			w.create(s.Owners, s.Owner("one", "a", 2))
+		}}},
+		{Requests: 12, Action: Action{Do: func(w *World) { w.setPolicy(2) }}},
+		{Time: 500 * time.Millisecond, Action: Action{Do: func(w *World) { w.setPolicy(1) }}},
+		{Time: 4 * time.Second, Action: Action{Do: func(w *World) {}}},
+	}})
+	if records > 30 {
+		t.Errorf("the record was written %d times", records)
 	}
 }
 
