@@ -26,11 +26,7 @@ func (p *planner) resolveChildren(ctx context.Context) {
 	for i := range p.children {
 		p.isReady(ctx, &p.children[i])
 	}
-	for i := range p.children {
-		if c := &p.children[i]; c.state.State == Waiting {
-			p.showWaiting(ctx, c)
-		}
-	}
+	(&waitingViewer{planner: p}).showAll(ctx)
 }
 
 // nothingOf is what expressions see of a child without an object.
@@ -65,30 +61,23 @@ func (p *planner) resolveWanted(ctx context.Context, c *child) bool {
 	if problem := p.watchProblem(c.Watches); problem != nil {
 		return c.markBlocked(problem)
 	}
-	if c.When == nil {
+	isWanted := func() bool {
+		wanted, f := bindings.Evaluate(&p.scope, p.part+"."+c.ID+".when", c.When, func() (bool, error) { return c.When.EvalBool(ctx, p.scope.Vars) })
+		if f != nil {
+			return c.markBlocked(f.Problem())
+		}
+		if !wanted {
+			c.markUnwanted("when is false")
+		}
+		return wanted
+	}
+	switch {
+	case c.When == nil:
 		return p.dependenciesReady(ctx, c)
+	case p.readsNoChild(c.When):
+		return isWanted() && p.dependenciesReady(ctx, c)
 	}
-	if p.readsNoChild(c.When) {
-		return p.evaluateWhen(ctx, c) && p.dependenciesReady(ctx, c)
-	}
-	return p.dependenciesReady(ctx, c) && p.evaluateWhen(ctx, c)
-}
-
-func (p *planner) evaluateWhen(ctx context.Context, c *child) bool {
-	wanted, f := bindings.Evaluate(&p.scope, p.part+"."+c.ID+".when", c.When, func() (bool, error) { return c.When.EvalBool(ctx, p.scope.Vars) })
-	if f != nil {
-		return c.markBlocked(f.Problem())
-	}
-	if !wanted {
-		c.markUnwanted("when is false")
-	}
-	return wanted
-}
-
-// readsNoChild reports whether an expression reads no child, and asks of none whether it is ready.
-func (p *planner) readsNoChild(x bindings.Expression) bool {
-	isChild := func(id string) bool { return p.findChild(id) != nil }
-	return !slices.ContainsFunc(x.FreeVariables(), isChild) && !slices.ContainsFunc(x.AskedReady(), isChild)
+	return p.dependenciesReady(ctx, c) && isWanted()
 }
 
 // dependenciesReady says whether all children that c reads exist and are ready.
@@ -120,48 +109,6 @@ func (p *planner) dependenciesReady(ctx context.Context, c *child) bool {
 		return false
 	}
 	return true
-}
-
-// showWaiting lets status and conditions see what is there of a child that waits, as far as the others that
-// are there say how it is named: that one is rolled out takes nothing out of the owner's status. It comes
-// last, so that no other child sees it.
-func (p *planner) showWaiting(ctx context.Context, waiting *child) {
-	if !p.isSeen(waiting.Child) {
-		return
-	}
-	defer func(before renderedSize) { p.rendered = before }(p.rendered)
-	c := &child{Child: waiting.Child}
-	if c.When != nil {
-		if wanted, err := c.When.EvalBool(ctx, p.scope.Vars); err != nil || !wanted {
-			return
-		}
-	}
-	if !p.listElements(ctx, c) {
-		return
-	}
-	for i := range c.instances {
-		it := &c.instances[i]
-		if !p.renderInstance(ctx, c, it) {
-			continue
-		}
-		if p.findLive(c, it); it.live != nil {
-			p.expectObject(it.live)
-		}
-		if in, isObserved := p.snapshot.Children[it.at]; isObserved && in.Blocked != nil {
-			waiting.unseen = in.Blocked
-		}
-	}
-	p.bindLive(c)
-}
-
-// isSeen reports whether there is, or may be, an object in the places of a child that were looked at.
-func (p *planner) isSeen(c *policy.Child) bool {
-	for at, in := range p.snapshot.Children {
-		if at.Child == c.ID && (len(in.Objects) > 0 || in.Blocked != nil) {
-			return true
-		}
-	}
-	return false
 }
 
 // readinessProblem says why it is not known whether a child is ready, because it, or what it

@@ -3,9 +3,7 @@ package plan
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/plan/bindings"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
@@ -37,7 +35,7 @@ type planner struct {
 	looks bool
 	// expected are objects that stay without a word while it is not known what is wanted: those of children
 	// that wait, and those of which it was said.
-	expected map[types.UID]bool
+	expected objectSet
 	// suspended says why pruning is; empty if it is not.
 	suspended     suspension
 	blockers      problems.Set
@@ -72,13 +70,6 @@ func (p *planner) blockedPlace(c *child) *Problem {
 		}
 	}
 	return nil
-}
-
-func (p *planner) expectObject(obj *unstructured.Unstructured) {
-	if p.expected == nil {
-		p.expected = map[types.UID]bool{}
-	}
-	p.expected[obj.GetUID()] = true
 }
 
 func (p *planner) findChild(id string) *child {

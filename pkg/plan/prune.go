@@ -85,7 +85,7 @@ func (p *pruner) suspendObject(gvk schema.GroupVersionKind, obj *unstructured.Un
 		p.suspended.suspendUnseen(gvk)
 		return
 	}
-	p.expectObject(obj)
+	p.expected.addObject(obj)
 	p.suspended.suspendForChild(waits)
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan/bindings"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 	"github.com/ambit-dev/ambit/pkg/plan/objectmeta"
 	"github.com/ambit-dev/ambit/pkg/plan/problems"
@@ -51,6 +52,12 @@ func (s *subject) inputAt(at Location, kind schema.GroupVersionKind) Input {
 
 // findSpec returns the child of an id; nil if there is none.
 func (s *subject) findSpec(id string) *policy.Child { return policy.FindChild(s.specs, id) }
+
+// readsNoChild reports whether an expression reads no child, and asks of none whether it is ready.
+func (s *subject) readsNoChild(x bindings.Expression) bool {
+	isChild := func(id string) bool { return s.findSpec(id) != nil }
+	return !slices.ContainsFunc(x.FreeVariables(), isChild) && !slices.ContainsFunc(x.AskedReady(), isChild)
+}
 
 // homePlace returns the place in which all objects of a child are; false if that is not
 // known before they are rendered.
