@@ -47,7 +47,7 @@ func (w *World) pretend(namespace, name string) {
 	if owner == nil || hooked { // a webhook takes what looks like a child for one
 		return
 	}
-	labels, err := json.Marshal(map[string]string{v1alpha1.LabelPolicy: w.plan.Scenario.label(), v1alpha1.LabelOwnerUID: string(owner.GetUID())})
+	labels, err := json.Marshal(map[string]string{v1alpha1.LabelPolicy: w.plan.Scenario.policyLabel(), v1alpha1.LabelOwnerUID: string(owner.GetUID())})
 	if err != nil {
 		w.problem("writing labels: %v", err)
 		return
@@ -87,7 +87,7 @@ func (w *World) editRecord(namespace, name string, edit func(*inventory.Inventor
 	if err != nil {
 		return
 	}
-	record.Policy = w.plan.Scenario.label()
+	record.Policy = w.plan.Scenario.policyLabel()
 	if record.TokenSecret == "" {
 		record.TokenSecret = "a secret that somebody made up"
 	}

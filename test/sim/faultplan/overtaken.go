@@ -18,11 +18,11 @@ import (
 // overtaken are the writes that were on their way while another process has written, and what they
 // have made of objects. The zero value is ready; the judge guards it.
 type overtaken struct {
-	writes   map[string]int         // by process
-	requests map[sim.Request]bool   // being handled
-	objects  map[types.UID]bool     // made, or merged into
-	records  map[string]recordWrite // the last one of each owner
-	asked    map[sim.Request]int    // writes of owners being handled, and how many of that owner there were before
+	writes   map[string]int                       // by process
+	requests map[sim.Request]bool                 // being handled
+	objects  map[types.UID]bool                   // made, or merged into
+	records  map[types.NamespacedName]recordWrite // the last one of each owner
+	asked    map[sim.Request]int                  // writes of owners being handled, and how many of that owner there were before
 	current  map[recordView]time.Time
 }
 
@@ -34,8 +34,9 @@ type recordWrite struct {
 
 // recordView is what a process knows of an owner's record: what so many writes have made of it.
 type recordView struct {
-	process, owner string
-	count          int
+	process string
+	owner   types.NamespacedName
+	count   int
 }
 
 // note notes a change by Ambit of an object that is no owner; made: Ambit has made the object.
@@ -56,9 +57,9 @@ func (o *overtaken) note(c sim.Change, uid types.UID, made bool) {
 const recordTrust = time.Second
 
 // noteRecord notes a change of an owner's metadata by Ambit.
-func (o *overtaken) noteRecord(process, owner string) {
+func (o *overtaken) noteRecord(process string, owner types.NamespacedName) {
 	if o.records == nil {
-		o.records, o.current = map[string]recordWrite{}, map[recordView]time.Time{}
+		o.records, o.current = map[types.NamespacedName]recordWrite{}, map[recordView]time.Time{}
 	}
 	count := o.records[owner].count + 1
 	o.records[owner] = recordWrite{process, count}
@@ -83,8 +84,8 @@ func (o *overtaken) isLate(r sim.Request) bool {
 	return false
 }
 
-// sends notes that a write is sent. If one of an owner succeeds, its process knows the record as it was then.
-func (j *judge) sends(r sim.Request) {
+// noteSent notes that a write is sent. If one of an owner succeeds, its process knows the record as it was then.
+func (j *judge) noteSent(r sim.Request) {
 	if !j.isOfOwner(r) {
 		return
 	}
@@ -93,7 +94,7 @@ func (j *judge) sends(r sim.Request) {
 	if j.overtaken.asked == nil {
 		j.overtaken.asked = map[sim.Request]int{}
 	}
-	j.overtaken.asked[r] = j.overtaken.records[r.Namespace+"/"+r.Name].count
+	j.overtaken.asked[r] = j.overtaken.records[types.NamespacedName{Namespace: r.Namespace, Name: r.Name}].count
 }
 
 // isOfOwner reports whether a request is a write of an owner's metadata.
@@ -120,13 +121,13 @@ func (j *judge) overtake(r sim.Request) {
 	j.overtaken.requests[r] = true
 }
 
-// answered notes that a write has been handled.
-func (j *judge) answered(r sim.Request, err error) {
+// noteAnswered notes that a write has been handled.
+func (j *judge) noteAnswered(r sim.Request, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	delete(j.overtaken.requests, r)
 	if count, ok := j.overtaken.asked[r]; ok && err == nil && j.overtaken.current != nil {
-		j.overtaken.current[recordView{r.Process, r.Namespace + "/" + r.Name, count}] = time.Now()
+		j.overtaken.current[recordView{r.Process, types.NamespacedName{Namespace: r.Namespace, Name: r.Name}, count}] = time.Now()
 	}
 	delete(j.overtaken.asked, r)
 }

@@ -168,8 +168,8 @@ func (s *Scenario) addVersions(edits ...func(string) string) error {
 	return nil
 }
 
-// label names the policy where its name alone does not.
-func (s *Scenario) label() string { return s.Versions[0].Label }
+// policyLabel is the v1alpha1.PolicyLabel of the policy, whichever version it is in.
+func (s *Scenario) policyLabel() string { return s.Versions[0].Label }
 
 // compile reads a policy, changes its text if it is asked to, and compiles it.
 func compile(path string, change func([]byte) []byte) (*policy.Program, error) {

@@ -39,9 +39,9 @@ func memcached() (*Scenario, error) {
 	s.Kept = []string{"Deployment"}
 	s.Workloads = true
 	s.Objects = append(s.Objects,
-		object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: bystander, namespace: one, labels: {bystander: "true", app.kubernetes.io/managed-by: ambit, ambit.dev/policy: %s}}, data: {a: b}}`, s.label()),
+		object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: bystander, namespace: one, labels: {bystander: "true", app.kubernetes.io/managed-by: ambit, ambit.dev/policy: %s}}, data: {a: b}}`, s.policyLabel()),
 		object(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: bystander, namespace: one, labels: {bystander: "true", app.kubernetes.io/managed-by: ambit, ambit.dev/policy: %s}},
-  spec: {selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}}, spec: {containers: [{name: x, image: x}]}}}}`, s.label()),
+  spec: {selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}}, spec: {containers: [{name: x, image: x}]}}}}`, s.policyLabel()),
 	)
 	return s, nil
 }

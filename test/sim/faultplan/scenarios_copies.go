@@ -94,7 +94,7 @@ func copies() (*Scenario, error) {
 		return object(`{apiVersion: copies.example.com/v1, kind: Book, metadata: {name: %s, namespace: %s}, spec: %s}`, name, namespace, specs[variant])
 	}
 	s.Objects = append(s.Objects, object(booksCRD), object(`{apiVersion: v1, kind: Namespace, metadata: {name: %s}}`, library), bindingIn(library),
-		object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: bystander, namespace: %s, labels: {bystander: "true", app.kubernetes.io/managed-by: ambit, ambit.dev/policy: %s}}, data: {a: b}}`, library, s.label()))
+		object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: bystander, namespace: %s, labels: {bystander: "true", app.kubernetes.io/managed-by: ambit, ambit.dev/policy: %s}}, data: {a: b}}`, library, s.policyLabel()))
 	for _, namespace := range s.Namespaces {
 		s.Objects = append(s.Objects, object(`{apiVersion: v1, kind: Namespace, metadata: {name: %s}}`, namespace))
 		for _, name := range []string{"ann", "bob"} {

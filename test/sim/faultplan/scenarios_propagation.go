@@ -52,7 +52,7 @@ func configPropagation() (*Scenario, error) {
 	}
 	s.Holds, s.Wide = true, true
 	s.Extra = (*chooser).relabel
-	s.Objects = append(s.Objects, object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: bystander, namespace: two, labels: {bystander: "true", app.kubernetes.io/managed-by: ambit, ambit.dev/policy: %s}}, data: {a: b}}`, s.label()))
+	s.Objects = append(s.Objects, object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: bystander, namespace: two, labels: {bystander: "true", app.kubernetes.io/managed-by: ambit, ambit.dev/policy: %s}}, data: {a: b}}`, s.policyLabel()))
 	return s, nil
 }
 

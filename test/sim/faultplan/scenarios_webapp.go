@@ -45,7 +45,7 @@ func webApp() (*Scenario, error) {
 	s.Holds = true
 	s.Controls, s.Control = "Deployment", rollOut
 	s.Extra = (*chooser).breakDeployment
-	s.Objects = append(s.Objects, object(`{apiVersion: v1, kind: Service, metadata: {name: bystander, namespace: two, labels: {bystander: "true", app.kubernetes.io/managed-by: ambit, ambit.dev/policy: %s}}, spec: {ports: [{port: 80}]}}`, s.label()))
+	s.Objects = append(s.Objects, object(`{apiVersion: v1, kind: Service, metadata: {name: bystander, namespace: two, labels: {bystander: "true", app.kubernetes.io/managed-by: ambit, ambit.dev/policy: %s}}, spec: {ports: [{port: 80}]}}`, s.policyLabel()))
 	return s, nil
 }
 

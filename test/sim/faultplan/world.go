@@ -109,7 +109,7 @@ func (w *World) Before(ctx context.Context, r sim.Request) error {
 	}
 	a := w.answerLocked(r, func(a answer) bool { return a.after == nil })
 	w.mu.Unlock()
-	w.judge.sends(r)
+	w.judge.noteSent(r)
 	if a == nil {
 		return nil
 	}
@@ -151,7 +151,7 @@ func (w *World) After(_ context.Context, r sim.Request, own error) (err error) {
 	if r.User != User {
 		return own
 	}
-	w.judge.answered(r, own)
+	w.judge.noteAnswered(r, own)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	defer func() { w.trace.printRequest(r, err) }()

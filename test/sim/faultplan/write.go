@@ -127,7 +127,7 @@ func (j *judge) observe(c sim.Change) {
 	if c.Request.User == User {
 		switch {
 		case isOwner(obj, j.scenario) && c.Request.Subresource == "":
-			j.overtaken.noteRecord(c.Request.Process, obj.GetNamespace()+"/"+obj.GetName())
+			j.overtaken.noteRecord(c.Request.Process, types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()})
 		case !isOwner(obj, j.scenario):
 			j.overtaken.note(c, obj.GetUID(), j.made[obj.GetUID()])
 		}
