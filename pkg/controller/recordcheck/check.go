@@ -114,8 +114,8 @@ type Result struct {
 // CheckEntries reads the objects of the entries of a record that is to change: those in wanted are to be
 // given that uid, or to lose theirs if it is empty, and all others are to be dropped. First those are read that
 // are to be dropped, or to lose their uid, in the order of the record. One that is to lose its uid, and cannot
-// be read, may: nothing else could be made of its object then, and what leads to it stays. An error is one of Objects, and ends the check: nothing may be written then, as if
-// something was in the way.
+// be read, may: nothing could be made in its place else, and what leads to it stays. An error is one of Objects,
+// and ends the check: nothing may be written then, as if something was in the way.
 func (c Check) CheckEntries(ctx context.Context, record inventory.Inventory, wanted map[inventory.ObjectKey]types.UID) (Result, error) {
 	r := &run{Check: c, record: record, end: func(time.Time) {}}
 	defer func() { r.end(c.Now()) }()
@@ -125,9 +125,14 @@ func (c Check) CheckEntries(ctx context.Context, record inventory.Inventory, wan
 		if want != "" {
 			continue
 		}
-		there, err := r.checkDropped(ctx, e, stays)
+		hadFailed := r.Answers.HasFailed(e.GVK.GroupKind())
+		there, isKnown, err := r.checkDropped(ctx, e)
 		if err != nil {
 			return Result{IsBlocked: true, HasNews: true}, err
+		}
+		if !isKnown && !stays {
+			r.result.Stay = append(r.result.Stay, e)
+			r.result.IsPaced = r.result.IsPaced || hadFailed // what failed is held back by the time that the owner is looked at again
 		}
 		isThere = isThere || there
 	}
@@ -172,51 +177,35 @@ func (r *run) mayRead() bool {
 	return true
 }
 
-// checkDropped reports whether the object of an entry that is to be dropped is there. If that cannot be
-// found out now, the entry stays as it is, unless it only is to lose its uid.
-func (r *run) checkDropped(ctx context.Context, e inventory.Entry, losesUID bool) (there bool, err error) {
+// checkDropped reports whether the object of an entry is there that is to be dropped, or to lose its uid.
+// isKnown is false if that cannot be found out now.
+func (r *run) checkDropped(ctx context.Context, e inventory.Entry) (there, isKnown bool, err error) {
 	entry, sent := goneEntry{e, r.record.TokenSecret}, r.Now()
 	switch known, isKnown := r.Answers.byObject[e.ObjectKey()]; {
 	case isKnown:
-		return known.uid != "", nil
+		return known.uid != "", true, nil
 	case r.Reads.isGone(entry, sent):
-		return false, nil
-	case r.Answers.HasFailed(e.GVK.GroupKind()):
-		r.result.IsPaced = r.result.IsPaced || !losesUID // what failed is held back by the time that the owner is looked at again
-		r.keepEntry(e, losesUID)
-		return false, nil
-	case !r.mayRead():
-		r.keepEntry(e, losesUID)
-		return false, nil
+		return false, true, nil
+	case r.Answers.HasFailed(e.GVK.GroupKind()), !r.mayRead():
+		return false, false, nil
 	}
 	read, isGone := r.Objects.DroppedRead(r.record, e)
 	if read == nil {
 		r.left++
-		if !isGone {
-			r.keepEntry(e, losesUID)
-		}
-		return false, nil
+		return false, isGone, nil
 	}
 	found, ok, err := read(ctx)
 	if err != nil || !ok {
 		r.Reads.recordRead(entry, true, r.Now()) // for all that is known
-		r.keepEntry(e, losesUID)
 		r.Answers.RecordFailure(e.GVK.GroupKind())
-		return false, err
+		return false, false, err
 	}
 	if found.IsLeftBehind {
 		found = Found{}
 	}
 	there = r.takeFound(ctx, e, found, "", sent) != ""
 	r.Reads.recordRead(entry, there, r.Now())
-	return there, nil
-}
-
-// keepEntry has an entry stay as it is.
-func (r *run) keepEntry(e inventory.Entry, losesUID bool) {
-	if !losesUID {
-		r.result.Stay = append(r.result.Stay, e)
-	}
+	return there, true, nil
 }
 
 // checkSettled has an entry stay as it is unless its object is the one that it is to be given the uid of.
