@@ -88,8 +88,8 @@ ambit cleanup -f policies/memcached.yaml --namespaces team-a,team-b --timeout 0`
 	addFilesFlag(flags, &o.Files)
 	flags.StringSliceVar(&o.Namespaces, "namespaces", namesIn(os.Getenv(watchNamespaceVar)),
 		"Namespaces to work in, separated by commas; empty: all (default: $"+watchNamespaceVar+")")
-	flags.StringVarP(&o.Namespace, "namespace", "n", ownNamespace(os.Getenv, os.ReadFile),
-		"Ambit's own namespace: policies in it, and those of files that say none, act as you (default: $"+podNamespaceVar+", that of the Pod's ServiceAccount, or "+defaultNamespace+")")
+	flags.StringVarP(&o.Namespace, "namespace", "n", defaultOwnNamespace(),
+		"Ambit's own namespace: policies in it, and those of files that say none, act as you "+ownNamespaceDefault)
 	flags.BoolVar(&o.AsCaller, "as-caller", false, "Act as you for all policies, and not as the ServiceAccounts of their namespaces")
 	flags.DurationVar(&o.Timeout, "timeout", cleanupTimeout, "How long to try, such as 30s or 10m; 0: until nothing is left")
 	flags.BoolVar(&o.Force, "force", false, "Clean up also while a ReconcilePolicy or a ConfigMap in the cluster has the policy: for namespaces in which Ambit does not serve it any more")

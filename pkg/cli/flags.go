@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -71,6 +72,12 @@ const accountNamespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/name
 
 // defaultNamespace is Ambit's own where nothing says so.
 const defaultNamespace = "ambit-system"
+
+// ownNamespaceDefault is what --help says of defaultOwnNamespace.
+const ownNamespaceDefault = "(default: $" + podNamespaceVar + ", that of the Pod's ServiceAccount, or " + defaultNamespace + ")"
+
+// defaultOwnNamespace is Ambit's own namespace where no flag says it.
+func defaultOwnNamespace() string { return ownNamespace(os.Getenv, os.ReadFile) }
 
 // ownNamespace is Ambit's own namespace as its surroundings say.
 func ownNamespace(getenv func(string) string, readFile func(string) ([]byte, error)) string {

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
@@ -96,8 +95,8 @@ func (o *leftoversOptions) addFlags(flags *pflag.FlagSet) {
 	addFilesFlag(flags, &o.Files)
 	flags.StringVarP(&o.Namespace, "namespace", "n", "", "Namespace to look in; empty: all, and what has none")
 	flags.BoolVarP(&o.AllNamespaces, "all-namespaces", "A", false, "Look in all namespaces, and at what has none, whatever --namespace is; this is the default")
-	flags.StringVar(&o.OwnNamespace, "own-namespace", ownNamespace(os.Getenv, os.ReadFile),
-		"Ambit's own namespace: policies of files that say none are in it (default: $"+podNamespaceVar+", that of the Pod's ServiceAccount, or "+defaultNamespace+")")
+	flags.StringVar(&o.OwnNamespace, "own-namespace", defaultOwnNamespace(),
+		"Ambit's own namespace: policies of files that say none are in it "+ownNamespaceDefault)
 	addOutputFlag(flags, &o.Output, "table", "json", "yaml")
 	o.Cluster.AddFlags(flags)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -82,7 +81,7 @@ ambit render -f policies/memcached.yaml --owner owner.yaml -o plan`),
 
 // Run prints the children and the owner's status.
 func (o *renderOptions) Run(ctx context.Context) error {
-	policies, err := manifests.Load(o.Files, o.CRDs, ownNamespace(os.Getenv, os.ReadFile), o.In)
+	policies, err := manifests.Load(o.Files, o.CRDs, defaultOwnNamespace(), o.In)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -184,7 +183,7 @@ func (o *rightsOptions) Progress(text func() string) (stop func()) {
 // ownNamespace is Ambit's own namespace, for an Ambit that runs as a subject: where a
 // ServiceAccount is, there it runs.
 func (o *rightsOptions) ownNamespace(subject rbac.Subject) string {
-	return cmp.Or(o.OwnNamespace, subject.Namespace, ownNamespace(os.Getenv, os.ReadFile))
+	return cmp.Or(o.OwnNamespace, subject.Namespace, defaultOwnNamespace())
 }
 
 // appliedPrograms returns the programs as they run in the cluster, and says on stderr what of

@@ -24,8 +24,8 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 	flags.BoolVar(&o.RetireRemovedFiles, "retire-removed-files", false,
 		"Clean up after a policy that is removed from its file, or with it, after 5 seconds; without this it is stopped, and what it made stays")
 	flags.BoolVar(&o.AllowInvalid, "allow-invalid", false, "Run the policies without mistakes; those with mistakes only clean up after owners that are deleted")
-	flags.StringVarP(&o.Namespace, "namespace", "n", ownNamespace(os.Getenv, os.ReadFile),
-		"Ambit's own namespace, and that of policies in files that say none (default: $"+podNamespaceVar+", that of the Pod's ServiceAccount, or "+defaultNamespace+")")
+	flags.StringVarP(&o.Namespace, "namespace", "n", defaultOwnNamespace(),
+		"Ambit's own namespace, and that of policies in files that say none "+ownNamespaceDefault)
 	flags.StringSliceVar(&o.Namespaces, "namespaces", namesIn(os.Getenv(watchNamespaceVar)),
 		"Namespaces to work in, separated by commas; empty: all (default: $"+watchNamespaceVar+")")
 	flags.IntVar(&o.Concurrency, "concurrency", 10, "How many owners are worked on at once")

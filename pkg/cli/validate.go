@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -64,7 +63,7 @@ kustomize build . | ambit validate -f -`),
 
 // Run prints the mistakes.
 func (o *validateOptions) Run() error {
-	found, err := manifests.Load(o.Files, o.CRDs, ownNamespace(os.Getenv, os.ReadFile), o.In)
+	found, err := manifests.Load(o.Files, o.CRDs, defaultOwnNamespace(), o.In)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package controller
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/fairqueue"
 	"github.com/ambit-dev/ambit/pkg/controller/ownerinputs"
 	"github.com/ambit-dev/ambit/pkg/controller/ownerreconcile"
@@ -105,7 +105,7 @@ type policyController struct {
 
 // idOf is Key.Policy of a policy.
 func idOf(program *policy.Program) string {
-	return strings.TrimPrefix(program.Namespace+"/"+program.Name, "/")
+	return v1alpha1.PolicyID(program.Namespace, program.Name)
 }
 
 // userName is who the policy acts as, for messages.

@@ -1,11 +1,11 @@
 package manager
 
 import (
-	"strings"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/policy"
@@ -134,7 +134,7 @@ func (c *collector) collectStreams(out gauges, streams *informer.Set) {
 // collectPolicies says which policies there are, and which are run.
 func (c *collector) collectPolicies(out gauges, made *parts) {
 	for _, program := range made.controller.Programs() {
-		id := strings.TrimPrefix(program.Namespace+"/"+program.Name, "/")
+		id := v1alpha1.PolicyID(program.Namespace, program.Name)
 		out.setGauge(c.desc.info, 1, id, program.Owner.GVK.GroupKind().String(), program.Identity())
 	}
 	for group, n := range c.countDocuments(made) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -222,5 +221,5 @@ func (c *Cleanup) whatIsLeft(ctx context.Context, blockers []Finding) []Finding 
 // idOf returns the policy's namespace, if it has one, and name, joined by a slash: as
 // controller.Denial has it.
 func idOf(program *policy.Program) string {
-	return strings.TrimPrefix(program.Namespace+"/"+program.Name, "/")
+	return v1alpha1.PolicyID(program.Namespace, program.Name)
 }

@@ -78,6 +78,10 @@ const AnnotationStatus = "ambit.dev/status"
 // cleans up first.
 const FinalizerCleanup = "ambit.dev/cleanup"
 
+// PolicyID returns how metrics, logs and messages name a policy: its namespace, if it has one, and its name,
+// joined by a slash.
+func PolicyID(namespace, name string) string { return strings.TrimPrefix(namespace+"/"+name, "/") }
+
 // maxLabel is how many characters the value of a label may have.
 const maxLabel = 63
 

@@ -49,7 +49,7 @@ func Load(names, crds []string, own string, stdin io.Reader) (Policies, error) {
 type Source struct {
 	file      file
 	documents []*syntax.Document
-	unplaced  []bool // of each document: it says no namespace
+	own       string // the namespace of those that say none
 	err       error  // the mistakes of what is no document; nil for none
 }
 
@@ -66,12 +66,7 @@ func ReadPolicies(names []string, own string, stdin io.Reader) ([]Source, error)
 	var sources []Source
 	for _, f := range files {
 		documents, err := syntax.Parse(f.name, f.data)
-		source := Source{file: f, err: err}
-		for _, d := range documents {
-			source.unplaced = append(source.unplaced, d.Namespace() == "")
-			source.documents = append(source.documents, d.InNamespace(own))
-		}
-		sources = append(sources, source)
+		sources = append(sources, Source{file: f, documents: documents, own: own, err: err})
 	}
 	if !slices.ContainsFunc(sources, func(s Source) bool { return s.err != nil || len(s.documents) > 0 }) {
 		return nil, fmt.Errorf("no ReconcilePolicy in %s", strings.Join(names, ", "))
@@ -85,8 +80,8 @@ func Compile(sources []Source, schemas policy.Schemas) Policies {
 	p := Policies{places: map[string]string{}, Unplaced: map[string]bool{}}
 	for _, from := range sources {
 		p.addFindings(from.file, from.err)
-		for i, document := range from.documents {
-			if program := p.addDocument(from.file, document, schemas); program != nil && from.unplaced[i] {
+		for _, document := range from.documents {
+			if program := p.addDocument(from.file, document.InNamespace(from.own), schemas); program != nil && document.Namespace() == "" {
 				p.Unplaced[program.Label] = true
 			}
 		}

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
+	"github.com/ambit-dev/ambit/pkg/plan/objectmeta"
 )
 
 // State is what an object is like.
@@ -91,8 +92,7 @@ var aReason = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_,:]{0,127}$`)
 
 // conditionsOf are the conditions of an object that are of the shape of one.
 func conditionsOf(obj *unstructured.Unstructured) []condition {
-	value, _ := readField(obj, "status", "conditions")
-	list, _ := value.([]any)
+	list, _ := objectmeta.FieldAt(obj.Object, "status", "conditions").([]any)
 	var conditions []condition
 	for _, item := range list {
 		entry, _ := item.(map[string]any)
@@ -174,9 +174,7 @@ var (
 )
 
 func readPhase(obj *unstructured.Unstructured) string {
-	phase, _ := readField(obj, "status", "phase")
-	text, _ := phase.(string)
-	return text
+	return objectmeta.TextOf(objectmeta.FieldAt(obj.Object, "status", "phase"))
 }
 
 // evaluateJob differs from kstatus, to which a Job that runs is current: who waits for a Job waits for

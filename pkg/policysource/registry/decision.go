@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/pkg/policysource/manifest"
 )
@@ -172,13 +173,10 @@ func (c *resolver) buildDecision(all []*entry) Decision {
 
 // ProgramID returns the id of a policy: its namespace, if it has one, and name, joined by a slash; empty for nil.
 func ProgramID(p *policy.Program) string {
-	switch {
-	case p == nil:
+	if p == nil {
 		return ""
-	case p.Namespace == "":
-		return p.Name
 	}
-	return p.Namespace + "/" + p.Name
+	return v1alpha1.PolicyID(p.Namespace, p.Name)
 }
 
 func comparePrograms(a, b *policy.Program) int { return cmp.Compare(ProgramID(a), ProgramID(b)) }

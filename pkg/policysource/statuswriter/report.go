@@ -2,7 +2,6 @@ package statuswriter
 
 import (
 	"maps"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -67,7 +66,7 @@ func (r *conditionReporter) reportReady(p registry.PolicyState, status policysta
 	if known && before == now {
 		return
 	}
-	log := r.logger.WithValues("policy", strings.TrimPrefix(p.Namespace+"/"+p.Name, "/"), "origin", p.Origin.String(), "reason", now.Reason)
+	log := r.logger.WithValues("policy", v1alpha1.PolicyID(p.Namespace, p.Name), "origin", p.Origin.String(), "reason", now.Reason)
 	if now.Message != "" {
 		log = log.WithValues("message", now.Message)
 	}
@@ -105,7 +104,7 @@ func (r *conditionReporter) reportPermitted(p registry.PolicyState, status polic
 		return // the next pass compares again
 	}
 	r.permissions[p.Key] = change
-	log := r.logger.WithValues("policy", strings.TrimPrefix(p.Namespace+"/"+p.Name, "/"), "origin", p.Origin.String())
+	log := r.logger.WithValues("policy", v1alpha1.PolicyID(p.Namespace, p.Name), "origin", p.Origin.String())
 	switch {
 	case !isDenied:
 		log.Info("policy has the rights again that it lacked")
