@@ -50,8 +50,8 @@
 //   - policy_reconcile.go and ensure.go (policyTurn): the turn of a policy.
 //   - reconcile.go (ownerTurn): the turn of an owner; intent.go, deselected.go, child_probe.go,
 //     orphan_scan.go and forget_owner.go: owners that come and go.
-//   - owner_views.go, owner.go and limits.go: what is known of owners. permissions.go and
-//     permission_changes.go (permissionEvents): what package placepermissions asks and tells.
+//   - owner_views.go, owner.go and limits.go: what is known of owners. permission_changes.go
+//     (permissionEvents): what package placepermissions asks and tells.
 //   - policy_events.go: what events lead to. controller.go and policy_controller.go: the types, the queue
 //     and the clock.
 //

@@ -1,8 +1,10 @@
 package v1alpha1
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -109,4 +111,19 @@ func FieldManager(policyLabel string) string { return "ambit/" + policyLabel }
 // server takes 128.
 func MergeManager(policyLabel string, owner types.UID) string {
 	return FieldManager(policyLabel) + "/" + string(owner)
+}
+
+// Verbs are the verbs that Ambit ever needs on a resource, in the order in which
+// they are listed everywhere: as kubectl does it, from reading to deleting.
+func Verbs() []string { return []string{"get", "list", "watch", "create", "patch", "delete"} }
+
+// CompareVerbs orders verbs as Verbs does; others come after them, by name.
+func CompareVerbs(a, b string) int {
+	rank := func(verb string) int {
+		if i := slices.Index(Verbs(), verb); i >= 0 {
+			return i
+		}
+		return len(Verbs())
+	}
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b))
 }

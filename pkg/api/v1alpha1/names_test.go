@@ -1,9 +1,11 @@
 package v1alpha1
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
@@ -40,5 +42,14 @@ func TestPolicyLabel(t *testing.T) {
 	}
 	if PolicyLabel("team-x", long) == PolicyLabel("team-x", long[:62]) {
 		t.Error("two long names have one label")
+	}
+}
+
+func TestCompareVerbs(t *testing.T) {
+	verbs := []string{"watch", "update", "delete", "get", "impersonate", "create", "patch", "list"}
+	slices.SortFunc(verbs, CompareVerbs)
+	want := []string{"get", "list", "watch", "create", "patch", "delete", "impersonate", "update"}
+	if diff := cmp.Diff(want, verbs); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }

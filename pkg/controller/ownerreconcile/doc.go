@@ -41,7 +41,7 @@
 //   - plan_and_write.go: the turns. status.go, status_conflict.go and feedback.go: statusWriter.
 //   - snapshot.go: snapshotReader. apply_action.go and labels.go: childWriter.
 //   - owner_metadata.go and owner_metadata_conflict.go: ownerWriter. record.go: recordObjects.
-//   - child_conflict.go, refusals.go, other_policy.go, event.go and actions.go: what holds writes back, and
+//   - child_conflict.go, refusals.go, other_policy.go and actions.go: what holds writes back, and
 //     how it is said.
 //   - reconciler.go and state.go: one run, and what stays from one to the next.
 package ownerreconcile
