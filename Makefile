@@ -31,16 +31,19 @@ RUN_FLAGS ?= --policies-from=crd,configmap
 # What a release has binaries for.
 PLATFORMS ?= linux/amd64 linux/arm64
 
-# Test binaries at once. Each package with a control plane takes about a core and
-# 0.5 GiB.
-TEST_PARALLEL ?= 2
+# Test binaries at once. Those with a control plane of their own mostly wait for it, and take
+# about 0.5 GiB each.
+TEST_PARALLEL ?= 4
 TEST_TIMEOUT ?= 30m
 # The stories that measure: what rights that come and go, hostile policies, records and
 # edits cost others. They are part of `make bench`, not of `make test`.
 MEASURED := ^Test(FlapsLatency|HostileLatency|HostileEdits)$$
-STORIES_TIMEOUT ?= 60m
+# The stories that look on for long, or do many times what a plan of faults does as well. They are
+# part of `make soak`.
+LONG := ^Test(CleanupRightMissing|DeletedKindEndsNothing|Flaps|Hostile|HostileOwners|HostileQuarantine|HostileRecords|LiveAtRandom|LiveEdits|ManagerPaused|OneRefusedReviewLosesNobody|PoliciesTogether|PruneAPIServerRestarts|StatusContested|StatusWiped)$$
+E2E_TIMEOUT ?= 60m
 # Stories at once.
-STORIES_PARALLEL ?= 6
+E2E_PARALLEL ?= 6
 # How long each fuzz target runs, and which of them: a regular expression. FUZZ_KEEP=keep puts
 # inputs that reached new code into testdata/fuzz.
 FUZZ_TIME ?= 1m
@@ -98,18 +101,23 @@ bin/helm: $(DEPLOY_PINS)
 
 .PHONY: test
 test: controlplane bin/kubectl bin/helm ## Run all tests, those of packages with the race detector where there is a C compiler.
-	$(MAKE) --no-print-directory -j2 test-stories test-packages
+	$(MAKE) --no-print-directory -j2 test-e2e test-packages
+
+.PHONY: test-fast
+test-fast: ## Run the tests that need no control plane, and the plans of faults on the simulated cluster.
+	go test -short $(RACE) -timeout $(TEST_TIMEOUT) -p $(TEST_PARALLEL) $$(go list ./... | grep -vE '/test/(cluster|e2e|install)$$')
+	go test -timeout $(TEST_TIMEOUT) -run '^Test(Plans|Replay)$$' ./test/sim -plans $(PLANS)
 
 # The stories mostly wait: the other packages are tested beside them. The race detector would
 # double what they compute; that time goes to plans. It is with the packages, and with a thousand
 # plans.
-.PHONY: test-stories
-test-stories: controlplane
-	go test -timeout $(STORIES_TIMEOUT) -parallel $(STORIES_PARALLEL) -skip '$(MEASURED)' ./test/stories
+.PHONY: test-e2e
+test-e2e: controlplane
+	go test -timeout $(E2E_TIMEOUT) -parallel $(E2E_PARALLEL) -skip '$(MEASURED)|$(LONG)' ./test/e2e
 
 .PHONY: test-packages
 test-packages: controlplane bin/kubectl bin/helm
-	go test $(RACE) -timeout $(TEST_TIMEOUT) -p $(TEST_PARALLEL) $$(go list ./... | grep -v '/test/stories$$')
+	go test $(RACE) -timeout $(TEST_TIMEOUT) -p $(TEST_PARALLEL) $$(go list ./... | grep -v '/test/e2e$$')
 	go test -timeout $(TEST_TIMEOUT) -run '^Test(Plans|Replay)$$' ./test/sim -plans $(PLANS)
 	cd test/controlplane && go test -timeout $(TEST_TIMEOUT) ./...
 
@@ -120,9 +128,9 @@ fuzz: ## Run each fuzz target for FUZZ_TIME (1m), and stop at the first that fai
 .PHONY: soak
 soak: controlplane ## Run plans of faults on the simulated cluster for SOAK_TIME (1h), from the seed SOAK_SEED; then properties with draws of their own, the time that reviews take, and the stories that look on, for a minute each.
 	go test -count=1 -timeout 0 -v -run '^TestPlans$$' ./test/sim -soak $(SOAK_TIME) -first $(SOAK_SEED)
-	go test -count=1 -timeout $(STORIES_TIMEOUT) $$($(PROPERTIES)) -rapid.seed=0 -rapid.checks=1000
+	go test -count=1 -timeout $(E2E_TIMEOUT) $$($(PROPERTIES)) -rapid.seed=0 -rapid.checks=1000
 	go test -count=1 -timeout $(TEST_TIMEOUT) -run '^TestReal' ./pkg/access -timed
-	go test -count=1 -timeout $(STORIES_TIMEOUT) -v -run '^(TestQuiet|TestPoliciesQuiet|TestPoliciesTogether|TestManagerKills|TestHostile)$$' ./test/stories -steady 1m -kills 30 -timed -everywhere
+	go test -count=1 -timeout $(E2E_TIMEOUT) -v -run '^Test(Quiet|PoliciesQuiet|ManagerKills)$$|$(LONG)' ./test/e2e -steady 1m -kills 30 -timed -everywhere
 
 .PHONY: bugs
 bugs: ## Put each seeded bug (BUG) into the code, and fail if plans of faults do not catch it.
@@ -212,7 +220,7 @@ bench: build controlplane ## Run the Go benchmarks, Ambit beside other operators
 	go run -buildvcs=false ./test/bench $(BENCH_FLAGS)
 	go run -buildvcs=false ./test/rights $(RIGHTS_FLAGS)
 	go run -buildvcs=false ./test/tenants $(TENANTS_FLAGS)
-	go test -count=1 -timeout $(STORIES_TIMEOUT) -run '$(MEASURED)' -v ./test/stories
+	go test -count=1 -timeout $(E2E_TIMEOUT) -run '$(MEASURED)' -v ./test/e2e
 
 .PHONY: clean
 clean: ## Delete bin/, the built servers too.

@@ -23,7 +23,7 @@ import (
 // TestMain lets scripts run `ambit` and `kubectl-ambit`: this test binary, under
 // these names.
 func TestMain(m *testing.M) {
-	testscript.Main(controlled{m}, map[string]func(){"ambit": ambit, "kubectl-ambit": ambit})
+	testscript.Main(control.Around(m), map[string]func(){"ambit": ambit, "kubectl-ambit": ambit})
 }
 
 // update writes the golden files in the scripts anew.

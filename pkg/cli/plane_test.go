@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -23,44 +22,17 @@ import (
 	"github.com/ambit-dev/ambit/test/cluster"
 )
 
-// control is the API server of the tests that need one. The first of them starts
-// it; scripts run without.
-var control struct {
-	once    sync.Once
-	cluster *cluster.Cluster
-	err     error
-}
+// control is the API server of the tests that need one, with the kinds Memcached and
+// ReconcilePolicy. The first of them starts it; scripts run without.
+var control = cluster.NewLazy(cluster.Options{
+	CRDs:    []string{"../../examples/memcached/crd.yaml", "../../manifests/crd/ambit.dev_reconcilepolicies.yaml"},
+	Without: []string{"kube-controller-manager", "kube-scheduler", "kwok"},
+})
 
-// controlled runs the tests, and then stops the API server.
-type controlled struct{ m *testing.M }
-
-func (c controlled) Run() int {
-	code := c.m.Run()
-	if control.cluster != nil {
-		if err := control.cluster.Stop(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = max(code, 1)
-		}
-	}
-	return code
-}
-
-// plane returns the control plane: an API server with the kinds Memcached and
-// ReconcilePolicy.
-func plane(t *testing.T) *cluster.Cluster {
+// plane returns the control plane.
+func plane(t testing.TB) *cluster.Cluster {
 	t.Helper()
-	control.once.Do(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
-		defer cancel()
-		control.cluster, control.err = cluster.Start(ctx, cluster.Options{
-			CRDs:    []string{"../../examples/memcached/crd.yaml", "../../manifests/crd/ambit.dev_reconcilepolicies.yaml"},
-			Without: []string{"kube-controller-manager", "kube-scheduler", "kwok"},
-		})
-	})
-	if control.err != nil {
-		t.Fatal(control.err)
-	}
-	return control.cluster
+	return control.Cluster(t)
 }
 
 // stage is what one test works with: a namespace of its own for accounts, and a

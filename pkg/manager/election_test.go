@@ -178,7 +178,7 @@ func TestElectionOptions(t *testing.T) {
 		"no Pod":       {Election{Mode: ElectionLife, Namespace: "a"}, "leader election for life needs the name of the Pod"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := Run(t.Context(), Options{Config: control.User(ambit), Election: test.election})
+			err := Run(t.Context(), Options{Config: plane(t).User(ambit), Election: test.election})
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("says %v, want %q", err, test.want)
 			}

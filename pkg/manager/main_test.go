@@ -1,8 +1,6 @@
 package manager
 
 import (
-	"fmt"
-	"os"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -12,20 +10,21 @@ import (
 
 // control is the control plane of this package's tests: an API server, and nobody who
 // touches the objects.
-var control *cluster.Cluster
+var control = cluster.NewLazy(cluster.Options{
+	Audit: true, Users: map[string][]string{ambit: nil},
+	CRDs:    []string{"../../examples/memcached/crd.yaml"},
+	Without: []string{"kube-controller-manager", "kube-scheduler", "kwok"},
+})
 
 // ambit is the user that is run. It has the rights that a test grants.
 const ambit = "ambit"
 
+// plane returns the control plane.
+func plane(t testing.TB) *cluster.Cluster {
+	t.Helper()
+	return control.Cluster(t)
+}
+
 func TestMain(m *testing.M) {
-	code := cluster.Main(m, cluster.Options{
-		Audit: true, Users: map[string][]string{ambit: nil},
-		CRDs:    []string{"../../examples/memcached/crd.yaml"},
-		Without: []string{"kube-controller-manager", "kube-scheduler", "kwok"},
-	}, func(c *cluster.Cluster) { control = c })
-	if err := goleak.Find(); err != nil && code == 0 {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
+	goleak.VerifyTestMain(control.Around(m))
 }

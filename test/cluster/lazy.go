@@ -26,9 +26,12 @@ type Lazy struct {
 func NewLazy(o Options) *Lazy { return &Lazy{options: o} }
 
 // Cluster returns the control plane, the same to all. If it does not start, this and every
-// further test that needs it fails.
+// further test that needs it fails. With `go test -short` they are skipped.
 func (l *Lazy) Cluster(t testing.TB) *Cluster {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("it takes a control plane, and these are the short tests")
+	}
 	l.once.Do(func() {
 		// It outlives the test.
 		ctx, cancel := context.WithTimeout(context.Background(), startTimeout)

@@ -9,16 +9,22 @@ import (
 
 // control is the control plane of this package's tests. Nothing but the API
 // server is needed, so that no controller touches the objects.
-var control *cluster.Cluster
+var control = cluster.NewLazy(cluster.Options{
+	Audit:   true,
+	Users:   map[string][]string{"nobody": nil, ambit: {"system:masters"}},
+	Without: []string{"kube-controller-manager", "kube-scheduler", "kwok"},
+})
 
 // ambit is the user that the appliers act as where the audit log is looked at. It
 // has all rights: it is not for want of them that nothing is written.
 const ambit = "ambit"
 
+// plane returns the control plane.
+func plane(t testing.TB) *cluster.Cluster {
+	t.Helper()
+	return control.Cluster(t)
+}
+
 func TestMain(m *testing.M) {
-	os.Exit(cluster.Main(m, cluster.Options{
-		Audit:   true,
-		Users:   map[string][]string{"nobody": nil, ambit: {"system:masters"}},
-		Without: []string{"kube-controller-manager", "kube-scheduler", "kwok"},
-	}, func(c *cluster.Cluster) { control = c }))
+	os.Exit(control.Around(m).Run())
 }

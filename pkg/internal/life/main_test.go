@@ -9,13 +9,17 @@ import (
 
 // control is the control plane of this package's tests: without what would run Pods, and
 // with the garbage collector.
-var control *cluster.Cluster
+var control = cluster.NewLazy(cluster.Options{Users: map[string][]string{candidate: nil}, Without: []string{"kube-scheduler", "kwok"}})
 
 // candidate is the user that locks act as. It has the rights that a test grants.
 const candidate = "candidate"
 
+// plane returns the control plane.
+func plane(t testing.TB) *cluster.Cluster {
+	t.Helper()
+	return control.Cluster(t)
+}
+
 func TestMain(m *testing.M) {
-	os.Exit(cluster.Main(m, cluster.Options{
-		Users: map[string][]string{candidate: nil}, Without: []string{"kube-scheduler", "kwok"},
-	}, func(c *cluster.Cluster) { control = c }))
+	os.Exit(control.Around(m).Run())
 }

@@ -1,0 +1,4 @@
+package e2e
+
+// unlabelling are merge patches of somebody who takes labels off a child.
+const ()
