@@ -4,7 +4,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/ambit-dev/ambit/pkg/informer/listwatch"
-	"github.com/ambit-dev/ambit/pkg/informer/objectstore"
 )
 
 // epoch is one start of an informer: the time in which one Reflector feeds it. Once the
@@ -110,20 +109,6 @@ func (e *epoch) receiveList(objects []*unstructured.Unstructured, resourceVersio
 	if e.listWatcher != nil {
 		e.listWatcher.ListReceived()
 	}
-}
-
-// applyChange changes the store, and notifies handlers.
-func (e *epoch) applyChange(do func(*objectstore.Store) objectstore.Change) {
-	st := e.informer
-	st.mu.Lock()
-	if e.isOver() {
-		st.mu.Unlock()
-		return
-	}
-	c := do(st.store)
-	st.fitProjection()
-	st.mu.Unlock()
-	st.notifyHandlers(e.number, c, nil)
 }
 
 // advanceTo records that the Reflector has come to a resourceVersion.

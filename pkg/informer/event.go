@@ -52,6 +52,49 @@ type EventHandler interface {
 	Changed(Event)
 }
 
+// Observe is read-your-own-writes: it puts an object, as the API server answered
+// a write of it, into the store of an informer before the event of that write
+// arrives. Without it, a handler that looks at the cache right after a write
+// sees the time before it.
+//
+// Handlers that need the object are told, except those given as by (the
+// writer knows already); the event of the write then tells nobody. The object is
+// ignored where the informer knows better: it has seen a newer one, or has passed
+// its resourceVersion without it (it is deleted, or not selected). While the
+// first list is not in, the object waits and is used if the list turns out older.
+//
+// obj stays the caller's. A key that nobody needs is ignored.
+func (s *Set) Observe(key Key, obj *unstructured.Unstructured, by ...EventHandler) {
+	if st := s.informerOf(key); st != nil {
+		object, belongs := st.projection.ProjectWritten(obj), st.selector.Evaluate(obj)
+		st.changeStore(0, func(s *objectstore.Store) objectstore.Change { return s.ObserveWrite(object, belongs) }, by)
+	}
+}
+
+// Deleted is Observe for a deletion that the API server has accepted: obj is the
+// object as it was last known, with its uid and resourceVersion. Events and lists
+// from before the deletion no longer bring it back. An object that lingers
+// because of a finalizer comes back, as Added, with its deletionTimestamp.
+func (s *Set) Deleted(key Key, obj *unstructured.Unstructured, by ...EventHandler) {
+	if st := s.informerOf(key); st != nil {
+		st.changeStore(0, func(s *objectstore.Store) objectstore.Change { return s.ObserveDeletion(obj) }, by)
+	}
+}
+
+// changeStore changes the store and notifies handlers, except those given, unless the epoch that it is of is
+// over or the informer stopped. An epoch of 0, which none has, is that in which the informer is.
+func (st *sharedInformer) changeStore(epoch uint64, do func(*objectstore.Store) objectstore.Change, except []EventHandler) {
+	st.mu.Lock()
+	if st.stopped || epoch != 0 && epoch != st.status.Epoch {
+		st.mu.Unlock()
+		return
+	}
+	c, current := do(st.store), st.status.Epoch
+	st.fitProjection()
+	st.mu.Unlock()
+	st.notifyHandlers(current, c, except)
+}
+
 // notifyHandlers tells the handlers of a change, except those given. The lock is not
 // held over their calls, so one that is being detached may still be told.
 func (st *sharedInformer) notifyHandlers(epoch uint64, c objectstore.Change, except []EventHandler) {

@@ -10,7 +10,9 @@ import (
 // TestNothingIsForgottenInAList: an own write while the first list is on its way does
 // not part what its objects share.
 func TestNothingIsForgottenInAList(t *testing.T) {
-	st := newSharedInformer(New(Options{Clients: clientsOfNobody}).env, needOf("a"))
+	set := New(Options{Clients: clientsOfNobody})
+	st := newSharedInformer(set.env, needOf("a"))
+	set.informers[st.key] = st
 	e := st.beginEpoch(func() {})
 	made := func(name string) *unstructured.Unstructured {
 		object, err := st.projection.ProjectDelivered(thing(name, map[string]any{"own": name, "template": map[string]any{"image": "one"}}))
@@ -20,7 +22,7 @@ func TestNothingIsForgottenInAList(t *testing.T) {
 		return object
 	}
 	first := made("first")
-	st.observeWrite(thing("mine", "other"), nil)
+	set.Observe(st.key, thing("mine", "other"))
 	if !isShared(first, made("second")) {
 		t.Error("the template is there twice")
 	}

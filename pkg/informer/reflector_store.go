@@ -62,6 +62,6 @@ func (k reflectorStore) applyEvent(obj any, do func(*objectstore.Store, *unstruc
 	if err != nil {
 		return err
 	}
-	k.epoch.applyChange(func(s *objectstore.Store) objectstore.Change { return do(s, object) })
+	k.epoch.informer.changeStore(k.epoch.number, func(s *objectstore.Store) objectstore.Change { return do(s, object) }, nil)
 	return nil
 }

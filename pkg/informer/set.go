@@ -6,8 +6,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // Set are all informers of a process, by key. Create it with New. It is safe
@@ -127,34 +125,6 @@ func (s *Set) informerOf(key Key) *sharedInformer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.informers[key]
-}
-
-// Observe is read-your-own-writes: it puts an object, as the API server answered
-// a write of it, into the store of an informer before the event of that write
-// arrives. Without it, a handler that looks at the cache right after a write
-// sees the time before it.
-//
-// Handlers that need the object are told, except those given as by (the
-// writer knows already); the event of the write then tells nobody. The object is
-// ignored where the informer knows better: it has seen a newer one, or has passed
-// its resourceVersion without it (it is deleted, or not selected). While the
-// first list is not in, the object waits and is used if the list turns out older.
-//
-// obj stays the caller's. A key that nobody needs is ignored.
-func (s *Set) Observe(key Key, obj *unstructured.Unstructured, by ...EventHandler) {
-	if st := s.informerOf(key); st != nil {
-		st.observeWrite(obj, by)
-	}
-}
-
-// Deleted is Observe for a deletion that the API server has accepted: obj is the
-// object as it was last known, with its uid and resourceVersion. Events and lists
-// from before the deletion no longer bring it back. An object that lingers
-// because of a finalizer comes back, as Added, with its deletionTimestamp.
-func (s *Set) Deleted(key Key, obj *unstructured.Unstructured, by ...EventHandler) {
-	if st := s.informerOf(key); st != nil {
-		st.observeDeletion(obj, by)
-	}
 }
 
 // wakeDegraded ends the backoff of all informers that wait for the API server.

@@ -5,8 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/ambit-dev/ambit/pkg/informer/handlerindex"
 	"github.com/ambit-dev/ambit/pkg/informer/listwatch"
 	"github.com/ambit-dev/ambit/pkg/informer/objectstore"
@@ -138,27 +136,4 @@ func (st *sharedInformer) fitProjection() {
 	if st.store.IsSynced() {
 		st.projection.FitTo(st.store.ObjectCount())
 	}
-}
-
-func (st *sharedInformer) observeWrite(obj *unstructured.Unstructured, by []EventHandler) {
-	object, belongs := st.projection.ProjectWritten(obj), st.selector.Evaluate(obj)
-	st.applyOwnWrite(func(s *objectstore.Store) objectstore.Change { return s.ObserveWrite(object, belongs) }, by)
-}
-
-func (st *sharedInformer) observeDeletion(obj *unstructured.Unstructured, by []EventHandler) {
-	st.applyOwnWrite(func(s *objectstore.Store) objectstore.Change { return s.ObserveDeletion(obj) }, by)
-}
-
-// applyOwnWrite changes the store by an own write, in whatever epoch the informer is, and
-// notifies handlers.
-func (st *sharedInformer) applyOwnWrite(do func(*objectstore.Store) objectstore.Change, by []EventHandler) {
-	st.mu.Lock()
-	if st.stopped {
-		st.mu.Unlock()
-		return
-	}
-	c, epoch := do(st.store), st.status.Epoch
-	st.fitProjection()
-	st.mu.Unlock()
-	st.notifyHandlers(epoch, c, by)
 }

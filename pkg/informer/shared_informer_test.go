@@ -427,9 +427,9 @@ func TestSinkOfAnotherEpoch(t *testing.T) {
 		sub := &recorder{}
 		view := s.Require(sub, []Interest{needOf("ns")})[0]
 		sub.take()
-		late := reflectorStore{&epoch{informer: view.informer, number: view.Status().Epoch - 1}}
+		other := reflectorStore{&epoch{informer: view.informer, number: view.Status().Epoch + 1}}
 		for _, err := range []error{
-			late.Add(thing("x", "1")), late.Replace([]any{thing("y", "1")}, "1"), late.Update(thing("z", "1")),
+			other.Add(thing("x", "1")), other.Replace([]any{thing("y", "1")}, "1"), other.Update(thing("z", "1")),
 		} {
 			if err != nil {
 				t.Error(err)
