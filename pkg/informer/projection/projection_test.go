@@ -83,7 +83,7 @@ func TestProject(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			obj := full()
-			got, err := newProjector(Config{Manager: c.manager, Fields: c.fields}).projectDelivered(obj)
+			got, err := New(Config{Manager: c.manager, Fields: c.fields}).ProjectDelivered(obj)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -107,8 +107,8 @@ func TestProjectMetadata(t *testing.T) {
 			ManagedFields:     []metav1.ManagedFieldsEntry{{Manager: "us", Operation: "Apply"}, {Manager: "them"}},
 		},
 	}
-	p := newProjector(Config{APIVersion: "apps/v1", Kind: "Deployment", Manager: "us"})
-	got, err := p.projectDelivered(obj)
+	p := New(Config{APIVersion: "apps/v1", Kind: "Deployment", Manager: "us"})
+	got, err := p.ProjectDelivered(obj)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestProjectMetadata(t *testing.T) {
 	if diff := cmp.Diff(want, got.Object); diff != "" {
 		t.Errorf("projected (-want +got):\n%s", diff)
 	}
-	if _, err := p.projectDelivered(&metav1.Status{}); err == nil {
+	if _, err := p.ProjectDelivered(&metav1.Status{}); err == nil {
 		t.Error("a Status was taken for an object")
 	}
 }
