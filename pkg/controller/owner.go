@@ -12,7 +12,6 @@ import (
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/ownerreconcile"
 	"github.com/ambit-dev/ambit/pkg/controller/ownerviews"
-	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
 
@@ -29,25 +28,6 @@ type ownerState struct {
 	newest     string
 	olderSince time.Time
 	health     ownerHealth
-}
-
-// ownerSubscriber queues one owner when something it needs has changed. It is
-// comparable: equal values are the same subscriber.
-type ownerSubscriber struct {
-	operator *policyController
-	name     types.NamespacedName
-}
-
-var _ informer.EventHandler = ownerSubscriber{}
-
-// Changed implements informer.EventHandler.
-func (s ownerSubscriber) Changed(event informer.Event) {
-	s.operator.checkEvent(event)
-	s.operator.enqueueOwner(s.name)
-}
-
-func (op *policyController) subscriberFor(name types.NamespacedName) ownerSubscriber {
-	return ownerSubscriber{operator: op, name: name}
 }
 
 // formerOf are the kinds that older versions may have made beside an owner: none if it is

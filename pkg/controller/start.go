@@ -11,7 +11,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -87,23 +86,6 @@ func (e *Controller) Start(ctx context.Context) error {
 	return err
 }
 
-// newQueue makes the queue. One with a name wakes up twice a second for its metrics.
-func (e *Controller) newQueue(name string, limiter workqueue.TypedRateLimiter[Key]) workqueue.TypedRateLimitingInterface[Key] {
-	if !e.telemetry.IsMeasured() {
-		name = ""
-	}
-	return fairqueue.New(name, limiter)
-}
-
-// setQueue receives the queue when the controller starts.
-func (e *Controller) setQueue(_ context.Context, queue workqueue.TypedRateLimitingInterface[Key]) error {
-	e.queue.Store(&queue)
-	for _, op := range e.revisions.AllCurrent() {
-		e.enqueueKey(Key{Policy: op.id})
-	}
-	return nil
-}
-
 // pollKinds looks kinds up until ctx ends.
 func (e *Controller) pollKinds(ctx context.Context) {
 	for e.discovery.WaitForRound(ctx) {
@@ -126,26 +108,6 @@ func (e *Controller) handleKindChanges(news map[schema.GroupKind]bool) {
 		}
 		op.enqueueOwners(op.kinds.OwnersOf(news))
 	}
-}
-
-// reconcileKey works on a key. Until it returns nobody else has the key, so that an owner is
-// never worked on by two versions of a policy at a time. A key of a policy that is gone
-// is nothing.
-func (e *Controller) reconcileKey(ctx context.Context, key Key) (reconcile.Result, error) {
-	ctx = e.telemetry.WithEvent(ctx, key)
-	revision := e.revisions.EnterCurrent(key.Policy)
-	if revision == nil {
-		return reconcile.Result{}, nil
-	}
-	op := revision.Value()
-	defer e.leaveRevision(op, key)
-	if key.Name == "" {
-		wait := policyTurn{op}.reconcilePolicy(ctx)
-		return reconcile.Result{RequeueAfter: shorterWait(wait, e.settleRevision(op))}, nil
-	}
-	wait, err := ownerTurn{op}.reconcileOwner(ctx, key)
-	e.settleRevision(op)
-	return reconcile.Result{RequeueAfter: wait}, err
 }
 
 func (e *Controller) loggerFor(key *Key) logr.Logger {
