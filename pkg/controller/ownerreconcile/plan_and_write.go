@@ -65,7 +65,7 @@ func (p *Reconciler) PlanAndWrite(ctx context.Context, home *permissionset.Set) 
 			return nil, wait, nil
 		}
 		home = p.state.inputs.Home.Answer
-		planned := p.measurePlan(ctx)
+		planned := p.makePlan(ctx)
 		more := p.setQueries(planned)
 		if more && turn < p.maxTurns(planned) {
 			continue
@@ -85,20 +85,18 @@ func (p *Reconciler) PlanAndWrite(ctx context.Context, home *permissionset.Set) 
 	}
 }
 
-func (p *Reconciler) measurePlan(ctx context.Context) *plan.Plan {
+// makePlan plans as of what is seen now, measured.
+func (p *Reconciler) makePlan(ctx context.Context) (planned *plan.Plan) {
 	defer p.RecordEvaluation(p.state.name, p.Now())
 	ctx, end := p.measured.BeginPlan(ctx)
-	planned := p.makePlan(ctx)
-	end(planned)
-	return planned
-}
-
-func (p *Reconciler) makePlan(ctx context.Context) *plan.Plan {
+	snapshot := snapshotReader{p}.takeSnapshot()
 	if p.owner == nil {
-		return plan.Ensure(ctx, p.Program, snapshotReader{p}.takeSnapshot())
+		planned = plan.Ensure(ctx, p.Program, snapshot)
+	} else {
+		planned = plan.Make(ctx, p.Program, snapshot)
+		p.state.former = planned.Former // what is gone is not wanted by the next turn
 	}
-	planned := plan.Make(ctx, p.Program, snapshotReader{p}.takeSnapshot())
-	p.state.former = planned.Former // what is gone is not wanted by the next turn
+	end(planned)
 	return planned
 }
 
