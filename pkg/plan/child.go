@@ -10,8 +10,13 @@ import (
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
-// resolveChildren resolves each child, after those it depends on.
+// resolveChildren resolves each child, after those it depends on. What is asked of access, and what watches
+// show, is known first; what the policy itself ensures reads neither.
 func (p *planner) resolveChildren(ctx context.Context) {
+	if !p.ensures {
+		p.scope.BindAccess(p.deniedAccesses())
+		p.readWatches(ctx)
+	}
 	p.children = make([]child, len(p.specs))
 	p.ready = make(map[string]bool, len(p.specs))
 	p.scope.Vars[cel.ReadyVar] = p.ready
@@ -49,7 +54,11 @@ func (p *planner) resolveChild(ctx context.Context, c *child) {
 		return
 	}
 	for i := range c.instances {
-		p.resolveInstance(ctx, c, &c.instances[i])
+		it := &c.instances[i]
+		it.stage = decided
+		if p.renderInstance(ctx, c, it) && p.isAlone(c, it) && p.matchLive(c, it) && p.compareLive(c, it) {
+			it.stage = existing
+		}
 	}
 	p.bindLive(c)
 	c.stage = existing
@@ -151,11 +160,4 @@ func (p *planner) isReady(ctx context.Context, c *child) bool {
 	ready := c.isReady()
 	p.ready[c.ID] = ready
 	return ready
-}
-
-// resolveAll reads the watches and resolves all children.
-func (p *planner) resolveAll(ctx context.Context) {
-	p.scope.BindAccess(p.deniedAccesses())
-	p.readWatches(ctx)
-	p.resolveChildren(ctx)
 }

@@ -39,14 +39,6 @@ func (p *planner) listElements(ctx context.Context, c *child) bool {
 	return true
 }
 
-// resolveInstance takes one object as far as can be said without its readiness.
-func (p *planner) resolveInstance(ctx context.Context, c *child, it *instance) {
-	it.stage = decided
-	if p.renderInstance(ctx, c, it) && p.isAlone(c, it) && p.matchLive(c, it) && p.compareLive(c, it) {
-		it.stage = existing
-	}
-}
-
 // bindLive lets expressions see the live objects of a child.
 func (p *planner) bindLive(c *child) {
 	if c.ForEach == nil {

@@ -39,7 +39,7 @@ func (p *planner) makePlan(ctx context.Context) *Plan {
 	case p.inventory.OtherPolicy != "":
 		return (&reporter{planner: p}).yieldTo(ctx, p.inventory.OtherPolicy)
 	}
-	p.resolveAll(ctx)
+	p.resolveChildren(ctx)
 	(&pruner{planner: p}).pruneUnwanted()
 	(&inventoryPlanner{planner: p}).planOwnerMetadata()
 	p.collectActions()

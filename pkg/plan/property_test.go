@@ -241,7 +241,7 @@ func checkConverged(t *testing.T, r *rapid.T, o *operator) {
 		r.Fatalf("crimes: %v", o.world.crimes)
 	}
 	p := newPlanner(t.Context(), o.program, o.snapshot())
-	p.resolveAll(t.Context())
+	p.resolveChildren(t.Context())
 	for _, c := range p.children {
 		for _, it := range c.instances {
 			if it.state.State == Ready {

@@ -16,7 +16,7 @@ import (
 // the graph, and never as long as some child may want it. Objects of a kind are
 // safe as long as the name that some child of that kind wants is not known.
 func (p *pruner) pruneUnwanted() {
-	p.listQueries()
+	(&queryPlanner{planner: p.planner}).listPlaces()
 	(&inventoryPlanner{planner: p.planner}).enterAll()
 	if p.inventory.Err != nil {
 		p.blockers.Add(*p.inventoryProblem())
@@ -101,7 +101,7 @@ func (p *reporter) checkProtection(ctx context.Context) *Problem {
 			Message: "the policy does not compile, so that it cannot be said whether it still protects the owner: mend the policy, or run `ambit cleanup` with it"}
 	}
 	p.looks = true
-	p.resolveAll(ctx)
+	p.resolveChildren(ctx)
 	p.forgetBlocked()
 	p.forgetUnnamed()
 	holds, f := bindings.Evaluate(&p.scope, "protect.while", protect.While, func() (bool, error) { return protect.While.EvalBool(ctx, p.scope.Vars) })
@@ -128,7 +128,7 @@ func (p *reporter) protectMessage(ctx context.Context) string {
 
 // protectedPlan leaves everything as it is, and says why.
 func (p *reporter) protectedPlan(ctx context.Context, problem *Problem) *Plan {
-	p.listQueries()
+	(&queryPlanner{planner: p.planner}).listPlaces()
 	p.blockers.Add(*problem)
 	return p.sayCleanup(ctx, &Plan{Partial: true, Queries: p.queries, Children: p.childStates()})
 }
