@@ -120,20 +120,7 @@ func (p *planner) setOwnerMetadata(finalizer bool, children string) {
 	p.ownerMetadata = &OwnerMetadata{Finalizer: finalizer, Children: children}
 }
 
-// collectActions gathers the actions that may be carried out now: those that need the
-// owner's metadata to say something wait until it does.
-func (p *planner) collectActions() {
-	for i := range p.children {
-		c := &p.children[i]
-		for k := range c.instances {
-			if it := &c.instances[k]; it.action != nil && !p.isHeldBack(c, it) {
-				p.actions = append(p.actions, *it.action)
-			}
-		}
-	}
-	p.actions = append(p.actions, p.deletions...)
-}
-
+// isHeldBack says whether the action of an object waits until the owner's metadata says what it has to.
 func (p *planner) isHeldBack(c *child, it *instance) bool {
 	if p.ensures {
 		return false

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 	"github.com/ambit-dev/ambit/pkg/plan/bindings"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 	"github.com/ambit-dev/ambit/pkg/plan/objectmeta"
 	"github.com/ambit-dev/ambit/pkg/plan/prune"
 	"github.com/ambit-dev/ambit/pkg/policy"
@@ -24,6 +25,16 @@ func Make(ctx context.Context, program *policy.Program, s Snapshot) *Plan {
 	plan := p.makePlan(ctx)
 	plan.Former = p.former
 	return plan
+}
+
+func newPlanner(ctx context.Context, program *policy.Program, s Snapshot) *planner {
+	return &planner{
+		subject: subject{
+			program: program, specs: program.Children, part: "children", snapshot: s, owner: s.Owner.GetUID(),
+			namespace: s.Owner.GetNamespace(), inventory: inventory.Update{Stored: inventory.ReadStored(program, s.Owner)},
+		},
+		scope: bindings.BindOwner(ctx, program, s.Owner), former: s.Former, graph: prune.NewGraph(program.Children),
+	}
 }
 
 func (p *planner) makePlan(ctx context.Context) *Plan {
@@ -47,6 +58,20 @@ func (p *planner) makePlan(ctx context.Context) *Plan {
 	r.gatherBlockers()
 	r.forgetBlocked()
 	return r.makeReport(ctx)
+}
+
+// collectActions gathers the actions that may be carried out now: those that need the
+// owner's metadata to say something wait until it does.
+func (p *planner) collectActions() {
+	for i := range p.children {
+		c := &p.children[i]
+		for k := range c.instances {
+			if it := &c.instances[k]; it.action != nil && !p.isHeldBack(c, it) {
+				p.actions = append(p.actions, *it.action)
+			}
+		}
+	}
+	p.actions = append(p.actions, p.deletions...)
 }
 
 // Ensure plans for the objects of the policy itself. Snapshot.Owner is nil; with

@@ -1,15 +1,11 @@
 package plan
 
 import (
-	"context"
-
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/ambit-dev/ambit/pkg/plan/bindings"
-	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 	"github.com/ambit-dev/ambit/pkg/plan/problems"
 	"github.com/ambit-dev/ambit/pkg/plan/prune"
-	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
 // planner holds what is known while one plan is made.
@@ -43,16 +39,6 @@ type planner struct {
 	ownerMetadata *OwnerMetadata
 	// former is Plan.Former.
 	former []schema.GroupVersionKind
-}
-
-func newPlanner(ctx context.Context, program *policy.Program, s Snapshot) *planner {
-	return &planner{
-		subject: subject{
-			program: program, specs: program.Children, part: "children", snapshot: s, owner: s.Owner.GetUID(),
-			namespace: s.Owner.GetNamespace(), inventory: inventory.Update{Stored: inventory.ReadStored(program, s.Owner)},
-		},
-		scope: bindings.BindOwner(ctx, program, s.Owner), former: s.Former, graph: prune.NewGraph(program.Children),
-	}
 }
 
 // blockedPlace returns why a place of a child cannot be seen; nil if all can.
