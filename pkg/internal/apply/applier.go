@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -91,4 +92,34 @@ func (a *Applier) CarryOut(ctx context.Context, action plan.Action, t Target) (O
 		return a.deleteObject(ctx, w), nil
 	}
 	return Outcome{}, fmt.Errorf("carrying out an action on %s: unknown verb %q", describeAction(action), action.Verb)
+}
+
+// applyObject makes the object as it is to be by a server-side apply, if it still is the one that was seen.
+func (a *Applier) applyObject(ctx context.Context, w actionWrite) Outcome {
+	if w.Migrate {
+		if outcome, ok := a.migrateManager(ctx, w); !ok {
+			return outcome
+		}
+	}
+	desired := w.Object.DeepCopy()
+	desired.SetUID(w.UID)
+	applied, err := w.serverSideApply(ctx, desired, metav1.PatchOptions{FieldManager: a.Manager, Force: new(true)})
+	switch {
+	case err == nil:
+		return Outcome{Object: applied}
+	case isAnother(err):
+		return Outcome{Stale: true}
+	}
+	return a.refusedOutcome(err, "patch", w)
+}
+
+// serverSideApply sends one apply of the object, which has to carry the uid of the
+// live one.
+func (w actionWrite) serverSideApply(ctx context.Context, object *unstructured.Unstructured, options metav1.PatchOptions) (*unstructured.Unstructured, error) {
+	body, err := object.MarshalJSON()
+	if err != nil {
+		return nil, fmt.Errorf("encoding %s: %w", describeAction(w.Action), err)
+	}
+	options.FieldValidation = metav1.FieldValidationStrict
+	return w.objects.Patch(ctx, w.Name, types.ApplyPatchType, body, options)
 }

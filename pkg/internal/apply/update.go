@@ -3,7 +3,6 @@ package apply
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,35 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/csaupgrade"
 )
-
-func (a *Applier) applyObject(ctx context.Context, w actionWrite) Outcome {
-	if w.Migrate {
-		if outcome, ok := a.migrateManager(ctx, w); !ok {
-			return outcome
-		}
-	}
-	desired := w.Object.DeepCopy()
-	desired.SetUID(w.UID)
-	applied, err := w.serverSideApply(ctx, desired, metav1.PatchOptions{FieldManager: a.Manager, Force: new(true)})
-	switch {
-	case err == nil:
-		return Outcome{Object: applied}
-	case isAnother(err):
-		return Outcome{Stale: true}
-	}
-	return a.refusedOutcome(err, "patch", w)
-}
-
-// serverSideApply sends one apply of the object, which has to carry the uid of the
-// live one.
-func (w actionWrite) serverSideApply(ctx context.Context, object *unstructured.Unstructured, options metav1.PatchOptions) (*unstructured.Unstructured, error) {
-	body, err := object.MarshalJSON()
-	if err != nil {
-		return nil, fmt.Errorf("encoding %s: %w", describeAction(w.Action), err)
-	}
-	options.FieldValidation = metav1.FieldValidationStrict
-	return w.objects.Patch(ctx, w.Name, types.ApplyPatchType, body, options)
-}
 
 // isAnother says whether a write was refused because the object of that name is
 // not, or not any more, the one that the write was meant for.
