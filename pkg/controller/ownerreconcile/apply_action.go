@@ -74,6 +74,19 @@ func (w childWriter) applyAction(ctx context.Context, action plan.Action) (did b
 	return true, nil
 }
 
+// needsRecord says whether what an action makes, or merges, is found again by the record of
+// the owner alone.
+func (w childWriter) needsRecord(action plan.Action) bool {
+	switch {
+	case w.owner == nil:
+		return false
+	case action.Verb == plan.Create && action.Claim == "":
+		child := w.childOf(action)
+		return child != nil && child.CrossNamespace // the record has the place
+	}
+	return action.Verb == plan.Create || action.Verb == plan.Merge
+}
+
 // carryOut sends an action, measured.
 func (w childWriter) carryOut(ctx context.Context, applier apply.Applier, action plan.Action, k discovery.Resource) (apply.Outcome, error) {
 	ctx, end := w.measured.BeginWrite(ctx, verbOf(action), k.GVR.GroupResource().String(), action.Namespace)

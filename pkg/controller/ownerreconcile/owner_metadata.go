@@ -37,7 +37,7 @@ func (o ownerWriter) writeOwnerMetadata(ctx context.Context, mark plan.OwnerMeta
 		outcome = a.WriteMetadata(ctx, objects, o.owner, *may)
 		return outcome
 	}}
-	if o.isOwnerHeldBack(write) {
+	if o.isOwnerHeldBack(plan.KeyOwner, func() string { return write.text }, found, "") {
 		return true, nil
 	}
 	if held, did, err := o.isMetadataHeldBack(ctx, mark, found); held || err != nil {
@@ -51,19 +51,6 @@ func (o ownerWriter) writeOwnerMetadata(ctx context.Context, mark plan.OwnerMeta
 	err = o.writeOwner(ctx, write)
 	o.recordMetadataWrite(before, mark, outcome)
 	return true, err
-}
-
-// needsRecord says whether what an action makes, or merges, is found again by the record of
-// the owner alone.
-func (w childWriter) needsRecord(action plan.Action) bool {
-	switch {
-	case w.owner == nil:
-		return false
-	case action.Verb == plan.Create && action.Claim == "":
-		child := w.childOf(action)
-		return child != nil && child.CrossNamespace // the record has the place
-	}
-	return action.Verb == plan.Create || action.Verb == plan.Merge
 }
 
 // verifyRecord reports whether the record of the owner is what it was seen to be, so that what is
@@ -86,7 +73,7 @@ func (o ownerWriter) verifyRecord(ctx context.Context) (is, did bool, err error)
 	write := ownerWrite{text: id, kind: found, do: func(ctx context.Context, a *apply.Applier, objects dynamic.ResourceInterface) apply.Outcome {
 		return a.VerifyOwner(ctx, objects, o.owner)
 	}}
-	if o.isOwnerHeldBack(write) {
+	if o.isOwnerHeldBack(plan.KeyOwner, func() string { return write.text }, found, "") {
 		return false, true, nil
 	}
 	before := o.verifiedAt
@@ -109,15 +96,6 @@ type ownerWrite struct {
 	text string             // equal for equal writes
 	kind discovery.Resource // of the owner
 	do   func(context.Context, *apply.Applier, dynamic.ResourceInterface) apply.Outcome
-}
-
-// isOwnerHeldBack says whether the owner is not to be written now: see isHeldBack.
-func (o ownerWriter) isOwnerHeldBack(w ownerWrite) bool {
-	if o.awaitsNewerOwner() {
-		return true
-	}
-	home := o.state.inputs.Home
-	return o.isHeldBack(plan.KeyOwner, func() string { return w.text }, home, home.Own.ProblemFor(w.kind.GVR.GroupResource(), "", "patch"))
 }
 
 // writeOwner writes, and goes on with the owner as it is then.

@@ -207,14 +207,6 @@ func (p *Reconciler) recordStaleOwner() {
 	p.state.stale.RecordConflict(p.owner.GetResourceVersion(), p.Backoff, p.Now())
 }
 
-// awaitsNewerOwner reports whether the owner is known to have changed since it was seen, so that nothing is
-// written as of that, and has it looked at again.
-func (p *Reconciler) awaitsNewerOwner() bool {
-	awaits := p.state.stale.HoldsBack(p.owner.GetResourceVersion(), p.Now())
-	p.isCacheBehind = p.isCacheBehind || awaits
-	return awaits
-}
-
 // ownerKey is the stream that shows the owner.
 func (p *Reconciler) ownerKey(kind discovery.Resource) informer.Key {
 	return p.OwnerKey(kind, p.owner.GetNamespace())

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/controller/ownerinputs"
 	"github.com/ambit-dev/ambit/pkg/controller/placepermissions"
 	"github.com/ambit-dev/ambit/pkg/controller/refusedwrites"
@@ -25,6 +26,17 @@ func (p *Reconciler) isHeldBack(key string, what func() string, at ownerinputs.P
 		p.problems[key] = problem
 	}
 	return still
+}
+
+// isOwnerHeldBack says whether the owner, or a subresource of it, is not to be written now: it is known to have
+// changed since it was seen, and is looked at again, or the write is held back (see isHeldBack).
+func (p *Reconciler) isOwnerHeldBack(key string, what func() string, kind discovery.Resource, subresource string) bool {
+	if p.state.stale.HoldsBack(p.owner.GetResourceVersion(), p.Now()) {
+		p.isCacheBehind = true
+		return true
+	}
+	home := p.state.inputs.Home
+	return p.isHeldBack(key, what, home, home.Own.ProblemFor(kind.GVR.GroupResource(), subresource, "patch"))
 }
 
 // recordRefusal notes that a write in a place was refused, and says whether that is news. A

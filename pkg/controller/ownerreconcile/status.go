@@ -128,11 +128,7 @@ func (w statusWriter) writeStatus(ctx context.Context, planned *plan.Plan) error
 	if !ok {
 		return err
 	}
-	home := w.state.inputs.Home
-	if w.isHeldBack(statusProblem, func() string { return statusText(next) }, home, home.Own.ProblemFor(found.GVR.GroupResource(), "status", "patch")) {
-		return nil
-	}
-	if w.awaitsNewerOwner() {
+	if w.isOwnerHeldBack(statusProblem, func() string { return statusText(next) }, found, "status") {
 		return nil
 	}
 	client, err := w.Client()
