@@ -41,14 +41,11 @@ func (l *layout) findWatchedKinds(snapshot plan.Snapshot) []watchedKind {
 	}
 	watched := make([]watchedKind, len(l.Program.Watches))
 	for i, w := range l.Program.Watches {
-		found, problem := l.Kinds.ResolveKind(w.GVK)
+		found, problem := l.resolveKind(w.GVK, false)
 		watched[i] = watchedKind{kind: found, unknown: problem}
-		l.inputs.kinds[w.GVK] = found
-		if problem != nil {
-			l.inputs.complete = false
-			continue
+		if problem == nil {
+			snapshot.Namespaced[w.GVK] = found.Namespaced
 		}
-		snapshot.Namespaced[w.GVK] = found.Namespaced
 	}
 	return watched
 }
