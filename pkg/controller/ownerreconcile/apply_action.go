@@ -67,7 +67,7 @@ func (w childWriter) applyAction(ctx context.Context, action plan.Action) (did b
 	if w.lacksLabels(ctx, action, found, outcome) {
 		return true, nil
 	}
-	w.takeOutcome(ctx, action, outcome, sent)
+	w.takeOutcome(ctx, action, found, outcome, sent)
 	if !outcome.Stale && !outcome.Met {
 		w.state.conflicts.RecordWrite(action, w.Backoff, w.Now())
 	}
@@ -116,7 +116,7 @@ func (w childWriter) handleRefusal(ctx context.Context, action plan.Action, a ac
 }
 
 // takeOutcome lets the next plan know what an action that was sent then, and accepted, has made.
-func (w childWriter) takeOutcome(ctx context.Context, action plan.Action, outcome apply.Outcome, sent time.Time) {
+func (w childWriter) takeOutcome(ctx context.Context, action plan.Action, k discovery.Resource, outcome apply.Outcome, sent time.Time) {
 	log := actionLog(ctx, action)
 	switch {
 	case outcome.Stale:
@@ -148,7 +148,7 @@ func (w childWriter) takeOutcome(ctx context.Context, action plan.Action, outcom
 			w.recordAnswer(action, outcome.Object.GetUID(), sent)
 		}
 		w.recordNormalized(action, outcome.Object)
-		for _, key := range w.streamsOf(action) {
+		for _, key := range w.streamsOf(action, k) {
 			w.Informers.Observe(key, outcome.Object, w.state.handler)
 		}
 		if outcome.Adopted {
@@ -159,7 +159,7 @@ func (w childWriter) takeOutcome(ctx context.Context, action plan.Action, outcom
 		w.dropExisting(action)
 		w.recordAnswer(action, "", sent)
 		delete(w.state.serverNormalized, action.UID)
-		for _, key := range w.streamsOf(action) {
+		for _, key := range w.streamsOf(action, k) {
 			w.Informers.Deleted(key, lastSeen(action), w.state.handler)
 		}
 		log.Info("deleted", "because", action.Reason)
@@ -224,16 +224,12 @@ func (w childWriter) recordNormalized(action plan.Action, live *unstructured.Uns
 
 // streamsOf are the streams of children that show the object of an action: by our
 // labels, or by name where it is not ours.
-func (w childWriter) streamsOf(action plan.Action) []informer.Key {
-	found, ok, _ := w.Kinds.LookupKind(action.GVK)
-	if !ok {
-		return nil
-	}
+func (w childWriter) streamsOf(action plan.Action, k discovery.Resource) []informer.Key {
 	merged := action.Verb == plan.Merge || action.Verb == plan.Release
 	var keys []informer.Key
 	for interest := range w.state.inputs.ChildStreams() {
 		key := interest.Key
-		here := key.GVR == found.GVR && (key.Namespace == action.Namespace || key.Namespace == allNamespaces)
+		here := key.GVR == k.GVR && (key.Namespace == action.Namespace || key.Namespace == allNamespaces)
 		if here && (key.FieldSelector == "" || key.FieldSelector == ownerinputs.ByName(action.Name)) && (key.LabelSelector == "" || !merged) {
 			keys = append(keys, key)
 		}
