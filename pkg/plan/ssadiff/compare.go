@@ -105,6 +105,9 @@ func (d *comparison) compareMaps(want, have map[string]any, own ownership) {
 		}
 		d.push(segment{name: key})
 		below, lost := own.ofField(key)
+		if !lost && !below.isKnown() && own.isKnown() && d.isGranular() {
+			below = ownsNothing // a leaf is the map itself, each key of which others have taken over
+		}
 		before := d.lost
 		d.lost = before || lost
 		if lost && !isEmpty(value) && isComposite(value) && !d.isMetadata() {

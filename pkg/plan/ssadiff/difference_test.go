@@ -31,6 +31,15 @@ var drifts = map[string]struct {
 		reason:  "What admission makes of our own write is still ours.",
 		desired: `{data: {a: x}}`, live: `{data: {a: y}}`, fields: `{"f:data": {"f:a": {}}}`,
 	},
+	"EachKey": {
+		reason:  "Somebody has changed all keys of a map: what is left of ours is the map itself.",
+		desired: `{data: {a: x}}`, live: `{data: {a: y}}`, fields: `{"f:data": {}}`,
+		want: []string{"data.a"},
+	},
+	"AtomicMap": {
+		reason:  "A map that the API server takes as one looks the same, and what admission made of it is ours.",
+		desired: `{spec: {selector: {a: x}}}`, live: `{spec: {selector: {a: y}}}`, fields: `{"f:spec": {"f:selector": {}}}`,
+	},
 	"Taken": {
 		reason:  "Who takes a field over and changes nothing has changed nothing.",
 		desired: `{spec: {a: {b: 1}, c: 1}}`, live: `{spec: {a: {b: 1}, c: 1}}`, fields: `{"f:spec": {"f:c": {}}}`,
@@ -42,7 +51,7 @@ var drifts = map[string]struct {
 	"Marks": {
 		reason:  "Ambit's own labels are none of the template.",
 		desired: `{metadata: {labels: {ambit.dev/policy: p, app.kubernetes.io/managed-by: ambit, a: x}}}`,
-		live:    `{metadata: {labels: {ambit.dev/policy: q, a: y}}}`, fields: `{"f:metadata": {"f:labels": {}, "f:name": {}}}`,
+		live:    `{metadata: {labels: {ambit.dev/policy: q, a: y}}}`, fields: `{"f:metadata": {"f:labels": {"f:a": {}}, "f:name": {}}}`,
 		want: nil,
 	},
 	"Label": {

@@ -68,6 +68,9 @@ func (e *managedEntries) addEntry(entry map[string]any, version string) {
 	}
 }
 
+// ownsNothing is a node of an entry that has nothing below it.
+var ownsNothing = ownership{update: map[string]any{}}
+
 func (o ownership) isKnown() bool { return o.apply != nil || o.update != nil }
 
 // ofField returns the node of a field. lost is true if there are entries and none has it.

@@ -56,6 +56,19 @@ func (d *comparison) hasNoDefaults() bool {
 	return hasNoDefaults(name) || len(d.path) == 1 && (name == "data" || name == "binaryData")
 }
 
+// isGranular reports whether the current path is a map of which each key has an owner of its own, in
+// every kind. Of others the entries do not say whether a leaf is a map that is taken as one.
+func (d *comparison) isGranular() bool {
+	name := d.path[len(d.path)-1].name
+	switch len(d.path) {
+	case 1:
+		return name == "data" || name == "binaryData"
+	case 2:
+		return d.path[0].name == "metadata" && (name == "labels" || name == "annotations")
+	}
+	return false
+}
+
 // isMetadata reports whether the current path is that of the metadata as a whole, which
 // nobody takes over: of a merged object it may hold the identity alone.
 func (d *comparison) isMetadata() bool { return len(d.path) == 1 && d.path[0].name == "metadata" }

@@ -639,3 +639,24 @@ func TestFoundUnlabelledOrphan(t *testing.T) {
 		{Time: 10 * time.Second, Action: Action{Do: func(w *World) { w.delete(s.Owners, "two", "b") }}},
 	}})
 }
+
+// TestFoundEachKey (seed 261260057966 of generated policy 314): somebody changes the only text of a ConfigMap
+// that is made anew when it differs. What was left of Ambit's entry in managedFields was taken for that of a
+// map that the API server takes as one, so that the change stayed.
+func TestFoundEachKey(t *testing.T) {
+	all, err := generated()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := all.Make(314)
+	holds(t, &Plan{Seed: 261260057966, Scenario: s, Steps: []Step{
+		{Time: time.Second, Action: Action{Do: func(w *World) { w.create(s.Owners, s.Owner("two", "b", 2)) }}},
+		{Time: time.Second, Action: Action{Do: func(w *World) { w.setPolicy(1) }}},
+		{Time: time.Minute, Action: Action{Do: func(w *World) {
+			w.change(configMaps, "two", "twob-c3", func(obj *unstructured.Unstructured) bool {
+				return replaceTexts(obj, func(text string) bool { return text == "b" }, backText)
+			})
+		}}},
+		{Time: time.Minute, Action: Action{Do: func(*World) {}}},
+	}})
+}
