@@ -221,6 +221,9 @@ func (o *recordObjects) readBy(e inventory.Entry, look find) (read recordcheck.R
 		o.hasNews = o.hasNews || !isKnown
 		return nil, false
 	}
+	if last, wasRefused := o.state.refused.LastProblem(key); wasRefused {
+		o.addProblem(key, last) // until it is read, for which it may have to wait
+	}
 	return func(ctx context.Context) (recordcheck.Found, bool, error) {
 		found, ok, err := o.readWith(ctx, resource, look, func(problem plan.Problem) bool {
 			if o.isMissing(resource, problem) {

@@ -91,7 +91,8 @@ type Read func(context.Context) (found Found, ok bool, err error)
 type Objects interface {
 	// DroppedRead returns how the object of an entry is read that is to be dropped; or that it is known to
 	// be gone. Neither: it cannot be read now, as where that failed a short while ago, what says why was
-	// told, and the owner is looked at again when that changes.
+	// told, and the owner is looked at again when that changes. It is asked of each entry in each check, also
+	// where none may be read now: what stands in the way is told as long as it does.
 	DroppedRead(record inventory.Inventory, e inventory.Entry) (read Read, isGone bool)
 	// SettledRead returns how the object of an entry is read that is to be given a uid. Nil: it cannot be
 	// read now, and the owner is looked at again when that changes.
@@ -145,14 +146,14 @@ func (c Check) CheckEntries(ctx context.Context, record inventory.Inventory, wan
 		if want != "" {
 			continue
 		}
-		hadFailed := r.Answers.HasFailed(e.GVK.GroupKind())
+		r.isSkipped = false
 		there, isKnown, err := r.checkDropped(ctx, e)
 		if err != nil {
 			return Result{IsBlocked: true, HasNews: true}, err
 		}
 		if !isKnown && !stays {
 			r.result.Stay = append(r.result.Stay, e)
-			r.result.IsPaced = r.result.IsPaced || hadFailed // what failed is held back by the time that the owner is looked at again
+			r.result.IsPaced = r.result.IsPaced || r.isSkipped // what failed is held back by the time that the owner is looked at again
 		}
 		isThere = isThere || there
 	}
@@ -181,6 +182,7 @@ type run struct {
 	isStarted bool // left and end are those of a batch
 	left      int  // how many objects may still be read
 	end       func(time.Time)
+	isSkipped bool // the last entry was not read because another one of its kind could not be
 }
 
 // mayRead counts one object to be read, unless there were enough.
@@ -206,13 +208,16 @@ func (r *run) checkDropped(ctx context.Context, e inventory.Entry) (there, isKno
 		return known.uid != "", true, nil
 	case r.Reads.isGone(entry, sent):
 		return false, true, nil
-	case r.Answers.HasFailed(e.GVK.GroupKind()), !r.mayRead():
-		return false, false, nil
 	}
-	read, isGone := r.Objects.DroppedRead(r.record, e)
-	if read == nil {
-		r.left++
+	read, isGone := r.Objects.DroppedRead(r.record, e) // whether or not it is its turn: what stands in the way is told
+	switch {
+	case read == nil:
 		return false, isGone, nil
+	case r.Answers.HasFailed(e.GVK.GroupKind()):
+		r.isSkipped = true
+		return false, false, nil
+	case !r.mayRead():
+		return false, false, nil
 	}
 	found, ok, err := read(ctx)
 	if err != nil || !ok {

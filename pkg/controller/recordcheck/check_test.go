@@ -369,3 +369,19 @@ func (f *fakeTurns) Enter(time.Time) time.Duration {
 func (f *fakeTurns) Charge(used time.Duration) { f.charged += used }
 
 func (f *fakeTurns) Leave(time.Time) { f.left++ }
+
+// TestHeldBackIsTold: whether an object may be read is asked before it is known whether it is the owner's
+// turn, so that what stands in the way is told each time; and what is held back is no reason to look at
+// the owner again when it is.
+func TestHeldBackIsTold(t *testing.T) {
+	now := time.Unix(1000, 0)
+	c := &cluster{T: t, answers: map[string]string{"a": "hidden"}}
+	check := newCheck(c, &now)
+	check.Reads.count, check.Reads.last, check.Reads.next = BatchSize, now, now.Add(time.Hour)
+	if got, _ := check.CheckEntries(t.Context(), recordOf("a=1"), nil); resultText(got) != "a" {
+		t.Errorf("what is held back: got %q", resultText(got))
+	}
+	if got, _ := check.CheckEntries(t.Context(), recordOf("b=1"), nil); resultText(got) != "paced b" || len(c.asked) > 0 {
+		t.Errorf("what waits for its turn: got %q, read %v", resultText(got), c.asked)
+	}
+}

@@ -86,6 +86,13 @@ func (w *Writes) CurrentProblem(key string, write func() string, permissions *pe
 	return r.problem, isHeldBack
 }
 
+// LastProblem returns why the last write of a key was refused, as far as that is remembered, whether or not
+// it may be tried again.
+func (w *Writes) LastProblem(key string) (problem plan.Problem, isRefused bool) {
+	r, isRefused := w.byKey[key]
+	return r.problem, isRefused
+}
+
 // HasRefusal reports whether the last write of a key was refused, as far as that is remembered.
 func (w *Writes) HasRefusal(key string) bool {
 	_, isKnown := w.byKey[key]

@@ -660,3 +660,39 @@ func TestFoundEachKey(t *testing.T) {
 		{Time: time.Minute, Action: Action{Do: func(*World) {}}},
 	}})
 }
+
+// TestFoundUnreadPace (seed 261260144471 of the copies): for a while no object can be read by its name, and two
+// are to go from the record and one is to get its uid. Beyond the first 32 reads one of them was read each
+// second, and the owner said in turns that it could not be, and that all was well: 34 times in a minute.
+func TestFoundUnreadPace(t *testing.T) {
+	s, err := copies()
+	if err != nil {
+		t.Fatal(err)
+	}
+	statuses := 0
+	holds(t, &Plan{Seed: 261260144471, Scenario: s, Steps: []Step{
+		{Time: time.Second, Action: Action{Do: func(w *World) {
+			w.arm(answer{times: maxSameWrites, matches: func(r sim.Request) bool {
+				if r.Resource == s.Owners && r.Subresource == "status" && isWrite(r) {
+					statuses++
+				}
+				return false
+			}})
+			w.create(s.Owners, s.Owner("two", "a", 1))
+		}}},
+		{Requests: 12, Action: Action{Do: func(w *World) {
+			w.loseCreates(5, 78*time.Second, func(sim.Request) bool { return true })
+			w.editOwner("one", "b", 2)
+		}}},
+		{Time: 1182 * time.Millisecond, Action: Action{Do: func(w *World) {
+			w.end(true)
+			w.later(1202*time.Millisecond, (*World).start)
+		}}},
+		{Requests: 7, Action: Action{Do: func(w *World) { w.refuseWrites(7 * time.Second) }}},
+		{Requests: 12, Action: Action{Do: func(w *World) { w.editOwner("two", "a", 0) }}},
+		{Time: 80 * time.Second, Action: Action{Do: func(*World) {}}},
+	}})
+	if statuses > 20 {
+		t.Errorf("the status was written %d times", statuses)
+	}
+}
