@@ -696,3 +696,24 @@ func TestFoundUnreadPace(t *testing.T) {
 		t.Errorf("the status was written %d times", statuses)
 	}
 }
+
+// TestFoundBlindTwo (seed 261260072660 of capsule-tenant): two processes that cannot watch RBAC objects, of which
+// one has had to write since Ambit lost its rights in a namespace. Each said what it knew, for ever.
+func TestFoundBlindTwo(t *testing.T) {
+	s, err := capsuleTenant()
+	if err != nil {
+		t.Fatal(err)
+	}
+	holds(t, &Plan{Seed: 261260072660, Scenario: s, Blind: true, Steps: []Step{
+		{Time: time.Second, Action: Action{Do: func(w *World) { w.create(s.Owners, s.Owner("", "a", 2)) }}},
+		{Requests: 8, Action: Action{Do: func(w *World) {
+			w.end(true)
+			w.later(4062*time.Millisecond, (*World).start)
+		}}},
+		{Time: 921 * time.Millisecond, Action: Action{Do: func(w *World) {
+			w.end(true)
+			w.later(2046*time.Millisecond, (*World).start)
+		}}},
+		{Requests: 8, Action: Action{Do: func(w *World) { w.delete(roleBindings, "one", bindingHere) }}},
+	}})
+}

@@ -73,6 +73,7 @@ func carryOut(p *Plan) []Violation {
 	if w.processes() == 0 {
 		w.start()
 	}
+	w.agree()
 	w.settle("the plan")
 	w.judge.atRest(w)
 	if w.grantAll() {
@@ -90,6 +91,18 @@ func carryOut(p *Plan) []Violation {
 	cancel()
 	controllers.Wait()
 	return append(w.judge.found(), w.mistakes()...)
+}
+
+// agree leaves one process where two would say different things for ever. One that cannot watch RBAC objects
+// learns that it may not write when it next has to, as docs/permissions.md says. Of two it may be the other one
+// that does, and each puts its own status in the place of the other's, more and more rarely.
+func (w *World) agree() {
+	if !w.plan.Blind || w.mayActEverywhere() {
+		return
+	}
+	for w.processes() > 1 {
+		w.end(false)
+	}
 }
 
 // take carries out one step.
