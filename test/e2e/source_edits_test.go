@@ -9,12 +9,12 @@ import (
 	"github.com/ambit-dev/ambit/pkg/manager"
 )
 
-// TestSourceEdits: a policy is edited 30 times in five seconds, and each third version
+// TestSourceEdits: a policy is edited 31 times in five seconds, and each third version
 // does not compile. The last one that does always runs, and no stream is opened again. What
 // the process has after many edits is looked at by TestLiveEdits.
 func TestSourceEdits(t *testing.T) {
 	t.Parallel()
-	const edits, owners = 30, 5
+	const edits, owners = 31, 5
 	s := newSourced(t, "source-edits", sourceRights()...)
 	s.grantEverywhere("triggers", rightsToWatchRBAC())
 	s.start(manager.Sources{CustomResources: true})
