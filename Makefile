@@ -100,7 +100,7 @@ bin/helm: $(DEPLOY_PINS)
 	$(DEPLOY_BUILD) -o ../../bin/helm helm.sh/helm/v4/cmd/helm
 
 .PHONY: test
-test: controlplane bin/kubectl bin/helm ## Run all tests, those of packages with the race detector where there is a C compiler.
+test: controlplane bin/kubectl bin/helm ## Run the tests (but what `make soak` and `make bench` look on for), those of packages with the race detector where there is a C compiler.
 	$(MAKE) --no-print-directory -j2 test-e2e test-packages
 
 .PHONY: test-fast
@@ -126,7 +126,7 @@ fuzz: ## Run each fuzz target for FUZZ_TIME (1m), and stop at the first that fai
 	hack/fuzz.sh $(FUZZ_TIME) $(FUZZ_KEEP) '$(FUZZ_TARGET)'
 
 .PHONY: soak
-soak: controlplane ## Run plans of faults on the simulated cluster for SOAK_TIME (1h), from the seed SOAK_SEED; then properties with draws of their own, the time that reviews take, and the stories that look on, for a minute each.
+soak: controlplane ## Run plans of faults on the simulated cluster for SOAK_TIME (1h), from the seed SOAK_SEED; then properties with draws of their own, the time that reviews take, and the stories that look on for long, or again and again.
 	go test -count=1 -timeout 0 -v -run '^TestPlans$$' ./test/sim -soak $(SOAK_TIME) -first $(SOAK_SEED)
 	go test -count=1 -timeout $(E2E_TIMEOUT) $$($(PROPERTIES)) -rapid.seed=0 -rapid.checks=1000
 	go test -count=1 -timeout $(TEST_TIMEOUT) -run '^TestReal' ./pkg/access -timed

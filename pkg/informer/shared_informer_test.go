@@ -423,11 +423,12 @@ func TestSinkOfAnotherEpoch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newServer()
 		s := testSet(map[string]*server{"ns": api}, Options{})
+		s.env.epochs.Add(1) // of another informer
 		defer begin(t, s)()
 		sub := &recorder{}
 		view := s.Require(sub, []Interest{needOf("ns")})[0]
 		sub.take()
-		other := reflectorStore{&epoch{informer: view.informer, number: view.Status().Epoch + 1}}
+		other := reflectorStore{&epoch{informer: view.informer, number: view.Status().Epoch - 1}}
 		for _, err := range []error{
 			other.Add(thing("x", "1")), other.Replace([]any{thing("y", "1")}, "1"), other.Update(thing("z", "1")),
 		} {

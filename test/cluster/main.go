@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -13,12 +14,17 @@ const startTimeout = 3 * time.Minute
 
 // Main is for TestMain: it starts a control plane, hands it to set, runs the
 // tests, stops the control plane, and returns the exit code. That is 1 if the
-// control plane does not start, or has ended while the tests ran.
+// control plane does not start, or has ended while the tests ran. With `go test -short` no
+// test runs: all of them need it.
 //
 //	func TestMain(m *testing.M) {
 //		os.Exit(cluster.Main(m, cluster.Options{}, func(c *cluster.Cluster) { control = c }))
 //	}
 func Main(m *testing.M, o Options, set func(*Cluster)) int {
+	flag.Parse() // testing.Short needs it
+	if testing.Short() {
+		return 0
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	c, err := Start(ctx, o)
 	cancel()

@@ -79,7 +79,10 @@ type Reconciler struct {
 	// retire: the policy does not want the owner any more.
 	retire bool
 	// problems are the writes that are refused now, by plan.Snapshot.Problems' keys.
-	problems     map[string]plan.Problem
+	problems map[string]plan.Problem
+	// awaitsTurn are keys of problems that are due to be tried again, and were not: that waits for something
+	// else, which says when.
+	awaitsTurn   map[string]bool
 	triedActions map[string]bool // actions of this reconcile
 	// isRefusalUnconfirmed: a write was refused for want of a right, and a review is to confirm
 	// it before anything is said.
@@ -148,6 +151,14 @@ func (p *Reconciler) requeueAt(at time.Time) {
 	}
 }
 
+// awaitTurn notes that what was refused is not tried in this reconcile though it is time, unless it is yet.
+func (p *Reconciler) awaitTurn(key string) {
+	if p.awaitsTurn == nil {
+		p.awaitsTurn = map[string]bool{}
+	}
+	p.awaitsTurn[key] = true
+}
+
 // RequeueAfter says when to look at the owner again if nothing happens.
 func (p *Reconciler) RequeueAfter(planned *plan.Plan) time.Duration {
 	var wait time.Duration
@@ -159,7 +170,7 @@ func (p *Reconciler) RequeueAfter(planned *plan.Plan) time.Duration {
 	sooner(planned.RequeueAfter)
 	now := p.Now()
 	for key := range p.problems {
-		if at, isRefused := p.state.refused.NextTry(key); isRefused {
+		if at, isRefused := p.state.refused.NextTry(key); isRefused && !p.awaitsTurn[key] {
 			sooner(max(at.Sub(now), time.Millisecond))
 		}
 	}

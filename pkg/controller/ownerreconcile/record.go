@@ -113,6 +113,21 @@ func (o *recordObjects) TakeHidden(ctx context.Context, e inventory.Entry, objec
 	ctrllog.FromContext(ctx).Info("found by the record, and not by a stream", "kind", e.GVK.Kind, "namespace", e.Namespace, "object", e.Name, "uid", object.GetUID())
 }
 
+// IsHeldBack implements recordcheck.Objects.
+func (o *recordObjects) IsHeldBack(e inventory.Entry) bool {
+	key := recordKey(e)
+	last, isRefused := o.state.refused.LastProblem(key, o.Now())
+	if !isRefused {
+		return false
+	}
+	o.addProblem(key, last)
+	_, isHeldBack := o.state.refused.CurrentProblem(key, func() string { return key }, o.state.inputs.PermissionsAt(e.Namespace).Answer, o.Now())
+	if !isHeldBack {
+		o.awaitTurn(key)
+	}
+	return isHeldBack
+}
+
 // DroppedRead implements recordcheck.Objects. If the object cannot be read now, a problem of its own says
 // why: the other objects of the record do not wait for it.
 func (o *recordObjects) DroppedRead(record inventory.Inventory, e inventory.Entry) (read recordcheck.Read, isGone bool) {
@@ -221,10 +236,8 @@ func (o *recordObjects) readBy(e inventory.Entry, look find) (read recordcheck.R
 		o.hasNews = o.hasNews || !isKnown
 		return nil, false
 	}
-	if last, wasRefused := o.state.refused.LastProblem(key); wasRefused {
-		o.addProblem(key, last) // until it is read, for which it may have to wait
-	}
 	return func(ctx context.Context) (recordcheck.Found, bool, error) {
+		delete(o.awaitsTurn, key)
 		found, ok, err := o.readWith(ctx, resource, look, func(problem plan.Problem) bool {
 			if o.isMissing(resource, problem) {
 				return false

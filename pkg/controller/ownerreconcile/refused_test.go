@@ -8,6 +8,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/ownerinputs"
 	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
 
 // TestRefusedWrite: a write that was refused is in the way until its backoff is over, as a problem of the
@@ -47,5 +48,32 @@ func TestRefusedWrite(t *testing.T) {
 	p.forgetRefusal("web")
 	if is, _ := isHeldBack("w", nil); is || len(p.problems) > 0 {
 		t.Errorf("it was accepted, and problems are %v", p.problems)
+	}
+}
+
+// TestUnreadAwaitsItsTurn: an object of the record that could not be read, and whose backoff is over, is told until
+// it is read; and until then the owner is not looked at again for it.
+func TestUnreadAwaitsItsTurn(t *testing.T) {
+	b := newBench(t, "")
+	entry := inventory.Entry{Namespace: "n", Name: "a", UID: "1"}
+	entry.GVK.Version, entry.GVK.Kind = "v1", "ConfigMap"
+	p := b.begin(nil)
+	if (&recordObjects{Reconciler: p}).IsHeldBack(entry) || len(p.problems) > 0 {
+		t.Errorf("nothing is known of it: problems %v", p.problems)
+	}
+	p.recordRefusal(recordKey(entry), recordKey(entry), "n", access.Access{}, plan.Problem{Reason: v1alpha1.ReasonUnavailable, Message: "no leader"})
+	p = b.begin(nil)
+	if !(&recordObjects{Reconciler: p}).IsHeldBack(entry) || len(p.problems) != 1 || p.RequeueAfter(&plan.Plan{}) <= time.Millisecond {
+		t.Errorf("at once: problems %v, again after %s", p.problems, p.RequeueAfter(&plan.Plan{}))
+	}
+	b.clock.Step(time.Second)
+	p = b.begin(nil)
+	if (&recordObjects{Reconciler: p}).IsHeldBack(entry) || len(p.problems) != 1 || p.RequeueAfter(&plan.Plan{}) != 0 {
+		t.Errorf("after its backoff: problems %v, again after %s", p.problems, p.RequeueAfter(&plan.Plan{}))
+	}
+	b.clock.Step(time.Hour)
+	p = b.begin(nil)
+	if (&recordObjects{Reconciler: p}).IsHeldBack(entry) || len(p.problems) > 0 {
+		t.Errorf("long after: problems %v", p.problems)
 	}
 }

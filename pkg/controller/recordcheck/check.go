@@ -91,9 +91,12 @@ type Read func(context.Context) (found Found, ok bool, err error)
 type Objects interface {
 	// DroppedRead returns how the object of an entry is read that is to be dropped; or that it is known to
 	// be gone. Neither: it cannot be read now, as where that failed a short while ago, what says why was
-	// told, and the owner is looked at again when that changes. It is asked of each entry in each check, also
-	// where none may be read now: what stands in the way is told as long as it does.
+	// told, and the owner is looked at again when that changes.
 	DroppedRead(record inventory.Inventory, e inventory.Entry) (read Read, isGone bool)
+	// IsHeldBack reports whether the object of an entry that is to be dropped is not to be read again yet. If it
+	// could not be read when that was tried last, the plan is told why, as long as it has not been read: also
+	// while it waits for its turn.
+	IsHeldBack(e inventory.Entry) bool
 	// SettledRead returns how the object of an entry is read that is to be given a uid. Nil: it cannot be
 	// read now, and the owner is looked at again when that changes.
 	SettledRead(record inventory.Inventory, e inventory.Entry) Read
@@ -208,16 +211,18 @@ func (r *run) checkDropped(ctx context.Context, e inventory.Entry) (there, isKno
 		return known.uid != "", true, nil
 	case r.Reads.isGone(entry, sent):
 		return false, true, nil
-	}
-	read, isGone := r.Objects.DroppedRead(r.record, e) // whether or not it is its turn: what stands in the way is told
-	switch {
-	case read == nil:
-		return false, isGone, nil
+	case r.Objects.IsHeldBack(e): // before mayRead: it is no reason to look at the owner again when it may
+		return false, false, nil
 	case r.Answers.HasFailed(e.GVK.GroupKind()):
 		r.isSkipped = true
 		return false, false, nil
 	case !r.mayRead():
 		return false, false, nil
+	}
+	read, isGone := r.Objects.DroppedRead(r.record, e)
+	if read == nil {
+		r.left++
+		return false, isGone, nil
 	}
 	found, ok, err := read(ctx)
 	if err != nil || !ok {

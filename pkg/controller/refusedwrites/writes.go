@@ -86,11 +86,14 @@ func (w *Writes) CurrentProblem(key string, write func() string, permissions *pe
 	return r.problem, isHeldBack
 }
 
-// LastProblem returns why the last write of a key was refused, as far as that is remembered, whether or not
-// it may be tried again.
-func (w *Writes) LastProblem(key string) (problem plan.Problem, isRefused bool) {
-	r, isRefused := w.byKey[key]
-	return r.problem, isRefused
+// LastProblem returns why the last write of a key was refused, as far as that is remembered, also if it may be
+// tried again by now.
+func (w *Writes) LastProblem(key string, now time.Time) (problem plan.Problem, isRefused bool) {
+	r, isKnown := w.byKey[key]
+	if !isKnown || now.Sub(r.until) > memory {
+		return plan.Problem{}, false
+	}
+	return r.problem, true
 }
 
 // HasRefusal reports whether the last write of a key was refused, as far as that is remembered.

@@ -29,7 +29,7 @@ import (
 // values alone. An object that has them, but none of the manager, is different.
 func Compare(desired, live *unstructured.Unstructured, manager string) (differences []Difference, migrate bool) {
 	entries := entriesOf(live, manager)
-	d := comparison{secret: desired.GetKind() == "Secret", migrate: entries.migrate}
+	d := comparison{secret: desired.GetKind() == "Secret", hasTexts: hasTexts(desired.GroupVersionKind()), migrate: entries.migrate}
 	d.path = d.buffer[:0]
 	if entries.trouble != "" {
 		d.path = append(d.path, segment{name: "metadata"}, segment{name: "managedFields"})
@@ -46,10 +46,11 @@ func Compare(desired, live *unstructured.Unstructured, manager string) (differen
 
 // comparison walks a desired and a live value side by side.
 type comparison struct {
-	secret bool
-	path   []segment
-	buffer [16]segment
-	found  []Difference
+	secret   bool
+	hasTexts bool // it is a ConfigMap or a Secret
+	path     []segment
+	buffer   [16]segment
+	found    []Difference
 	// migrate: a difference needs the Update entry to become an Apply entry.
 	migrate bool
 	// lost: the manager's entries do not have the current path.

@@ -33,8 +33,12 @@ var drifts = map[string]struct {
 	},
 	"EachKey": {
 		reason:  "Somebody has changed all keys of a map: what is left of ours is the map itself.",
-		desired: `{data: {a: x}}`, live: `{data: {a: y}}`, fields: `{"f:data": {}}`,
+		desired: `{apiVersion: v1, kind: ConfigMap, data: {a: x}}`, live: `{apiVersion: v1, kind: ConfigMap, data: {a: y}}`, fields: `{"f:data": {}}`,
 		want: []string{"data.a"},
+	},
+	"DataAsOne": {
+		reason:  "The data of other kinds may be a map that is taken as one.",
+		desired: `{apiVersion: apps/v1, kind: ControllerRevision, data: {spec: {a: x}}}`, live: `{apiVersion: apps/v1, kind: ControllerRevision, data: {spec: {a: y}}}`, fields: `{"f:data": {}}`,
 	},
 	"AtomicMap": {
 		reason:  "A map that the API server takes as one looks the same, and what admission made of it is ours.",

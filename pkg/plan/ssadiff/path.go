@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // segment is one step of a path: a field's name, a list position counted from 1,
@@ -56,17 +57,23 @@ func (d *comparison) hasNoDefaults() bool {
 	return hasNoDefaults(name) || len(d.path) == 1 && (name == "data" || name == "binaryData")
 }
 
-// isGranular reports whether the current path is a map of which each key has an owner of its own, in
-// every kind. Of others the entries do not say whether a leaf is a map that is taken as one.
+// isGranular reports whether the current path is known to be a map of which each key has an owner of its
+// own. Of others the entries do not say whether a leaf is a map that is taken as one, as the data of a
+// ControllerRevision is.
 func (d *comparison) isGranular() bool {
 	name := d.path[len(d.path)-1].name
 	switch len(d.path) {
 	case 1:
-		return name == "data" || name == "binaryData"
+		return d.hasTexts && (name == "data" || name == "binaryData")
 	case 2:
 		return d.path[0].name == "metadata" && (name == "labels" || name == "annotations")
 	}
 	return false
+}
+
+// hasTexts reports whether a kind has texts by their keys in data and binaryData.
+func hasTexts(kind schema.GroupVersionKind) bool {
+	return kind.Group == "" && (kind.Kind == "ConfigMap" || kind.Kind == "Secret")
 }
 
 // isMetadata reports whether the current path is that of the metadata as a whole, which

@@ -653,9 +653,15 @@ func TestFoundEachKey(t *testing.T) {
 		{Time: time.Second, Action: Action{Do: func(w *World) { w.create(s.Owners, s.Owner("two", "b", 2)) }}},
 		{Time: time.Second, Action: Action{Do: func(w *World) { w.setPolicy(1) }}},
 		{Time: time.Minute, Action: Action{Do: func(w *World) {
+			changed := false
 			w.change(configMaps, "two", "twob-c3", func(obj *unstructured.Unstructured) bool {
-				return replaceTexts(obj, func(text string) bool { return text == "b" }, backText)
+				some := replaceTexts(obj, func(text string) bool { return text == "b" }, backText)
+				changed = changed || some
+				return some
 			})
+			if !changed {
+				w.problem("there is no such text: the test is wrong")
+			}
 		}}},
 		{Time: time.Minute, Action: Action{Do: func(*World) {}}},
 	}})

@@ -73,10 +73,13 @@ func carryOut(p *Plan) []Violation {
 	if w.processes() == 0 {
 		w.start()
 	}
-	w.agree()
+	ended := w.agree()
 	w.settle("the plan")
 	w.judge.atRest(w)
 	if w.grantAll() {
+		for range ended {
+			w.start()
+		}
 		w.settle("the grant of all rights")
 		w.judge.atRest(w)
 	}
@@ -95,14 +98,16 @@ func carryOut(p *Plan) []Violation {
 
 // agree leaves one process where two would say different things for ever. One that cannot watch RBAC objects
 // learns that it may not write when it next has to, as docs/permissions.md says. Of two it may be the other one
-// that does, and each puts its own status in the place of the other's, more and more rarely.
-func (w *World) agree() {
+// that does, and each puts its own status in the place of the other's, more and more rarely. It returns how many
+// have ended, which are started again when the rights are back.
+func (w *World) agree() (ended int) {
 	if !w.plan.Blind || w.mayActEverywhere() {
-		return
+		return 0
 	}
-	for w.processes() > 1 {
+	for ; w.processes() > 1; ended++ {
 		w.end(false)
 	}
+	return ended
 }
 
 // take carries out one step.
