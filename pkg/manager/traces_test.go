@@ -84,6 +84,7 @@ func (s *spans) named(name string) []span {
 
 // TestTraces: passes, plans and writes are sent, and nothing of what objects hold.
 func TestTraces(t *testing.T) {
+	w := newWorld(t)
 	received := &spans{}
 	server := httptest.NewServer(received)
 	defer server.Close()
@@ -93,7 +94,6 @@ func TestTraces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld(t)
 	w.grant("rights", memcachedRights()...)
 	r := w.run(Options{Programs: []*policy.Program{memcached(t)}, Namespaces: []string{w.namespace}, Tracer: traces.Tracer})
 	w.createOwner("one")
