@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
-	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/test/sim"
 )
 
@@ -82,13 +81,13 @@ func (j *judge) comparable(text string) string {
 	for _, field := range j.scenario.History {
 		unstructured.RemoveNestedField(content, "status", field)
 	}
-	_, going, _ := unstructured.NestedString(content, "metadata", "deletionTimestamp")
-	if going && isOwner(&unstructured.Unstructured{Object: content}, j.scenario) {
+	obj := &unstructured.Unstructured{Object: content}
+	if _, going, _ := unstructured.NestedString(content, "metadata", "deletionTimestamp"); going && isOwner(obj, j.scenario) {
 		keepOwnConditions(content)
 	}
-	if kind, _ := content["kind"].(string); j.scenario.isMadeOnce(kind) {
+	if j.scenario.isWrittenOnce(obj) {
 		unstructured.RemoveNestedField(content, "metadata", "labels", managedBy)
-		if j.scenario.recipes != nil { // what a webhook made of them stays
+		if j.scenario.isOfMode(obj, create) { // what a webhook made of them stays
 			delete(content, "data")
 			delete(content, "spec")
 		}
@@ -117,17 +116,6 @@ func keepOwnConditions(content map[string]any) {
 
 // managedBy is the label that Ambit shares with others.
 const managedBy = "app.kubernetes.io/managed-by"
-
-// isMadeOnce says whether a version of the policy makes objects of a kind and never changes
-// them.
-func (s *Scenario) isMadeOnce(kind string) bool {
-	if s.recipes != nil {
-		return slices.ContainsFunc(s.recipes[0].children, func(c ingredient) bool { return c.kind == kind && (c.mode == create || c.mode == recreate) })
-	}
-	return slices.ContainsFunc(s.Versions, func(p *policy.Program) bool {
-		return slices.ContainsFunc(p.Children, func(c *policy.Child) bool { return c.GVK.Kind == kind && c.Apply == v1alpha1.ApplyCreate })
-	})
-}
 
 // setStatus merges fields into the status of an object.
 func setStatus(obj *unstructured.Unstructured, fields map[string]any) {

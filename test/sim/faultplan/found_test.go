@@ -723,3 +723,42 @@ func TestFoundBlindTwo(t *testing.T) {
 		{Requests: 8, Action: Action{Do: func(w *World) { w.delete(roleBindings, "one", bindingHere) }}},
 	}})
 }
+
+// TestFoundFormerTwo (seed 261263012218 of memcached): of two processes only one has seen which kinds the policy had
+// before an edit, and says in a namespace without rights that it cannot see what is left of them.
+func TestFoundFormerTwo(t *testing.T) {
+	s, err := memcached()
+	if err != nil {
+		t.Fatal(err)
+	}
+	holds(t, &Plan{Seed: 261263012218, Scenario: s, Steps: []Step{
+		{Requests: 1, Action: Action{Do: func(w *World) { w.setPolicy(2) }}},
+		{Time: 1538 * time.Millisecond, Action: Action{Do: func(w *World) { w.create(s.Owners, s.Owner("one", "b", 1)) }}},
+		{Time: 3811 * time.Millisecond, Action: Action{Do: (*World).start}},
+		{Time: 3295 * time.Millisecond, Action: Action{Do: func(w *World) { w.delete(roleBindings, "one", bindingHere) }}},
+		{Time: 486 * time.Millisecond, Action: Action{Do: func(w *World) { w.setPolicy(1) }}},
+		{Time: 4577 * time.Millisecond, Action: Action{Do: func(w *World) {
+			w.end(true)
+			w.later(4254*time.Millisecond, (*World).start)
+		}}},
+		{Time: 10 * time.Second, Action: Action{Do: func(*World) {}}},
+	}})
+}
+
+// TestFoundChangedOnce (seed 261263024342 of generated policy 233): what a webhook makes of an object that is made and
+// never written again stays, also if a later version of the policy has it.
+func TestFoundChangedOnce(t *testing.T) {
+	all, err := generated()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := all.Make(233)
+	changes := changes()
+	values := slices.IndexFunc(changes, func(c change) bool { return c.text == "changes values, each time to another one, of" })
+	holds(t, &Plan{Seed: 261263024342, Scenario: s, Steps: []Step{
+		{Time: time.Second, Action: Action{Do: func(w *World) { w.create(s.Owners, s.Owner("three", "a", 1)) }}},
+		{Time: 5 * time.Second, Action: Action{Do: func(w *World) { w.registerFor(changes[values].webhook(s), 28*time.Second) }}},
+		{Time: 5 * time.Second, Action: Action{Do: func(w *World) { w.setPolicy(1) }}},
+		{Time: 30 * time.Second, Action: Action{Do: func(*World) {}}},
+	}})
+}

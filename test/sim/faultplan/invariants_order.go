@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/test/sim"
 )
 
@@ -145,11 +146,18 @@ func (j *judge) judgeOrder(c sim.Change, obj *unstructured.Unstructured) {
 
 // isWrittenOnce says whether a version of the policy makes an object and does not write to it again.
 func (s *Scenario) isWrittenOnce(obj *unstructured.Unstructured) bool {
-	if s.recipes == nil {
-		return s.isMadeOnce(obj.GetKind())
+	if s.recipes != nil {
+		return s.isOfMode(obj, create, recreate)
 	}
+	return slices.ContainsFunc(s.Versions, func(p *policy.Program) bool {
+		return slices.ContainsFunc(p.Children, func(c *policy.Child) bool { return c.GVK.Kind == obj.GetKind() && c.Apply == v1alpha1.ApplyCreate })
+	})
+}
+
+// isOfMode says whether a version of a generated policy keeps an object in one of these modes.
+func (s *Scenario) isOfMode(obj *unstructured.Unstructured, modes ...mode) bool {
 	number := s.numberOf(obj)
 	return slices.ContainsFunc(s.recipes, func(r *recipe) bool {
-		return slices.ContainsFunc(r.children, func(c ingredient) bool { return c.number == number && (c.mode == create || c.mode == recreate) })
+		return slices.ContainsFunc(r.children, func(c ingredient) bool { return c.number == number && slices.Contains(modes, c.mode) })
 	})
 }

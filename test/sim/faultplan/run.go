@@ -96,12 +96,13 @@ func carryOut(p *Plan) []Violation {
 	return append(w.judge.found(), w.mistakes()...)
 }
 
-// agree leaves one process where two would say different things for ever. One that cannot watch RBAC objects
-// learns that it may not write when it next has to, as docs/permissions.md says. Of two it may be the other one
-// that does, and each puts its own status in the place of the other's, more and more rarely. It returns how many
+// agree leaves one process where two would say different things for ever, while rights are missing. One that cannot
+// watch RBAC objects learns that it may not write when it next has to, as docs/permissions.md says: of two it may be
+// the other one that does. And only one that has seen the policy before an edit knows which kinds it had, and that
+// it cannot see what may be left of them. Each puts its own status in the place of the other's, more and more rarely. It returns how many
 // have ended, which are started again when the rights are back.
 func (w *World) agree() (ended int) {
-	if !w.plan.Blind || w.mayActEverywhere() {
+	if w.mayActEverywhere() {
 		return 0
 	}
 	for ; w.processes() > 1; ended++ {
