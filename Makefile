@@ -107,6 +107,7 @@ test: controlplane bin/kubectl bin/helm ## Run the tests (but what `make soak` a
 test-fast: ## Run the tests that need no control plane, and the plans of faults on the simulated cluster.
 	go test -short $(RACE) -timeout $(TEST_TIMEOUT) -p $(TEST_PARALLEL) $$(go list ./... | grep -vE '/test/(cluster|e2e|install)$$')
 	go test -timeout $(TEST_TIMEOUT) -run '^Test(Plans|Replay)$$' ./test/sim -plans $(PLANS)
+	go test -timeout $(TEST_TIMEOUT) -run '^TestHostile$$' ./pkg/internal/cel
 
 # The stories mostly wait: the other packages are tested beside them. The race detector would
 # double what they compute; that time goes to plans. It is with the packages, and with a thousand
@@ -119,6 +120,7 @@ test-e2e: controlplane
 test-packages: controlplane bin/kubectl bin/helm
 	go test $(RACE) -timeout $(TEST_TIMEOUT) -p $(TEST_PARALLEL) $$(go list ./... | grep -v '/test/e2e$$')
 	go test -timeout $(TEST_TIMEOUT) -run '^Test(Plans|Replay)$$' ./test/sim -plans $(PLANS)
+	go test -timeout $(TEST_TIMEOUT) -run '^TestHostile$$' ./pkg/internal/cel
 	cd test/controlplane && go test -timeout $(TEST_TIMEOUT) ./...
 
 .PHONY: fuzz

