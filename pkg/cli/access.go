@@ -22,7 +22,7 @@ type accessOptions struct {
 	Program string
 }
 
-func newAccess(streams genericiooptions.IOStreams) *cobra.Command {
+func newAccessCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &accessOptions{rightsOptions: newRights(streams)}
 	cmd := &cobra.Command{
 		Use:   "access -f POLICY",

@@ -44,7 +44,7 @@ type cleanupOptions struct {
 // cleanupTimeout is the default of --timeout.
 const cleanupTimeout = 5 * time.Minute
 
-func newCleanup(streams genericiooptions.IOStreams) *cobra.Command {
+func newCleanupCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &cleanupOptions{IOStreams: streams, Cluster: clusterFlags()}
 	cmd := &cobra.Command{
 		Use:   "cleanup -f POLICY",

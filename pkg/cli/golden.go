@@ -23,7 +23,7 @@ type testOptions struct {
 	Output string
 }
 
-func newTest(streams genericiooptions.IOStreams) *cobra.Command {
+func newTestCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &testOptions{IOStreams: streams}
 	cmd := &cobra.Command{
 		Use:   "test FOLDER... [--update]",

@@ -33,7 +33,7 @@ type leftoversOptions struct {
 	Cluster *genericclioptions.ConfigFlags
 }
 
-func newLeftovers(streams genericiooptions.IOStreams) *cobra.Command {
+func newLeftoversCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &leftoversOptions{IOStreams: streams, Output: "table", Cluster: clusterFlags()}
 	cmd := &cobra.Command{
 		Use:   "leftovers [-f POLICY]",

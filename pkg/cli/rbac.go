@@ -26,7 +26,7 @@ type rbacOptions struct {
 	Output string
 }
 
-func newRBAC(streams genericiooptions.IOStreams) *cobra.Command {
+func newRBACCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &rbacOptions{rightsOptions: newRights(streams), Output: "yaml"}
 	cmd := &cobra.Command{
 		Use:   "rbac -f POLICY",

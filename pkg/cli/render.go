@@ -33,7 +33,7 @@ type renderOptions struct {
 	Output string
 }
 
-func newRender(streams genericiooptions.IOStreams) *cobra.Command {
+func newRenderCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &renderOptions{IOStreams: streams, Output: "yaml"}
 	cmd := &cobra.Command{
 		Use:   "render -f POLICY --owner FILE [--observed FILE|FOLDER]",

@@ -26,7 +26,7 @@ import (
 // program was called by, and returns the exit code. It returns when the command
 // is done; `run` is done when ctx ends.
 func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
-	root := newRoot(args[0], streams)
+	root := newRootCommand(args[0], streams)
 	root.SetArgs(args[1:])
 	called, err := root.ExecuteContextC(ctx)
 	code, message := exitCode(err)
@@ -39,9 +39,9 @@ func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams
 	return code
 }
 
-// newRoot returns the command `ambit` with all below it. program is argv[0]:
+// newRootCommand returns the command `ambit` with all below it. program is argv[0]:
 // under the name kubectl-ambit the help texts say `kubectl ambit`.
-func newRoot(program string, streams genericiooptions.IOStreams) *cobra.Command {
+func newRootCommand(program string, streams genericiooptions.IOStreams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "ambit",
 		Short: "Run Kubernetes operators from policy files",
@@ -63,6 +63,6 @@ a missing right. Results go to stdout, everything else to stderr.`,
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
-	root.AddCommand(newRun(streams), newValidate(streams), newRender(streams), newTest(streams), newRBAC(streams), newAccess(streams), newCleanup(streams), newLeftovers(streams), newVersion(streams))
+	root.AddCommand(newRunCommand(streams), newValidateCommand(streams), newRenderCommand(streams), newTestCommand(streams), newRBACCommand(streams), newAccessCommand(streams), newCleanupCommand(streams), newLeftoversCommand(streams), newVersionCommand(streams))
 	return root
 }

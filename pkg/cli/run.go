@@ -63,7 +63,7 @@ type runOptions struct {
 	Logging *logging
 }
 
-func newRun(streams genericiooptions.IOStreams) *cobra.Command {
+func newRunCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &runOptions{IOStreams: streams, Cluster: clusterFlags(), Logging: newLogging()}
 	cmd := &cobra.Command{
 		Use:   "run -f FILE|FOLDER ... [--policies-from crd,configmap]",

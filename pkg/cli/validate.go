@@ -29,7 +29,7 @@ type finding struct {
 	Message string `json:"message"`
 }
 
-func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
+func newValidateCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &validateOptions{IOStreams: streams}
 	cmd := &cobra.Command{
 		Use:   "validate -f FILE|FOLDER [--crds FILE|FOLDER]",

@@ -24,7 +24,7 @@ type versionInfo struct {
 	Platform  string `json:"platform"`
 }
 
-func newVersion(streams genericiooptions.IOStreams) *cobra.Command {
+func newVersionCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &versionOptions{IOStreams: streams}
 	cmd := &cobra.Command{
 		Use:   "version",

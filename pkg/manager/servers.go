@@ -32,7 +32,7 @@ func (p *process) newManager(base context.Context, cut context.CancelCauseFunc) 
 	}
 	metrics.ExtraHandlers = map[string]http.Handler{policiesPath: http.HandlerFunc(p.readiness.serveNames)}
 	options := ctrlmanager.Options{
-		Metrics: metrics, HealthProbeBindAddress: "0", PprofBindAddress: orOff(o.PprofAddress),
+		Metrics: metrics, HealthProbeBindAddress: "0", PprofBindAddress: addressOrOff(o.PprofAddress),
 		MapperProvider: func(config *rest.Config, _ *http.Client) (meta.RESTMapper, error) {
 			return apiutil.NewDynamicRESTMapper(config, p.discoveryClient())
 		},
@@ -69,7 +69,7 @@ func (p *process) setElection(options *ctrlmanager.Options, cut context.CancelCa
 // metricsOptions says how metrics are served. Certificates that are not there are an
 // error: controller-runtime would make one instead.
 func metricsOptions(s MetricsServer) (metricsserver.Options, error) {
-	o := metricsserver.Options{BindAddress: orOff(s.Address), SecureServing: !s.Insecure}
+	o := metricsserver.Options{BindAddress: addressOrOff(s.Address), SecureServing: !s.Insecure}
 	if isOff(s.Address) || s.Insecure {
 		return o, nil
 	}
@@ -93,7 +93,7 @@ func metricsOptions(s MetricsServer) (metricsserver.Options, error) {
 // It is not /readyz, which Kubernetes lets everybody get who asks the API server.
 const policiesPath = "/policies"
 
-func orOff(address string) string {
+func addressOrOff(address string) string {
 	if isOff(address) {
 		return "0"
 	}

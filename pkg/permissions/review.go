@@ -108,18 +108,18 @@ func joinUnique(failures []error) error {
 func (r *reviewer) reviewOne(ctx context.Context, check rbac.Check) (bool, error) {
 	question := questionOf(check)
 	if question.User != "" && r.refused.Load() {
-		return r.askAs(ctx, check)
+		return r.reviewAsSubject(ctx, check)
 	}
 	answer, err := r.own.Ask(ctx, question)
 	if question.User != "" && apierrors.IsForbidden(err) {
 		r.refused.Store(true)
-		return r.askAs(ctx, check)
+		return r.reviewAsSubject(ctx, check)
 	}
 	return answer.Allowed, wrapReview(check, err)
 }
 
-// askAs asks as the subject what it may do itself.
-func (r *reviewer) askAs(ctx context.Context, check rbac.Check) (bool, error) {
+// reviewAsSubject asks as the subject what it may do itself.
+func (r *reviewer) reviewAsSubject(ctx context.Context, check rbac.Check) (bool, error) {
 	client, err := r.clientAs(check.Subject)
 	if err != nil {
 		return false, err

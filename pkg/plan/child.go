@@ -31,7 +31,7 @@ func (p *planner) resolveChildren(ctx context.Context) {
 	for i := range p.children {
 		p.isReady(ctx, &p.children[i])
 	}
-	(&waitingViewer{planner: p}).showAll(ctx)
+	(&waitingViewer{planner: p}).showWaitingChildren(ctx)
 }
 
 // nothingOf is what expressions see of a child without an object.

@@ -96,7 +96,7 @@ func (p *pruner) findObjects() bool {
 			all = p.noteHidden(w, in.Blocked, p.graph.RankOf(w.Child)) && all
 			continue
 		}
-		p.pruneAt(w)
+		p.pruneLocation(w)
 	}
 	return all
 }

@@ -68,7 +68,7 @@ func (p *inventoryPlanner) keepTokenChild(e *inventory.Entry, old inventory.Entr
 		e.TokenChild = id
 	}
 	if it.live != nil && c.isKept() {
-		orphan, _ := p.proofOf(old, it.live)
+		orphan, _ := p.ownershipProofOf(old, it.live)
 		e.Orphan = e.Orphan || orphan
 	}
 }

@@ -114,9 +114,9 @@ func (s *subject) nameClaimant() claims.Claimant {
 
 func (s *subject) ensuredBy() string { return s.program.Namespace + "/" + s.program.Name }
 
-// proofOf reports whether the inventory proves an object to be the owner's, and whether its
+// ownershipProofOf reports whether the inventory proves an object to be the owner's, and whether its
 // claim says that it is left behind.
-func (s *subject) proofOf(e inventory.Entry, obj *unstructured.Unstructured) (orphan, ours bool) {
+func (s *subject) ownershipProofOf(e inventory.Entry, obj *unstructured.Unstructured) (orphan, ours bool) {
 	if s.snapshot.Unmanaged && !ssadiff.HasManagedFields(obj) {
 		return s.inventory.MatchToken(e, obj)
 	}
@@ -134,7 +134,7 @@ func (s *subject) hasToken(obj *unstructured.Unstructured) bool {
 
 // isProven reports whether the inventory has an object, and proves it to be the owner's.
 func (s *subject) isProven(e inventory.Entry, obj *unstructured.Unstructured) bool {
-	_, ok := s.proofOf(e, obj)
+	_, ok := s.ownershipProofOf(e, obj)
 	return ok
 }
 
@@ -144,7 +144,7 @@ func (s *subject) isLeft(e inventory.Entry, obj *unstructured.Unstructured) bool
 	if e.Merged {
 		return false
 	}
-	orphan, _ := s.proofOf(e, obj)
+	orphan, _ := s.ownershipProofOf(e, obj)
 	return orphan || s.isOrphan(e)
 }
 

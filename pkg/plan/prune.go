@@ -26,7 +26,7 @@ func (p *pruner) pruneUnwanted() {
 	p.reviewEntries()
 	for _, w := range p.queries {
 		if w.Names == nil {
-			p.pruneAt(w)
+			p.pruneLocation(w)
 		}
 	}
 	p.candidates = prune.DropDuplicates(p.candidates)
@@ -60,8 +60,8 @@ func (p *pruner) addHiddenWaves() {
 	}
 }
 
-// pruneAt finds what is left over in one place.
-func (p *pruner) pruneAt(w Query) {
+// pruneLocation finds what is left over in one place.
+func (p *pruner) pruneLocation(w Query) {
 	in := p.inputAt(w.Location, w.GVK)
 	if in.Blocked != nil {
 		return

@@ -61,7 +61,7 @@ func Queries(ctx context.Context, program *policy.Program, s Snapshot) QuerySet 
 	}
 	set := QuerySet{Children: make([]Query, 0, len(children))}
 	for _, c := range children {
-		if home, ok := homeOf(c, namespace, s.Namespaced); ok {
+		if home, ok := homeLocationOf(c, namespace, s.Namespaced); ok {
 			set.Children = append(set.Children, Query{Location: home, GVK: c.GVK})
 		}
 	}
@@ -76,9 +76,9 @@ func Queries(ctx context.Context, program *policy.Program, s Snapshot) QuerySet 
 	return set
 }
 
-// homeOf returns the place in which all objects of a child are; false if that is not known
+// homeLocationOf returns the place in which all objects of a child are; false if that is not known
 // before they are rendered. namespace is that of the owner.
-func homeOf(c *policy.Child, namespace string, kinds map[schema.GroupVersionKind]bool) (Location, bool) {
+func homeLocationOf(c *policy.Child, namespace string, kinds map[schema.GroupVersionKind]bool) (Location, bool) {
 	namespaced, known := kinds[c.GVK]
 	switch {
 	case !known:

@@ -62,7 +62,7 @@ func (s *subject) readsNoChild(x bindings.Expression) bool {
 // homePlace returns the place in which all objects of a child are; false if that is not
 // known before they are rendered.
 func (s *subject) homePlace(c *policy.Child) (Location, bool) {
-	return homeOf(c, s.namespace, s.snapshot.Namespaced)
+	return homeLocationOf(c, s.namespace, s.snapshot.Namespaced)
 }
 
 // locationOf is the place of an entry: that of its child, if the child is still there and

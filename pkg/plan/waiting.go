@@ -12,8 +12,8 @@ import (
 // waitingViewer lets status and conditions see what is there of children that wait.
 type waitingViewer struct{ *planner }
 
-// showAll shows each child that waits, after those it depends on.
-func (p *waitingViewer) showAll(ctx context.Context) {
+// showWaitingChildren shows each child that waits, after those it depends on.
+func (p *waitingViewer) showWaitingChildren(ctx context.Context) {
 	for i := range p.children {
 		if c := &p.children[i]; c.state.State == Waiting {
 			p.showWaiting(ctx, c)

@@ -24,8 +24,8 @@ type retry struct {
 
 func newRetry(due time.Time) retry { return retry{due: due, wait: backoffMin} }
 
-// putOff notes an answer. The wait grows, up to most, if the answer was due.
-func (r *retry) putOff(now time.Time, most time.Duration) {
+// postponeRetry notes an answer. The wait grows, up to most, if the answer was due.
+func (r *retry) postponeRetry(now time.Time, most time.Duration) {
 	early := now.Before(r.due)
 	r.due = now.Add(r.wait)
 	if !early {

@@ -230,7 +230,7 @@ func (c *Cache) failLocked(of *search, err error) {
 	if of.lazy && IsUnserved(err) {
 		most = lazyBackoffMax
 	}
-	of.putOff(c.currentTime(), most)
+	of.postponeRetry(c.currentTime(), most)
 	if other := otherVersion(err); other != nil {
 		c.learnLocked(other.Served, other.Resource)
 	}

@@ -257,13 +257,13 @@ func TestRetry(t *testing.T) {
 	r := newRetry(now)
 	for i, want := range []time.Duration{1, 2, 4, 4} {
 		now = r.due
-		if r.putOff(now, backoffMax); r.due.Sub(now) != want*time.Second {
+		if r.postponeRetry(now, backoffMax); r.due.Sub(now) != want*time.Second {
 			t.Errorf("answer %d: it is due after %s", i, r.due.Sub(now))
 		}
 	}
 	r = newRetry(now)
-	r.putOff(now, backoffMax)
-	r.putOff(now, backoffMax) // with another kind's round
+	r.postponeRetry(now, backoffMax)
+	r.postponeRetry(now, backoffMax) // with another kind's round
 	if r.due.Sub(now) != 2*time.Second || r.wait != 2*time.Second {
 		t.Errorf("early: due after %s, then %s", r.due.Sub(now), r.wait)
 	}

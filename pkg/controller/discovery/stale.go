@@ -77,7 +77,7 @@ func (c *Cache) dropRecovered() (recovered map[schema.GroupVersionResource]bool)
 // whether that is news. The caller holds mu.
 func (c *Cache) recheckLocked(q question, asked time.Time, found Resource, err error) (news bool) {
 	s := q.stale
-	s.putOff(c.currentTime(), backoffMax)
+	s.postponeRetry(c.currentTime(), backoffMax)
 	switch before := c.known[q.gvk]; {
 	case err == nil && (q.recovered || found != before):
 		delete(c.stale, q.resource)

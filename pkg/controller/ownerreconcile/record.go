@@ -131,7 +131,7 @@ func (o *recordObjects) IsHeldBack(e inventory.Entry) bool {
 // DroppedRead implements recordcheck.Objects. If the object cannot be read now, a problem of its own says
 // why: the other objects of the record do not wait for it.
 func (o *recordObjects) DroppedRead(record inventory.Inventory, e inventory.Entry) (read recordcheck.Read, isGone bool) {
-	return o.readBy(e, findRecorded(record, e))
+	return o.prepareRead(e, findRecorded(record, e))
 }
 
 // checkLeads reads what writes without a final answer may have left, where a mark drops what leads to it.
@@ -179,7 +179,7 @@ const (
 
 // readLost finds out what has become of such a write. known are objects that plans were told of.
 func (o *recordObjects) readLost(ctx context.Context, e inventory.Entry, known map[types.UID]bool) (lostState, error) {
-	read, isGone := o.readBy(e, func(ctx context.Context, applier apply.Applier, target apply.Target) apply.Outcome {
+	read, isGone := o.prepareRead(e, func(ctx context.Context, applier apply.Applier, target apply.Target) apply.Outcome {
 		return applier.FindWritten(ctx, o.Program.Label, e, target)
 	})
 	if read == nil && !isGone {
@@ -212,9 +212,9 @@ func (o *recordObjects) knownObjects() map[types.UID]bool {
 	return known
 }
 
-// readBy returns how an object is read by its name, and has the next plan know why it is not: see
+// prepareRead returns how an object is read by its name, and has the next plan know why it is not: see
 // recordcheck.Objects.
-func (o *recordObjects) readBy(e inventory.Entry, look find) (read recordcheck.Read, isGone bool) {
+func (o *recordObjects) prepareRead(e inventory.Entry, look find) (read recordcheck.Read, isGone bool) {
 	key := recordKey(e)
 	if !o.seekKind(e.GVK) {
 		o.addProblem(key, *policykinds.TooManyKinds())

@@ -113,7 +113,7 @@ func (u *Index) SetOwner(owner types.NamespacedName, next ByPlace) (changed []st
 	}
 	u.countNamed(owner, before, -1)
 	u.countNamed(owner, next, 1)
-	changed = append(changed, u.payAnew(owner, before, next)...)
+	changed = append(changed, u.updatePayers(owner, before, next)...)
 	slices.Sort(changed)
 	return slices.Compact(changed)
 }
@@ -148,9 +148,9 @@ func countPlace(counts map[string]int, place string, more int) {
 	}
 }
 
-// payAnew notes who uses the places that an owner used or uses, and returns those of which
+// updatePayers notes who uses the places that an owner used or uses, and returns those of which
 // another one pays than before.
-func (u *Index) payAnew(owner types.NamespacedName, before, next ByPlace) (changed []string) {
+func (u *Index) updatePayers(owner types.NamespacedName, before, next ByPlace) (changed []string) {
 	for place := range before {
 		if _, still := next[place]; !still || len(next) != len(before) {
 			removeUser(u.users, place, user{len(before), owner})

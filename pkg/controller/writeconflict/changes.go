@@ -75,7 +75,7 @@ func (c statusChange) String() string {
 	if from -= changeContext; from < changeRunes-2*changeContext {
 		from = 0
 	}
-	return fmt.Sprintf("%s is %s, and is to be %s", c.path, cutText(before, from), cutText(after, from))
+	return fmt.Sprintf("%s is %s, and is to be %s", c.path, truncateText(before, from), truncateText(after, from))
 }
 
 const (
@@ -85,9 +85,9 @@ const (
 	changeContext = 20
 )
 
-// cutText returns at most changeRunes of a text, with the mark for what is left out before and
+// truncateText returns at most changeRunes of a text, with the mark for what is left out before and
 // behind them.
-func cutText(text []rune, from int) string {
+func truncateText(text []rune, from int) string {
 	to := min(from+changeRunes, len(text))
 	quoted := string(text[from:to])
 	if from > 0 {

@@ -71,7 +71,7 @@ func changesOf(owner *unstructured.Unstructured, mark plan.OwnerMetadata) map[st
 		changes["finalizers"] = withFinalizer(finalizers, mark.Finalizer)
 	}
 	if record, has := owner.GetAnnotations()[v1alpha1.AnnotationChildren]; record != mark.Children || has && record == "" {
-		changes["annotations"] = map[string]any{v1alpha1.AnnotationChildren: orNull(mark.Children)}
+		changes["annotations"] = map[string]any{v1alpha1.AnnotationChildren: textOrNull(mark.Children)}
 	}
 	return changes
 }
@@ -89,7 +89,7 @@ func withFinalizer(list []string, want bool) []string {
 	return list
 }
 
-func orNull(text string) any {
+func textOrNull(text string) any {
 	if text == "" {
 		return nil
 	}

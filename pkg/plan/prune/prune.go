@@ -49,7 +49,7 @@ type Wave struct {
 // that goes now. hidden are waves of candidates that may be where nothing can be seen, and
 // comesFirst reports whether one wave has to be gone before another.
 func FirstWaves(candidates []Candidate, hidden []Wave, comesFirst func(first, then Wave) bool) []*Wave {
-	waves := wavesOf(candidates, hidden)
+	waves := deletionWavesOf(candidates, hidden)
 	first := make([]*Wave, len(candidates))
 	for i := range candidates {
 		own := Wave{Child: candidates[i].Child, Rank: candidates[i].Rank}
@@ -60,8 +60,8 @@ func FirstWaves(candidates []Candidate, hidden []Wave, comesFirst func(first, th
 	return first
 }
 
-// wavesOf returns the hidden waves and those of the candidates, each of these once.
-func wavesOf(candidates []Candidate, hidden []Wave) []Wave {
+// deletionWavesOf returns the hidden waves and those of the candidates, each of these once.
+func deletionWavesOf(candidates []Candidate, hidden []Wave) []Wave {
 	waves := slices.Clone(hidden)
 	for i := range candidates {
 		c := &candidates[i]

@@ -30,7 +30,7 @@ func CheckDepth(file string, data []byte) error {
 		if decoder.Decode(&document) != nil {
 			return found.Err()
 		}
-		if n := tooDeep(contentOf(&document)); n != nil {
+		if n := findTooDeep(contentOf(&document)); n != nil {
 			found.At(n, "%s", tooDeepText)
 			continue
 		}
@@ -40,9 +40,9 @@ func CheckDepth(file string, data []byte) error {
 	}
 }
 
-// tooDeep returns the first mapping or list below n that is nested deeper than MaxDepth;
+// findTooDeep returns the first mapping or list below n that is nested deeper than MaxDepth;
 // nil if there is none. It follows no alias.
-func tooDeep(n *yaml.Node) *yaml.Node { return deeperThan(n, MaxDepth) }
+func findTooDeep(n *yaml.Node) *yaml.Node { return deeperThan(n, MaxDepth) }
 
 func deeperThan(n *yaml.Node, levels int) *yaml.Node {
 	if n == nil || n.Kind != yaml.MappingNode && n.Kind != yaml.SequenceNode {

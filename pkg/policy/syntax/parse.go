@@ -46,7 +46,7 @@ func Parse(file string, data []byte) ([]*Document, error) {
 		found.addAt(at, "this is not UTF-8 text")
 		return nil, found.Err()
 	}
-	if at := tooLong(src.text); at >= 0 {
+	if at := findTooLong(src.text); at >= 0 {
 		found.addAt(at, "this document has more than %d commas, brackets and ends of lines before this place: it is too large for a policy", maxSeparators)
 		return nil, found.Err()
 	}
@@ -63,11 +63,11 @@ func Parse(file string, data []byte) ([]*Document, error) {
 			return out, found.Err()
 		}
 		for _, root := range policyRoots(&n, found) {
-			if deep := tooDeep(root); deep != nil {
+			if deep := findTooDeep(root); deep != nil {
 				found.At(deep, "%s", tooDeepText)
 				continue
 			}
-			if wide := tooWide(root); wide != nil {
+			if wide := findTooWide(root); wide != nil {
 				found.At(wide, "%s", tooWideText)
 				continue
 			}

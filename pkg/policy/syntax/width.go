@@ -19,9 +19,9 @@ const maxSeparators = 100_000
 
 var tooWideText = fmt.Sprintf("this policy has more than %d values: keys, mappings, lists and scalars are counted", MaxValues)
 
-// tooWide returns the value below n, itself counted, that is one too many; nil if there is
+// findTooWide returns the value below n, itself counted, that is one too many; nil if there is
 // none. It follows no alias.
-func tooWide(n *yaml.Node) *yaml.Node {
+func findTooWide(n *yaml.Node) *yaml.Node {
 	left := MaxValues
 	return valueAfter(n, &left)
 }
@@ -38,9 +38,9 @@ func valueAfter(n *yaml.Node, left *int) *yaml.Node {
 	return nil
 }
 
-// tooLong returns where a document of a text has more than maxSeparators; -1 if none has. It
+// findTooLong returns where a document of a text has more than maxSeparators; -1 if none has. It
 // needs no memory.
-func tooLong(text string) int {
+func findTooLong(text string) int {
 	count := 0
 	for i := range len(text) {
 		switch text[i] {
