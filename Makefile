@@ -132,7 +132,7 @@ soak: controlplane ## Run plans of faults on the simulated cluster for SOAK_TIME
 	go test -count=1 -timeout 0 -v -run '^TestPlans$$' ./test/sim -soak $(SOAK_TIME) -first $(SOAK_SEED)
 	go test -count=1 -timeout $(E2E_TIMEOUT) $$($(PROPERTIES)) -rapid.seed=0 -rapid.checks=1000
 	go test -count=1 -timeout $(TEST_TIMEOUT) -run '^TestReal' ./pkg/access -timed
-	go test -count=1 -timeout $(E2E_TIMEOUT) -v -run '^Test(Quiet|PoliciesQuiet|ManagerKills)$$|$(LONG)' ./test/e2e -steady 1m -kills 30 -timed -everywhere
+	go test -count=1 -timeout $(E2E_TIMEOUT) -v -run '^Test(Quiet|PoliciesQuiet|ManagerKills)$$|$(LONG)' ./test/e2e -steady 1m -kills 30 -timed
 
 .PHONY: bugs
 bugs: ## Put each seeded bug (BUG) into the code, and fail if plans of faults do not catch it.

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"flag"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,10 +8,6 @@ import (
 
 // hostileEach is how many expressions there are.
 const hostileEach = 40
-
-// everywhere: an expression is evaluated and charged alike wherever it stands, and each one is
-// tried in package cel. So `make test` has each in one position, and `make soak` in all.
-var everywhere = flag.Bool("everywhere", false, "TestHostile tries each expression in each position, not in one of them")
 
 // hostileExpressions are those that package cel is tested with, some of each sort.
 func hostileExpressions(t *testing.T) []string {
