@@ -95,6 +95,14 @@ type Controller struct {
 	setMutex sync.Mutex
 }
 
+// enqueueKey never blocks.
+func (e *Controller) enqueueKey(key Key) {
+	if queue := e.queue.Load(); queue != nil {
+		e.telemetry.RecordEvent(key)
+		(*queue).Add(key)
+	}
+}
+
 func (e *Controller) currentTime() time.Time { return e.options.Clock.Now() }
 
 // Backoff of what did not succeed: doubling from the first value to the last,

@@ -43,18 +43,17 @@
 //
 // # Files
 //
-// They stand in layers: what a file calls stands below it, or beside it in the same line. All of them
-// may have a key queued: queue.go is the way of a key, from an event to the worker that has it.
+// They stand in layers: what a file calls stands below it, or beside it in the same line.
 //
 //   - start.go, set.go, policy_setup.go and revision_succession.go: the workers, and the revisions of
 //     policies. report.go, health.go and retire.go (policyReport): what is said of policies.
-//   - policy_reconcile.go and ensure.go (policyTurn): the turn of a policy.
-//   - reconcile.go (ownerTurn): the turn of an owner; intent.go, deselected.go, child_probe.go,
+//   - reconcile.go: the turn of a key, and that of an owner (ownerTurn). policy_reconcile.go and ensure.go
+//     (policyTurn): the turn of a policy. intent.go, deselected.go, child_probe.go,
 //     orphan_scan.go and forget_owner.go: owners that come and go.
 //   - owner_views.go, owner.go and limits.go: what is known of owners. permission_changes.go
 //     (permissionEvents): what package placepermissions asks and tells.
-//   - policy_events.go: what events lead to. controller.go and policy_controller.go: the types and the
-//     clock.
+//   - policy_events.go: what events lead to. controller.go and policy_controller.go: the types, the queue
+//     and the clock.
 //
 // # Places
 //

@@ -12,6 +12,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/ownerreconcile"
 	"github.com/ambit-dev/ambit/pkg/controller/ownerviews"
+	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
 
@@ -28,6 +29,27 @@ type ownerState struct {
 	newest     string
 	olderSince time.Time
 	health     ownerHealth
+}
+
+// ownerSubscriber queues one owner, or without a name the policy itself, when something it needs has changed. It is
+// comparable: equal values are the same subscriber.
+type ownerSubscriber struct {
+	operator *policyController
+	key      Key
+}
+
+var _ informer.EventHandler = ownerSubscriber{}
+
+func (op *policyController) subscriberFor(name types.NamespacedName) ownerSubscriber {
+	return ownerSubscriber{operator: op, key: Key{Policy: op.id, Namespace: name.Namespace, Name: name.Name}}
+}
+
+// Changed implements informer.EventHandler.
+func (s ownerSubscriber) Changed(event informer.Event) {
+	if event.Object == nil {
+		s.operator.checkEvent(event)
+	}
+	s.operator.controller.enqueueKey(s.key)
 }
 
 // formerOf are the kinds that older versions may have made beside an owner: none if it is

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/ownerreconcile"
@@ -20,6 +21,26 @@ import (
 
 // ownerTurn is the turn of an owner of a policy, on the goroutine of the worker that has its key.
 type ownerTurn struct{ *policyController }
+
+// reconcileKey works on a key. Until it returns nobody else has the key, so that an owner is
+// never worked on by two versions of a policy at a time. A key of a policy that is gone
+// is nothing.
+func (e *Controller) reconcileKey(ctx context.Context, key Key) (reconcile.Result, error) {
+	ctx = e.telemetry.WithEvent(ctx, key)
+	revision := e.revisions.EnterCurrent(key.Policy)
+	if revision == nil {
+		return reconcile.Result{}, nil
+	}
+	op := revision.Value()
+	defer e.leaveRevision(op, key)
+	if key.Name == "" {
+		wait := policyTurn{op}.reconcilePolicy(ctx)
+		return reconcile.Result{RequeueAfter: shorterWait(wait, e.settleRevision(op))}, nil
+	}
+	wait, err := ownerTurn{op}.reconcileOwner(ctx, key)
+	e.settleRevision(op)
+	return reconcile.Result{RequeueAfter: wait}, err
+}
 
 // reconcileOwner takes one owner through the stages of a reconcile. The result is when to look
 // again if nothing happens; 0: not at all.

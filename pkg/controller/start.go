@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -84,6 +85,23 @@ func (e *Controller) Start(ctx context.Context) error {
 	defer e.setMutex.Unlock()
 	e.releaseRevisions(slices.Concat(e.revisions.ClearOlder(), e.revisions.AllCurrent()))
 	return err
+}
+
+// newQueue makes the queue. One with a name wakes up twice a second for its metrics.
+func (e *Controller) newQueue(name string, limiter workqueue.TypedRateLimiter[Key]) workqueue.TypedRateLimitingInterface[Key] {
+	if !e.telemetry.IsMeasured() {
+		name = ""
+	}
+	return fairqueue.New(name, limiter)
+}
+
+// setQueue receives the queue when the controller starts.
+func (e *Controller) setQueue(_ context.Context, queue workqueue.TypedRateLimitingInterface[Key]) error {
+	e.queue.Store(&queue)
+	for _, op := range e.revisions.AllCurrent() {
+		e.enqueueKey(Key{Policy: op.id})
+	}
+	return nil
 }
 
 // pollKinds looks kinds up until ctx ends.
