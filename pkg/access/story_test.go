@@ -35,7 +35,7 @@ type world struct {
 
 func newWorld(t *testing.T, config *rest.Config) *world {
 	t.Helper()
-	c := plane(t)
+	c := control.Cluster(t)
 	if config == nil {
 		config = c.User("asker")
 	}

@@ -29,12 +29,6 @@ var control = cluster.NewLazy(cluster.Options{
 	Without: []string{"kube-controller-manager", "kube-scheduler", "kwok"},
 })
 
-// plane returns the control plane.
-func plane(t testing.TB) *cluster.Cluster {
-	t.Helper()
-	return control.Cluster(t)
-}
-
 // stage is what one test works with: a namespace of its own for accounts, and a
 // command line with a caller of its own.
 type stage struct {
@@ -49,7 +43,7 @@ type stage struct {
 // empty, and those of rules.
 func newStage(t *testing.T, clusterRole string, rules ...rbacv1.PolicyRule) *stage {
 	t.Helper()
-	s := &stage{T: t, plane: plane(t)}
+	s := &stage{T: t, plane: control.Cluster(t)}
 	var err error
 	if s.typed, err = kubernetes.NewForConfig(s.plane.Admin()); err != nil {
 		t.Fatal(err)

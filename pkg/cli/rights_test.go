@@ -291,7 +291,7 @@ func TestKindMissing(t *testing.T) {
 // API server serves.
 func TestGuessedKinds(t *testing.T) {
 	t.Parallel()
-	client, err := discovery.NewDiscoveryClientForConfig(plane(t).Admin())
+	client, err := discovery.NewDiscoveryClientForConfig(control.Cluster(t).Admin())
 	if err != nil {
 		t.Fatal(err)
 	}

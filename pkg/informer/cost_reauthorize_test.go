@@ -24,7 +24,7 @@ func BenchmarkVerify(b *testing.B) {
 
 func benchVerify(b *testing.B, streams int, on bool) {
 	const settling, measured = 15 * time.Second, 30 * time.Second
-	config := plane(b).Admin()
+	config := control.Cluster(b).Admin()
 	config.UserAgent = b.Name()
 	s := New(Options{Clients: shared(b, config), Reauthorize: on})
 	ctx, cancel := context.WithCancel(b.Context())
@@ -42,11 +42,11 @@ func benchVerify(b *testing.B, streams int, on bool) {
 	}
 	for b.Loop() {
 		<-time.After(settling)
-		mark, before, reopened := plane(b).Audit().Mark(), cpu(b), s.CountReopened()
+		mark, before, reopened := control.Cluster(b).Audit().Mark(), cpu(b), s.CountReopened()
 		<-time.After(measured)
 		b.ReportMetric(100*(cpu(b)-before).Seconds()/measured.Seconds(), "cpu-%")
 		b.ReportMetric(float64(s.CountReopened()-reopened)/measured.Seconds(), "reopens/s")
-		requests, err := plane(b).Audit().Since(mark, "")
+		requests, err := control.Cluster(b).Audit().Since(mark, "")
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -13,7 +13,7 @@ import (
 // synced.
 func BenchmarkStream(b *testing.B) {
 	const streams = 500
-	config := plane(b).Admin()
+	config := control.Cluster(b).Admin()
 	s := New(Options{Clients: shared(b, config)})
 	ctx, cancel := context.WithCancel(b.Context())
 	ended := make(chan error)

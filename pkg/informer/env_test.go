@@ -40,7 +40,7 @@ type env struct {
 // is how they reach the API server.
 func newEnv(t *testing.T, o Options, via string) *env {
 	t.Helper()
-	c := plane(t)
+	c := control.Cluster(t)
 	config := c.User("watcher")
 	config.UserAgent = t.Name()
 	if via != "" {

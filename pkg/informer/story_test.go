@@ -154,7 +154,7 @@ func TestRealOwnWrites(t *testing.T) {
 
 // TestRealOutage: the API server cannot be reached for a while.
 func TestRealOutage(t *testing.T) {
-	way := newLine(t, strings.TrimPrefix(plane(t).Admin().Host, "https://"))
+	way := newLine(t, strings.TrimPrefix(control.Cluster(t).Admin().Host, "https://"))
 	w := newEnv(t, Options{}, way.address)
 	namespace := w.namespace()
 	w.grant(namespace)
@@ -185,8 +185,8 @@ func TestRealOutage(t *testing.T) {
 
 // TestRealStopInOutage: the end does not wait for the API server.
 func TestRealStopInOutage(t *testing.T) {
-	way := newLine(t, strings.TrimPrefix(plane(t).Admin().Host, "https://"))
-	config := plane(t).User("watcher")
+	way := newLine(t, strings.TrimPrefix(control.Cluster(t).Admin().Host, "https://"))
+	config := control.Cluster(t).User("watcher")
 	config.Host = "https://" + way.address
 	s := New(Options{Clients: shared(t, config), Reconnect: fixed(time.Hour)})
 	stop := begin(t, s)

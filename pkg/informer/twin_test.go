@@ -597,7 +597,7 @@ func playSimulated(t *testing.T) map[string]*measurement {
 // TestRealTwin plays the script on a real API server, in real time. What cannot be done to
 // it is left out, and client-go is not waited for until its watches end by themselves.
 func TestRealTwin(t *testing.T) {
-	c := plane(t)
+	c := control.Cluster(t)
 	config := c.User("watcher")
 	config.UserAgent = t.Name()
 	way := newLine(t, strings.TrimPrefix(config.Host, "https://"))

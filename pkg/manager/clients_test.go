@@ -31,7 +31,7 @@ func TestClientsAsSomebodyElse(t *testing.T) {
 func TestClientsShareConnections(t *testing.T) {
 	w := newWorld(t)
 	w.grantCluster(w.namespace, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: "User", Name: ambit}, rule("", "serviceaccounts", "impersonate"))
-	config, dials := plane(t).User(ambit), atomic.Int32{}
+	config, dials := control.Cluster(t).User(ambit), atomic.Int32{}
 	config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 		dials.Add(1)
 		return (&net.Dialer{}).DialContext(ctx, network, address)

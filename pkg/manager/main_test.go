@@ -19,12 +19,6 @@ var control = cluster.NewLazy(cluster.Options{
 // ambit is the user that is run. It has the rights that a test grants.
 const ambit = "ambit"
 
-// plane returns the control plane.
-func plane(t testing.TB) *cluster.Cluster {
-	t.Helper()
-	return control.Cluster(t)
-}
-
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(control.Around(m))
 }

@@ -24,7 +24,7 @@ func reviewers() []rbacv1.PolicyRule {
 func TestMetricsAccess(t *testing.T) {
 	w := newWorld(t)
 	token := func(name string) string {
-		config, err := plane(t).ServiceAccount(t.Context(), w.namespace, name)
+		config, err := control.Cluster(t).ServiceAccount(t.Context(), w.namespace, name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +80,7 @@ func TestMetricsWithoutReviews(t *testing.T) {
 	w := newWorld(t)
 	address := freeAddress(t)
 	w.run(Options{Metrics: ctrlmetrics.Registry, MetricsServer: MetricsServer{Address: address}})
-	got := w.says("https://"+address+"/metrics", plane(t).Admin().BearerToken, http.StatusInternalServerError)
+	got := w.says("https://"+address+"/metrics", control.Cluster(t).Admin().BearerToken, http.StatusInternalServerError)
 	if strings.Contains(got.text, "ambit_") {
 		t.Error("metrics are shown")
 	}

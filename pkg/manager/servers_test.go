@@ -19,7 +19,7 @@ import (
 func TestMetricsCertificate(t *testing.T) {
 	folder, address := t.TempDir(), freeAddress(t)
 	served := MetricsServer{Address: address, Certificates: folder}
-	err := Run(t.Context(), Options{Config: plane(t).User(ambit), MetricsServer: served})
+	err := Run(t.Context(), Options{Config: control.Cluster(t).User(ambit), MetricsServer: served})
 	if err == nil || !strings.Contains(err.Error(), "tls.crt") {
 		t.Fatalf("without a certificate: %v", err)
 	}

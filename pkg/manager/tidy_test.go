@@ -40,7 +40,7 @@ func (w *world) actingAs(account string, more ...string) *policy.Program {
 func (w *world) process(o Options) (*process, *controller.Controller) {
 	w.Helper()
 	engines := make(chan *controller.Controller, 1)
-	o.Config, o.Namespaces = plane(w).User(ambit), []string{w.namespace}
+	o.Config, o.Namespaces = control.Cluster(w).User(ambit), []string{w.namespace}
 	o.While = func(ctx context.Context, e *controller.Controller) {
 		engines <- e
 		<-ctx.Done()

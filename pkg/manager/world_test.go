@@ -39,12 +39,12 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{T: t, namespace: plane(t).Namespace(t.Context(), t, "manager")}
+	w := &world{T: t, namespace: control.Cluster(t).Namespace(t.Context(), t, "manager")}
 	var err error
-	if w.admin, err = kubernetes.NewForConfig(plane(t).Admin()); err != nil {
+	if w.admin, err = kubernetes.NewForConfig(control.Cluster(t).Admin()); err != nil {
 		t.Fatal(err)
 	}
-	if w.objects, err = dynamic.NewForConfig(plane(t).Admin()); err != nil {
+	if w.objects, err = dynamic.NewForConfig(control.Cluster(t).Admin()); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -87,7 +87,7 @@ func (w *world) grant(name string, rules ...rbacv1.PolicyRule) (revoke func()) {
 	if _, err := rbac.RoleBindings(w.namespace).Create(w.Context(), binding, metav1.CreateOptions{}); err != nil {
 		w.Fatal(err)
 	}
-	plane(w).Decided(w.Context(), w, ambit, w.namespace, true, rules...)
+	control.Cluster(w).Decided(w.Context(), w, ambit, w.namespace, true, rules...)
 	return func() {
 		if err := rbac.RoleBindings(w.namespace).Delete(w.Context(), name, metav1.DeleteOptions{}); err != nil {
 			w.Fatal(err)
@@ -142,7 +142,7 @@ type running struct {
 func (w *world) run(o Options) *running {
 	w.Helper()
 	if o.Config == nil {
-		o.Config = plane(w).User(ambit)
+		o.Config = control.Cluster(w).User(ambit)
 	}
 	o.Logger = testr.NewWithOptions(w.T, testr.Options{Verbosity: 1})
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.Context()))

@@ -15,10 +15,4 @@ var control = cluster.NewLazy(cluster.Options{
 	Without: []string{"kube-controller-manager", "kube-scheduler", "kwok"},
 })
 
-// plane returns the control plane.
-func plane(t testing.TB) *cluster.Cluster {
-	t.Helper()
-	return control.Cluster(t)
-}
-
 func TestMain(m *testing.M) { goleak.VerifyTestMain(control.Around(m)) }

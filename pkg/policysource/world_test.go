@@ -49,7 +49,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	c := plane(t)
+	c := control.Cluster(t)
 	return &world{
 		T: t, cluster: c, engine: newFakeEngine(), events: &fakeRecorder{},
 		admin: kubernetes.NewForConfigOrDie(c.Admin()), objects: dynamic.NewForConfigOrDie(c.Admin()),

@@ -193,11 +193,11 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: maker}
 subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: nobody}]
 `
 	for document := range strings.SplitSeq(grant, "---\n") {
-		if err := plane(t).Apply(t.Context(), []byte(document)); err != nil {
+		if err := control.Cluster(t).Apply(t.Context(), []byte(document)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	client, err := dynamic.NewForConfig(plane(t).User("nobody"))
+	client, err := dynamic.NewForConfig(control.Cluster(t).User("nobody"))
 	if err != nil {
 		t.Fatal(err)
 	}

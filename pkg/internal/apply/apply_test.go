@@ -46,11 +46,11 @@ func newBench(t *testing.T, as *rest.Config, user string) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	admin, err := dynamic.NewForConfig(plane(t).Admin())
+	admin, err := dynamic.NewForConfig(control.Cluster(t).Admin())
 	if err != nil {
 		t.Fatal(err)
 	}
-	namespace := plane(t).Namespace(t.Context(), t, "apply")
+	namespace := control.Cluster(t).Namespace(t.Context(), t, "apply")
 	return &bench{
 		t: t, namespace: namespace,
 		applier: apply.Applier{Client: client, Manager: manager, Identity: user},
@@ -119,7 +119,7 @@ func (b *bench) finalizers(name, list string) {
 }
 
 func TestStory(t *testing.T) {
-	b := newBench(t, plane(t).Admin(), "admin")
+	b := newBench(t, control.Cluster(t).Admin(), "admin")
 	created := b.create("a", map[string]any{"k": "1", "gone": "x"})
 	if created.Object == nil || created.Object.GetUID() == "" {
 		t.Fatalf("create gave %+v, want the live object", created)
@@ -200,7 +200,7 @@ func TestStory(t *testing.T) {
 }
 
 func TestCreateMeetsForeign(t *testing.T) {
-	b := newBench(t, plane(t).Admin(), "admin")
+	b := newBench(t, control.Cluster(t).Admin(), "admin")
 	foreign := b.desired("b", map[string]any{"theirs": "1"})
 	foreign.SetOwnerReferences(nil)
 	before, err := b.objects.Create(t.Context(), foreign, metav1.CreateOptions{FieldManager: "somebody"})
@@ -219,7 +219,7 @@ func TestCreateMeetsForeign(t *testing.T) {
 // TestCreateMeetsAnotherPolicys: what another policy made for the same owner is
 // not ours to change.
 func TestCreateMeetsAnotherPolicys(t *testing.T) {
-	b := newBench(t, plane(t).Admin(), "admin")
+	b := newBench(t, control.Cluster(t).Admin(), "admin")
 	theirs := b.desired("c", map[string]any{"theirs": "1"})
 	theirs.SetLabels(map[string]string{v1alpha1.LabelPolicy: "another"})
 	if _, err := b.objects.Create(t.Context(), theirs, metav1.CreateOptions{}); err != nil {
@@ -231,12 +231,12 @@ func TestCreateMeetsAnotherPolicys(t *testing.T) {
 // TestRefused: each cause of a refusal has its own reason, and a message that
 // names what was refused.
 func TestRefused(t *testing.T) {
-	admin, err := kubernetes.NewForConfig(plane(t).Admin())
+	admin, err := kubernetes.NewForConfig(control.Cluster(t).Admin())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Run("Forbidden", func(t *testing.T) {
-		b := newBench(t, plane(t).User("nobody"), "nobody")
+		b := newBench(t, control.Cluster(t).User("nobody"), "nobody")
 		b.wantProblem(b.create("a", nil), v1alpha1.ReasonForbidden, `cannot create configmaps in namespace "`+b.namespace+`" as nobody`)
 		b.wantProblem(b.apply("a", ownerUID, false, nil), v1alpha1.ReasonForbidden, "cannot patch configmaps")
 		out := b.do(plan.Action{Verb: plan.Delete, Name: "a", UID: ownerUID})
@@ -246,7 +246,7 @@ func TestRefused(t *testing.T) {
 		}
 	})
 	t.Run("Quota", func(t *testing.T) {
-		b := newBench(t, plane(t).Admin(), "admin")
+		b := newBench(t, control.Cluster(t).Admin(), "admin")
 		quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "none"}, Spec: corev1.ResourceQuotaSpec{
 			Hard: corev1.ResourceList{"count/configmaps": resource.MustParse("0")},
 		}, Status: corev1.ResourceQuotaStatus{}}
@@ -269,11 +269,11 @@ func TestRefused(t *testing.T) {
 		b.wantProblem(out, v1alpha1.ReasonQuotaExceeded, "exceeded quota")
 	})
 	t.Run("Invalid", func(t *testing.T) {
-		b := newBench(t, plane(t).Admin(), "admin")
+		b := newBench(t, control.Cluster(t).Admin(), "admin")
 		b.wantProblem(b.create("a", map[string]any{"not a key": "1"}), v1alpha1.ReasonInvalid, "not a key")
 	})
 	t.Run("UnknownField", func(t *testing.T) {
-		b := newBench(t, plane(t).Admin(), "admin")
+		b := newBench(t, control.Cluster(t).Admin(), "admin")
 		misspelt := b.desired("a", nil)
 		misspelt.Object["dta"] = map[string]any{"k": "1"}
 		b.wantProblem(b.do(plan.Action{Verb: plan.Create, Name: "a", Object: misspelt}), v1alpha1.ReasonInvalid, `unknown field "dta"`)
@@ -281,7 +281,7 @@ func TestRefused(t *testing.T) {
 		b.wantProblem(b.do(plan.Action{Verb: plan.Apply, Name: "a", UID: uid, Object: misspelt}), v1alpha1.ReasonInvalid, "dta")
 	})
 	t.Run("NamespaceTerminating", func(t *testing.T) {
-		b := newBench(t, plane(t).Admin(), "admin")
+		b := newBench(t, control.Cluster(t).Admin(), "admin")
 		// Without a namespace controller it stays in that state.
 		if err := admin.CoreV1().Namespaces().Delete(t.Context(), b.namespace, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)

@@ -37,18 +37,18 @@ type arena struct {
 
 func newArena(t *testing.T) *arena {
 	t.Helper()
-	if err := plane(t).Apply(t.Context(), []byte(widgets)); err != nil {
+	if err := control.Cluster(t).Apply(t.Context(), []byte(widgets)); err != nil {
 		t.Fatal(err)
 	}
-	a := &arena{t: t, namespace: plane(t).Namespace(t.Context(), t, "arena")}
+	a := &arena{t: t, namespace: control.Cluster(t).Namespace(t.Context(), t, "arena")}
 	var err error
-	if a.admin, err = dynamic.NewForConfig(plane(t).Admin()); err != nil {
+	if a.admin, err = dynamic.NewForConfig(control.Cluster(t).Admin()); err != nil {
 		t.Fatal(err)
 	}
-	if a.client, err = dynamic.NewForConfig(plane(t).User(ambit)); err != nil {
+	if a.client, err = dynamic.NewForConfig(control.Cluster(t).User(ambit)); err != nil {
 		t.Fatal(err)
 	}
-	a.mark = plane(t).Audit().Mark()
+	a.mark = control.Cluster(t).Audit().Mark()
 	return a
 }
 
@@ -317,7 +317,7 @@ func (a *arena) wantNothingWritten() {
 func (a *arena) requests(count func(cluster.Request) bool, want int) (n int) {
 	a.t.Helper()
 	a.eventually(fmt.Sprintf("%d requests are in the audit log", want), func() bool {
-		all, err := plane(a.t).Audit().Since(a.mark, ambit)
+		all, err := control.Cluster(a.t).Audit().Since(a.mark, ambit)
 		if err != nil {
 			a.t.Fatal(err)
 		}

@@ -19,12 +19,6 @@ var control = cluster.NewLazy(cluster.Options{
 // has all rights: it is not for want of them that nothing is written.
 const ambit = "ambit"
 
-// plane returns the control plane.
-func plane(t testing.TB) *cluster.Cluster {
-	t.Helper()
-	return control.Cluster(t)
-}
-
 func TestMain(m *testing.M) {
 	os.Exit(control.Around(m).Run())
 }

@@ -172,7 +172,7 @@ func TestMarkRaces(t *testing.T) {
 // TestMarkForbidden: the problem names the right on the owner's resource.
 func TestMarkForbidden(t *testing.T) {
 	a := newArena(t)
-	client, err := dynamic.NewForConfig(plane(t).User("nobody"))
+	client, err := dynamic.NewForConfig(control.Cluster(t).User("nobody"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -289,7 +289,7 @@ func TestMergeRefused(t *testing.T) {
 	if out := widget.merge(t, ownerUID, "spec: {our: 1}"); out.Problem == nil || out.Problem.Reason != v1alpha1.ReasonInvalid || !strings.Contains(out.Problem.Message, "our") {
 		t.Errorf("a field that is not in the schema gave %+v (%+v), want Invalid", out, out.Problem)
 	}
-	client, err := dynamic.NewForConfig(plane(t).User("nobody"))
+	client, err := dynamic.NewForConfig(control.Cluster(t).User("nobody"))
 	if err != nil {
 		t.Fatal(err)
 	}

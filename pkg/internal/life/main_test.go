@@ -14,12 +14,6 @@ var control = cluster.NewLazy(cluster.Options{Users: map[string][]string{candida
 // candidate is the user that locks act as. It has the rights that a test grants.
 const candidate = "candidate"
 
-// plane returns the control plane.
-func plane(t testing.TB) *cluster.Cluster {
-	t.Helper()
-	return control.Cluster(t)
-}
-
 func TestMain(m *testing.M) {
 	os.Exit(control.Around(m).Run())
 }

@@ -44,12 +44,12 @@ func watching() rbacv1.PolicyRule {
 
 func newWorld(t *testing.T, rules ...rbacv1.PolicyRule) *world {
 	t.Helper()
-	w := &world{T: t, namespace: plane(t).Namespace(t.Context(), t, "life")}
+	w := &world{T: t, namespace: control.Cluster(t).Namespace(t.Context(), t, "life")}
 	var err error
-	if w.admin, err = kubernetes.NewForConfig(plane(t).Admin()); err != nil {
+	if w.admin, err = kubernetes.NewForConfig(control.Cluster(t).Admin()); err != nil {
 		t.Fatal(err)
 	}
-	if w.candidate, err = kubernetes.NewForConfig(plane(t).User(candidate)); err != nil {
+	if w.candidate, err = kubernetes.NewForConfig(control.Cluster(t).User(candidate)); err != nil {
 		t.Fatal(err)
 	}
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: candidate}, Rules: rules}
@@ -64,7 +64,7 @@ func newWorld(t *testing.T, rules ...rbacv1.PolicyRule) *world {
 	if _, err := w.admin.RbacV1().RoleBindings(w.namespace).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	plane(t).Decided(t.Context(), t, candidate, w.namespace, true, rules...) // what is refused is final for a lock
+	control.Cluster(t).Decided(t.Context(), t, candidate, w.namespace, true, rules...) // what is refused is final for a lock
 	return w
 }
 
