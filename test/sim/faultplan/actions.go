@@ -168,10 +168,7 @@ func (c *chooser) kill() Action {
 	pause := time.Duration(c.IntN(5_000)) * time.Millisecond
 	return Action{
 		Text: fmt.Sprintf("the process is killed, and started again %s later", pause),
-		Do: func(w *World) {
-			w.end(true)
-			w.later(pause, (*World).start)
-		},
+		Do:   func(w *World) { w.killFor(pause) },
 	}
 }
 

@@ -110,6 +110,16 @@ func holds(t *testing.T, p *Plan) {
 	}
 }
 
+// countOwnerWrites counts the writes of owners, or of a subresource of them, from now on.
+func (w *World) countOwnerWrites(subresource string, n *int) {
+	w.arm(answer{times: maxSameWrites, matches: func(r sim.Request) bool {
+		if r.Resource == w.plan.Scenario.Owners && r.Subresource == subresource && isWrite(r) {
+			*n++
+		}
+		return false
+	}})
+}
+
 // TestFoundOrphanSibling (seed 1563 of the generated policies): a child is left behind, and
 // another of its kind, which stands after it in the policy, loses elements. What was made of
 // these was taken for the first one's, and stayed.
@@ -605,12 +615,7 @@ func TestFoundStrippedPace(t *testing.T) {
 	holds(t, &Plan{Seed: 261153058892, Scenario: s, Steps: []Step{
 		{Time: time.Second, Action: Action{Do: func(w *World) {
 			w.registerFor(changes()[strips].webhook(s), 83*time.Second)
-			w.arm(answer{times: maxSameWrites, matches: func(r sim.Request) bool {
-				if r.Resource == s.Owners && r.Subresource == "" && isWrite(r) {
-					records++
-				}
-				return false
-			}})
+			w.countOwnerWrites("", &records)
 			w.create(s.Owners, s.Owner("one", "a", 2))
 		}}},
 		{Requests: 12, Action: Action{Do: func(w *World) { w.setPolicy(2) }}},
@@ -678,22 +683,14 @@ func TestFoundUnreadPace(t *testing.T) {
 	statuses := 0
 	holds(t, &Plan{Seed: 261260144471, Scenario: s, Steps: []Step{
 		{Time: time.Second, Action: Action{Do: func(w *World) {
-			w.arm(answer{times: maxSameWrites, matches: func(r sim.Request) bool {
-				if r.Resource == s.Owners && r.Subresource == "status" && isWrite(r) {
-					statuses++
-				}
-				return false
-			}})
+			w.countOwnerWrites("status", &statuses)
 			w.create(s.Owners, s.Owner("two", "a", 1))
 		}}},
 		{Requests: 12, Action: Action{Do: func(w *World) {
 			w.loseCreates(5, 78*time.Second, func(sim.Request) bool { return true })
 			w.editOwner("one", "b", 2)
 		}}},
-		{Time: 1182 * time.Millisecond, Action: Action{Do: func(w *World) {
-			w.end(true)
-			w.later(1202*time.Millisecond, (*World).start)
-		}}},
+		{Time: 1182 * time.Millisecond, Action: Action{Do: func(w *World) { w.killFor(1202 * time.Millisecond) }}},
 		{Requests: 7, Action: Action{Do: func(w *World) { w.refuseWrites(7 * time.Second) }}},
 		{Requests: 12, Action: Action{Do: func(w *World) { w.editOwner("two", "a", 0) }}},
 		{Time: 80 * time.Second, Action: Action{Do: func(*World) {}}},
@@ -712,14 +709,8 @@ func TestFoundBlindTwo(t *testing.T) {
 	}
 	holds(t, &Plan{Seed: 261260072660, Scenario: s, Blind: true, Steps: []Step{
 		{Time: time.Second, Action: Action{Do: func(w *World) { w.create(s.Owners, s.Owner("", "a", 2)) }}},
-		{Requests: 8, Action: Action{Do: func(w *World) {
-			w.end(true)
-			w.later(4062*time.Millisecond, (*World).start)
-		}}},
-		{Time: 921 * time.Millisecond, Action: Action{Do: func(w *World) {
-			w.end(true)
-			w.later(2046*time.Millisecond, (*World).start)
-		}}},
+		{Requests: 8, Action: Action{Do: func(w *World) { w.killFor(4062 * time.Millisecond) }}},
+		{Time: 921 * time.Millisecond, Action: Action{Do: func(w *World) { w.killFor(2046 * time.Millisecond) }}},
 		{Requests: 8, Action: Action{Do: func(w *World) { w.delete(roleBindings, "one", bindingHere) }}},
 	}})
 }
@@ -737,10 +728,7 @@ func TestFoundFormerTwo(t *testing.T) {
 		{Time: 3811 * time.Millisecond, Action: Action{Do: (*World).start}},
 		{Time: 3295 * time.Millisecond, Action: Action{Do: func(w *World) { w.delete(roleBindings, "one", bindingHere) }}},
 		{Time: 486 * time.Millisecond, Action: Action{Do: func(w *World) { w.setPolicy(1) }}},
-		{Time: 4577 * time.Millisecond, Action: Action{Do: func(w *World) {
-			w.end(true)
-			w.later(4254*time.Millisecond, (*World).start)
-		}}},
+		{Time: 4577 * time.Millisecond, Action: Action{Do: func(w *World) { w.killFor(4254 * time.Millisecond) }}},
 		{Time: 10 * time.Second, Action: Action{Do: func(*World) {}}},
 	}})
 }

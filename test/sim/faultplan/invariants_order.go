@@ -67,10 +67,7 @@ func (s *Scenario) numberOf(obj *unstructured.Unstructured) int {
 
 // isOrphan says whether an object is of a child that is left behind.
 func (s *Scenario) isOrphan(obj *unstructured.Unstructured) bool {
-	number := s.numberOf(obj)
-	return slices.ContainsFunc(s.recipes, func(r *recipe) bool {
-		return slices.ContainsFunc(r.children, func(c ingredient) bool { return c.number == number && c.mode == orphan })
-	})
+	return s.isOfMode(obj, orphan)
 }
 
 // mayRemain says whether an object may be there that the reference has not: somebody took

@@ -246,6 +246,12 @@ func (w *World) end(kill bool) {
 	w.ended.Go(p.finish)
 }
 
+// killFor kills the process that has run the longest, if there is one, and starts another one after a pause.
+func (w *World) killFor(pause time.Duration) {
+	w.end(true)
+	w.later(pause, (*World).start)
+}
+
 // processes is how many there are.
 func (w *World) processes() int {
 	w.mu.Lock()
