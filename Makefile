@@ -106,6 +106,11 @@ test: controlplane bin/kubectl bin/helm ## Run the tests (but what `make soak` a
 .PHONY: test-fast
 test-fast: ## Run the tests that need no control plane, and the plans of faults on the simulated cluster.
 	go test -short $(RACE) -timeout $(TEST_TIMEOUT) -p $(TEST_PARALLEL) $$(go list ./... | grep -vE '/test/(cluster|e2e|install)$$')
+	$(MAKE) --no-print-directory test-unraced
+
+# What the race detector would make many times as long: plans of faults, and what expressions cost.
+.PHONY: test-unraced
+test-unraced:
 	go test -timeout $(TEST_TIMEOUT) -run '^Test(Plans|Replay)$$' ./test/sim -plans $(PLANS)
 	go test -timeout $(TEST_TIMEOUT) -run '^TestHostile$$' ./pkg/internal/cel
 
@@ -119,8 +124,7 @@ test-e2e: controlplane
 .PHONY: test-packages
 test-packages: controlplane bin/kubectl bin/helm
 	go test $(RACE) -timeout $(TEST_TIMEOUT) -p $(TEST_PARALLEL) $$(go list ./... | grep -v '/test/e2e$$')
-	go test -timeout $(TEST_TIMEOUT) -run '^Test(Plans|Replay)$$' ./test/sim -plans $(PLANS)
-	go test -timeout $(TEST_TIMEOUT) -run '^TestHostile$$' ./pkg/internal/cel
+	$(MAKE) --no-print-directory test-unraced
 	cd test/controlplane && go test -timeout $(TEST_TIMEOUT) ./...
 
 .PHONY: fuzz

@@ -22,7 +22,7 @@ func (p *pruner) cleanUp(ctx context.Context) *Plan {
 		}
 	}
 	p.forgetChildren()
-	(&queryPlanner{planner: p.planner}).listPlaces()
+	p.listQueries()
 	if p.inventory.Err != nil {
 		p.blockers.Add(*p.inventoryProblem())
 		return p.cleanupPlan(ctx, false)

@@ -16,7 +16,7 @@ import (
 // the graph, and never as long as some child may want it. Objects of a kind are
 // safe as long as the name that some child of that kind wants is not known.
 func (p *pruner) pruneUnwanted() {
-	(&queryPlanner{planner: p.planner}).listPlaces()
+	p.listQueries()
 	(&inventoryPlanner{planner: p.planner}).enterAll()
 	if p.inventory.Err != nil {
 		p.blockers.Add(*p.inventoryProblem())
@@ -128,7 +128,7 @@ func (p *reporter) protectMessage(ctx context.Context) string {
 
 // protectedPlan leaves everything as it is, and says why.
 func (p *reporter) protectedPlan(ctx context.Context, problem *Problem) *Plan {
-	(&queryPlanner{planner: p.planner}).listPlaces()
+	p.listQueries()
 	p.blockers.Add(*problem)
 	return p.sayCleanup(ctx, &Plan{Partial: true, Queries: p.queries, Children: p.childStates()})
 }

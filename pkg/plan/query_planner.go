@@ -13,6 +13,9 @@ import (
 // and former kinds lead to.
 type queryPlanner struct{ *planner }
 
+// listQueries lists the places to observe.
+func (p *planner) listQueries() { (&queryPlanner{planner: p}).listPlaces() }
+
 // listPlaces lists the places to observe.
 func (p *queryPlanner) listPlaces() {
 	p.queries = make([]Query, 0, len(p.children)+len(p.inventory.Entries))

@@ -51,7 +51,7 @@ func TestAllPermittedIsAskedOnce(t *testing.T) {
 	}
 	w.openStreams(map[string]int{"memcacheds": 1})
 	mark = w.settledSince(w.control.Audit().Mark(), isSelfReview) // what is denied is asked for again
-	time.Sleep(5 * time.Second)                                   // longer than any stream or write waits to be tried again
+	w.patiently(5 * time.Second)                                  // longer than any stream or write waits to be tried again
 	w.none(mark, "a refused request", isRefused)
 	w.grantEverywhere("again", childRights()...)
 	for _, namespace := range namespaces {

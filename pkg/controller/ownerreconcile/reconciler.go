@@ -2,9 +2,12 @@ package ownerreconcile
 
 import (
 	"context"
+	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -114,7 +117,7 @@ func New(o *Options, owner *unstructured.Unstructured, state *State, retire bool
 	}
 	return &Reconciler{
 		Options: o, owner: owner, state: state, retire: retire, existing: before, measured: measured,
-		problems: map[string]plan.Problem{}, triedActions: map[string]bool{}, soughtKinds: map[schema.GroupVersionKind]bool{},
+		problems: map[string]plan.Problem{}, awaitsTurn: map[string]bool{}, triedActions: map[string]bool{}, soughtKinds: map[schema.GroupVersionKind]bool{},
 	}
 }
 
@@ -149,14 +152,6 @@ func (p *Reconciler) requeueAt(at time.Time) {
 	if !at.IsZero() && (p.requeueTime.IsZero() || at.Before(p.requeueTime)) {
 		p.requeueTime = at
 	}
-}
-
-// awaitTurn notes that what was refused is not tried in this reconcile though it is time, unless it is yet.
-func (p *Reconciler) awaitTurn(key string) {
-	if p.awaitsTurn == nil {
-		p.awaitsTurn = map[string]bool{}
-	}
-	p.awaitsTurn[key] = true
 }
 
 // RequeueAfter says when to look at the owner again if nothing happens.
@@ -240,4 +235,28 @@ func (p *Reconciler) releaseUnusedKinds() {
 	p.Kinds.ReleaseKinds(p.state.name, func(gvk schema.GroupVersionKind) bool {
 		return p.state.inputs.HasLookedUp(gvk) || p.soughtKinds[gvk]
 	})
+}
+
+// Recorder makes Events, as client-go's events.EventRecorder does. It does not block.
+type Recorder interface {
+	Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any)
+}
+
+// maxEvent bounds the note of an Event: the API takes 1 KiB.
+const maxEvent = 1000
+
+// makeEvent makes a warning of the owner, where Events may be made. It is for what changes rarely: a
+// transition, not a state.
+func (p *Reconciler) makeEvent(reason, message string) {
+	if p.Recorder == nil || p.owner == nil || !p.MayMakeEvents(p.owner.GetNamespace()) {
+		return
+	}
+	if len(message) > maxEvent {
+		message = strings.ToValidUTF8(message[:maxEvent-3], "") + "..."
+	}
+	owner := &corev1.ObjectReference{
+		APIVersion: p.owner.GetAPIVersion(), Kind: p.owner.GetKind(), Namespace: p.owner.GetNamespace(),
+		Name: p.owner.GetName(), UID: p.owner.GetUID(), ResourceVersion: p.owner.GetResourceVersion(),
+	}
+	p.Recorder.Eventf(owner, nil, corev1.EventTypeWarning, reason, "Reconcile", "%s", message)
 }

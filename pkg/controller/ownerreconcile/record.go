@@ -122,9 +122,7 @@ func (o *recordObjects) IsHeldBack(e inventory.Entry) bool {
 	}
 	o.addProblem(key, last)
 	_, isHeldBack := o.state.refused.CurrentProblem(key, func() string { return key }, o.state.inputs.PermissionsAt(e.Namespace).Answer, o.Now())
-	if !isHeldBack {
-		o.awaitTurn(key)
-	}
+	o.awaitsTurn[key] = !isHeldBack // until it is read
 	return isHeldBack
 }
 

@@ -31,8 +31,8 @@
 //   - Conversion is not known. An entry for another version of the kind is a difference, so that
 //     the object is written again in the version that desired has.
 //   - Whether a leaf of an entry is a map that is taken as one, or a map all of whose keys others
-//     have taken over, is known of labels, annotations and the data of ConfigMaps and Secrets. Other maps are taken for the first:
-//     what others changed there is a difference, but no drift.
+//     have taken over, is known of labels, annotations and the data of ConfigMaps and Secrets.
+//     Other maps are taken for the first: what others changed there is a difference, but no drift.
 //   - Quantities are equal by value only below limits, requests, hard and capacity; elsewhere a
 //     text is compared as a text.
 //   - An empty map or list is the same as no field.
