@@ -43,6 +43,8 @@ const (
 	offBeat = 3 * time.Microsecond
 	// watching is how long it is looked on while nothing happens.
 	watching = time.Minute
+	// lastStep is how long the world stays as the last step has left it, before all is mended.
+	lastStep = 10 * time.Second
 )
 
 // Run carries a plan out, in a bubble of testing/synctest, and returns what did not hold. It
@@ -66,6 +68,7 @@ func carryOut(p *Plan) []Violation {
 	for _, s := range p.Steps {
 		w.take(s)
 	}
+	time.Sleep(lastStep)
 	w.pending.Wait()
 	w.mend()
 	w.removeCopies()

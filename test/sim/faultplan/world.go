@@ -105,6 +105,7 @@ func (w *World) Before(ctx context.Context, r sim.Request) error {
 	w.mu.Lock()
 	if w.dead[r.Process] {
 		w.mu.Unlock()
+		w.trace.printRequest(r, errNoConnection)
 		return errNoConnection
 	}
 	a := w.answerLocked(r, func(a answer) bool { return a.after == nil })
@@ -127,7 +128,11 @@ func (w *World) Before(ctx context.Context, r sim.Request) error {
 	if a.before == nil {
 		return nil
 	}
-	return a.before(r)
+	err := a.before(r)
+	if err != nil { // the server is not asked, and After not called
+		w.trace.printRequest(r, err)
+	}
+	return err
 }
 
 // pace has requests take time where too many are sent.
