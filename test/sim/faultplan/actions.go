@@ -29,7 +29,7 @@ func (c *chooser) action() Action {
 		c.editChild, c.deleteChild,
 		c.kill, c.kill, c.restart, c.secondProcess,
 		c.loseAnswer, c.loseAnswer, c.refuse, c.refuse, c.delay,
-		c.forgeRecord, c.replaceChild, c.trouble, c.hideCreates, c.behind, c.missHistory, c.behindTheOther,
+		c.forgeRecord, c.holdOwner, c.replaceChild, c.trouble, c.hideCreates, c.behind, c.missHistory, c.behindTheOther,
 		c.lag, c.lag, c.endStreams, c.expireStreams, c.forgetHistory,
 	}
 	kinds = append(kinds, c.denyWrites, c.denyWrites, c.changeWrites, c.changeWrites, c.holdChildren, c.revertMarks, c.setClock)

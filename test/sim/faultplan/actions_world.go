@@ -127,7 +127,32 @@ func (w *World) holdChildren(long time.Duration) {
 	w.later(long+time.Second, (*World).release)
 }
 
-// release takes the finalizers of the webhook off.
+// holdOwner has somebody put a finalizer of their own on an owner, and take it off again.
+func (c *chooser) holdOwner() Action {
+	i, long := c.IntN(100), c.seconds(60)
+	return Action{
+		Text: fmt.Sprintf("somebody puts a finalizer on owner %d of those there are, and takes it off %s later", i, long),
+		Do: func(w *World) {
+			if owner := w.someOwner(i); owner != nil {
+				w.hold(owner.GetNamespace(), owner.GetName())
+				w.later(long, (*World).release)
+			}
+		},
+	}
+}
+
+// hold puts a finalizer on an owner that is not being deleted, until release.
+func (w *World) hold(namespace, name string) {
+	w.change(w.plan.Scenario.Owners, namespace, name, func(owner *unstructured.Unstructured) bool {
+		if owner.GetDeletionTimestamp() != nil || slices.Contains(owner.GetFinalizers(), hookKey) {
+			return false
+		}
+		owner.SetFinalizers(append(owner.GetFinalizers(), hookKey))
+		return true
+	})
+}
+
+// release takes the finalizers of the webhook off, and of who holds an owner.
 func (w *World) release() {
 	for _, obj := range w.server.Objects() {
 		if !slices.Contains(obj.GetFinalizers(), hookKey) {

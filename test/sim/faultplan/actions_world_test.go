@@ -222,3 +222,18 @@ func TestEditOwnerMeanwhile(t *testing.T) {
 		t.Error(v)
 	}
 }
+
+// TestOwnerHeldByOthers: an owner that somebody else's finalizer holds as well is deleted. Ambit
+// takes off its own alone.
+func TestOwnerHeldByOthers(t *testing.T) {
+	s, err := copies()
+	if err != nil {
+		t.Fatal(err)
+	}
+	holds(t, &Plan{Seed: 1, Scenario: s, Cleanup: true, Steps: []Step{
+		{Time: time.Second, Action: Action{Text: "create owner", Do: func(w *World) { w.create(s.Owners, s.Owner("one", "a", 2)) }}},
+		{Time: 10 * time.Second, Action: Action{Text: "hold it", Do: func(w *World) { w.hold("one", "a") }}},
+		{Time: time.Second, Action: Action{Text: "delete it", Do: func(w *World) { w.delete(s.Owners, "one", "a") }}},
+		{Time: 30 * time.Second, Action: Action{Text: "let it go", Do: (*World).release}},
+	}})
+}

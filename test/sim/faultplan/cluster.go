@@ -192,6 +192,18 @@ func (w *World) someChild(i int) *child {
 	return &child{resource: resource, namespace: obj.GetNamespace(), name: obj.GetName()}
 }
 
+// someOwner is the i-th of the owners that users made and that are not being deleted, counted
+// round; nil: there is none.
+func (w *World) someOwner(i int) *unstructured.Unstructured {
+	owners := slices.DeleteFunc(w.list(w.plan.Scenario.Owners), func(o unstructured.Unstructured) bool {
+		return o.GetDeletionTimestamp() != nil || w.judge.isMade(o.GetUID())
+	})
+	if len(owners) == 0 {
+		return nil
+	}
+	return &owners[i%len(owners)]
+}
+
 // mayAct says whether Ambit has its rights in a namespace; "" is none.
 func (w *World) mayAct(namespace string) bool {
 	return namespace == "" || w.read(roleBindings, namespace, bindingHere) != nil

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -221,6 +222,7 @@ func records(owner, obj *unstructured.Unstructured) bool {
 // garbage collection cannot remove.
 func (j *judge) judgeOwner(c sim.Change) {
 	j.judgeStatus(c)
+	j.judgeForeignOfOwner(c)
 	had := slices.Contains(c.Old.GetFinalizers(), v1alpha1.FinalizerCleanup)
 	if c.New != nil && (!had || slices.Contains(c.New.GetFinalizers(), v1alpha1.FinalizerCleanup)) {
 		return
@@ -233,6 +235,20 @@ func (j *judge) judgeOwner(c sim.Change) {
 		if j.isThereLocked(e) {
 			j.violatedLocked("the finalizer goes last", "owner %s was let go, and %s %s/%s is there", keyOf(c.Old), e.GVK.Kind, e.Namespace, e.Name)
 		}
+	}
+}
+
+// judgeForeignOfOwner: of an owner Ambit writes its status, its finalizer and its annotations, and nothing else.
+func (j *judge) judgeForeignOfOwner(c sim.Change) {
+	if c.New == nil { // it was let go: nobody else may have held it
+		if others := stripped(c.Old.DeepCopy(), j.scenario).GetFinalizers(); len(others) > 0 {
+			j.violatedLocked("the rest of an owner is not touched", "%s was let go by %s, and had the finalizers %s", keyOf(c.Old), c.Request.Process, others)
+		}
+		return
+	}
+	was, is := textOf(stripped(c.Old.DeepCopy(), j.scenario)), textOf(stripped(c.New.DeepCopy(), j.scenario))
+	if was != is {
+		j.violatedLocked("the rest of an owner is not touched", "%s was changed by %s (-before +after):\n%s", keyOf(c.New), c.Request.Process, cmp.Diff(inLines(was), inLines(is)))
 	}
 }
 
