@@ -23,6 +23,7 @@ var (
 	planTime  = flag.Duration("soak", 0, "run plans for this long, and at least as many as -plans says")
 	planOnly  = flag.String("scenario", "all", "run plans of these scenarios, separated by commas; all: of all")
 	planShow  = flag.Bool("requests", false, "with -seed: print each request and change of the plan")
+	planFind  = flag.String("find", "", "run nothing, and print the seeds of plans whose text has this")
 	planStop  = flag.String("stop", "", "end with the first plan in which one of these promises does not hold, separated by commas; any: whichever. It is not shrunk, and others do not count")
 )
 
@@ -40,6 +41,10 @@ func TestPlans(t *testing.T) {
 	}
 	if *planSeed != 0 {
 		report(t, faultplan.Generate(scenarios, *planSeed))
+		return
+	}
+	if *planFind != "" {
+		findPlans(t, scenarios)
 		return
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(rareGC))
@@ -73,6 +78,19 @@ func TestPlans(t *testing.T) {
 	}
 	workers.Wait()
 	t.Logf("%d plans in %s: %d failed", ran.Load(), time.Since(began).Round(time.Millisecond), failed.Load())
+}
+
+// findPlans logs the first seeds of the plans whose text has what is looked for, and how many there are.
+func findPlans(t *testing.T, scenarios []*faultplan.Scenario) {
+	const shown = 10
+	var found []uint64
+	for i := range *planCount {
+		seed := *planFirst + uint64(i)
+		if strings.Contains(faultplan.Generate(scenarios, seed).String(), *planFind) {
+			found = append(found, seed)
+		}
+	}
+	t.Logf("%d of %d plans have %q: %v", len(found), *planCount, *planFind, found[:min(shown, len(found))])
 }
 
 // withoutSamples has nobody note where memory is taken, unless -memprofile asks for it, until the
