@@ -39,17 +39,18 @@ func (p *pruner) addCandidate(gvk schema.GroupVersionKind, obj *unstructured.Uns
 	p.candidates = append(p.candidates, c)
 }
 
-// madeFor guesses the child that an object was made for: by annotation, by the inventory, or
-// the first child of the kind. As what is to be left behind has no ownerReference, that is
+// madeFor guesses the child that an object was made for: by the inventory, whose entry e is if the
+// object was found by that; by annotation, which of an object with merged fields may be that of another
+// owner; or the first child of the kind. As what is to be left behind has no ownerReference, that is
 // one with onDelete Orphan only if there is no other, and the object does not name one that
 // is gone.
 func (p *pruner) madeFor(gvk schema.GroupVersionKind, obj *unstructured.Unstructured, e *inventory.Entry) *policy.Child {
 	named := objectmeta.TextOf(objectmeta.FieldAt(obj.Object, "metadata", "annotations", v1alpha1.AnnotationChild))
 	ids := []string{named}
 	if e != nil {
-		ids = append(ids, e.Child)
+		ids = []string{e.Child}
 	} else if known, ok := p.inventory.FindEntry(keyOfObject(gvk, obj)); ok {
-		ids = append(ids, known.Child)
+		ids = []string{known.Child, named}
 	}
 	for _, id := range ids {
 		if c := p.findSpec(id); c != nil && c.GVK.GroupKind() == gvk.GroupKind() {
