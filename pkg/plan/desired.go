@@ -120,7 +120,7 @@ func (p *planner) signObject(c *child, it *instance, object, meta map[string]any
 		return
 	}
 	labels[v1alpha1.LabelOwnerUID] = string(p.owner)
-	if c.Keep > 0 || p.program.Deletion == v1alpha1.DeletionOrdered {
+	if p.program.NamesChild(c.Child) {
 		annotations[v1alpha1.AnnotationChild] = c.ID
 	}
 	if n := p.ownerGeneration(); n > 0 || c.MayOwn {

@@ -155,6 +155,12 @@ type Child struct {
 	Versionless bool
 }
 
+// NamesChild reports whether objects of the child carry its id: where something may be decided by it
+// when the policy has the child no longer, or the object's element is gone.
+func (p *Program) NamesChild(child *Child) bool {
+	return child.Keep > 0 || p.Deletion == v1alpha1.DeletionOrdered
+}
+
 // FindChild returns the child of an id; nil if there is none.
 func FindChild(children []*Child, id string) *Child {
 	for _, c := range children {

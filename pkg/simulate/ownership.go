@@ -71,8 +71,8 @@ func (r *record) completeObject(object *unstructured.Unstructured, number int) {
 	r.addEntry(entry)
 }
 
-// addLabels gives the object the labels of every child, and what it is known by where
-// some without an element are kept.
+// addLabels gives the object the labels of every child, and the id of its child where it
+// carries that.
 func (r *record) addLabels(object *unstructured.Unstructured, child *policy.Child) {
 	labels := object.GetLabels()
 	if labels == nil {
@@ -82,7 +82,7 @@ func (r *record) addLabels(object *unstructured.Unstructured, child *policy.Chil
 	labels[v1alpha1.LabelPolicy] = r.program.Label
 	labels[v1alpha1.LabelOwnerUID] = string(r.owner.GetUID())
 	object.SetLabels(labels)
-	if child.Keep > 0 {
+	if r.program.NamesChild(child) {
 		setAnnotation(object, v1alpha1.AnnotationChild, child.ID)
 	}
 }

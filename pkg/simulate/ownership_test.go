@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -128,4 +129,24 @@ func howTied(c *cluster) map[string]string {
 		}
 	}
 	return found
+}
+
+// TestOwnershipOrdered: an object that is in the cluster as the policy makes it is no change,
+// where it names its child because the deletion is in order.
+func TestOwnershipOrdered(t *testing.T) {
+	const text = `apiVersion: ambit.dev/v1alpha1
+kind: ReconcilePolicy
+metadata: {name: ordered}
+spec:
+  owner: {apiVersion: example.com/v1, kind: Thing}
+  deletion: Ordered
+  children:
+    - id: config
+      template: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: b}}
+`
+	owner := `{apiVersion: example.com/v1, kind: Thing, metadata: {name: t, namespace: one}}`
+	in := input(t, text, owner, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: b}}`)
+	if plan := Reconcile(t.Context(), in).PlanText(); strings.Contains(plan, "ConfigMap one/a:") || !strings.Contains(plan, "config a: Ready") {
+		t.Errorf("nothing differs, and the plan is:\n%s", plan)
+	}
 }

@@ -46,8 +46,9 @@ const AnnotationChildren = "ambit.dev/children"
 // field manager wrote it.
 const AnnotationClaim = "ambit.dev/claim"
 
-// AnnotationChild is on the objects of a child with forEach that keeps some of
-// those whose element is gone: the id of the child.
+// AnnotationChild is the id of the child that an object was made for, where something is to be
+// decided by it when the child may be gone: with forEach that keeps some of those whose element
+// is gone, and with deletion Ordered.
 const AnnotationChild = "ambit.dev/child"
 
 // AnnotationGeneration is on children whose owner is a child itself, and on those that may
