@@ -139,7 +139,7 @@ func indentLines(s string) string {
 // oneLine joins the words of a text with single spaces.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// writeMark shows what the owner's metadata is to say.
+// writeOwnerMetadata shows what the owner's metadata is to say.
 func writeOwnerMetadata(b *strings.Builder, m *OwnerMetadata) {
 	if m == nil {
 		return

@@ -51,7 +51,7 @@ func (c *policyCompiler) compileReadyWhen(f field, spec v1alpha1.Child, s scope)
 	return out
 }
 
-// childModes refuses what does not go together.
+// checkChildModes refuses what does not go together.
 func (c *policyCompiler) checkChildModes(f field, i int) {
 	spec := c.policy.Spec.Children[i]
 	refuse := func(name, why string) {

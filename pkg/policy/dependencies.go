@@ -11,7 +11,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
-// dependencies finds what each child depends on and orders the children.
+// orderChildren finds what each child depends on and orders the children.
 func (c *policyCompiler) orderChildren() {
 	var ids []string
 	byID, deps := map[string]*Child{}, map[string][]string{}
@@ -66,7 +66,7 @@ func (child *Child) namesBefore() (read, asked []string) {
 	return read, asked
 }
 
-// dependsOn returns the legal ids of that field.
+// checkDependsOn returns the legal ids of that field.
 func (c *policyCompiler) checkDependsOn(i int, self string) []string {
 	var out []string
 	for k, id := range c.policy.Spec.Children[i].DependsOn {

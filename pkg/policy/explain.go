@@ -12,7 +12,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/internal/spelling"
 )
 
-// issues adds the mistakes that CEL found in a field.
+// reportIssues adds the mistakes that CEL found in a field.
 func (c *expressionCompiler) reportIssues(f field, s scope, issues []cel.Issue) {
 	if strings.HasPrefix(strings.TrimSpace(f.node.Value), "${") {
 		c.In(f.node, firstWord(f.node.Value), "%s is bare CEL: leave out the ${ and } around it", f.what)
@@ -23,7 +23,7 @@ func (c *expressionCompiler) reportIssues(f field, s scope, issues []cel.Issue) 
 	}
 }
 
-// issue adds a mistake that CEL found in n.
+// reportIssue adds a mistake that CEL found in n.
 func (c *expressionCompiler) reportIssue(n *yaml.Node, offset int, message string, s scope) {
 	offset = min(max(offset, 0), len(n.Value))
 	if undeclared.MatchString(message) && argument.MatchString(n.Value[:offset]) && !slices.Contains(s.vars, readyName) {
@@ -48,7 +48,7 @@ func nameAt(s string, offset int) int {
 
 var undeclared = regexp.MustCompile(`undeclared reference to '([^']*)'( in ready\(\))?`)
 
-// explain makes the message of an unknown name say what could have been meant.
+// explainIssue makes the message of an unknown name say what could have been meant.
 func (c *expressionCompiler) explainIssue(message string, s scope) string {
 	m := undeclared.FindStringSubmatch(message)
 	if m == nil {

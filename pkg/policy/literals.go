@@ -14,7 +14,7 @@ import (
 
 var kindName = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
 
-// gvk returns the literal apiVersion and kind in n, a mapping. A field that is not
+// readKind returns the literal apiVersion and kind in n, a mapping. A field that is not
 // there is reported only if missing is set: elsewhere DecodePolicy has done so.
 func readKind(found *syntax.Diagnostics, n *yaml.Node, what string, missing bool) schema.GroupVersionKind {
 	if n == nil || n.Kind != yaml.MappingNode {

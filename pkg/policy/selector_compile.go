@@ -14,7 +14,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
-// selector compiles a label selector. s is what its values may refer to; nil: they
+// compileSelector compiles a label selector. s is what its values may refer to; nil: they
 // are literal.
 func (c *expressionCompiler) compileSelector(f field, s *scope) Selector {
 	if f.node == nil {
@@ -35,7 +35,7 @@ func (c *expressionCompiler) compileSelector(f field, s *scope) Selector {
 	return out.sortedTerms()
 }
 
-// expression compiles one of matchExpressions; nothing if its parts are not there.
+// compileMatchExpression compiles one of matchExpressions; nothing if its parts are not there.
 func (c *expressionCompiler) compileMatchExpression(f field, s *scope) []term {
 	key, name := f.below("", "key"), f.below("", "operator")
 	if !key.isText() || !name.isText() {
@@ -66,7 +66,7 @@ func (c *expressionCompiler) compileMatchExpression(f field, s *scope) []term {
 	return c.compileTerm(key.node, op, values, s)
 }
 
-// term compiles one requirement; nothing if it is not right.
+// compileTerm compiles one requirement; nothing if it is not right.
 func (c *expressionCompiler) compileTerm(key *yaml.Node, op selection.Operator, values []field, s *scope) []term {
 	before := c.Count()
 	for _, problem := range validation.IsQualifiedName(key.Value) {
@@ -96,7 +96,7 @@ func (c *expressionCompiler) compileTerm(key *yaml.Node, op selection.Operator, 
 	return []term{out}
 }
 
-// labelValue compiles one value of a selector; nil if it is not right.
+// compileLabelValue compiles one value of a selector; nil if it is not right.
 func (c *expressionCompiler) compileLabelValue(f field, s *scope) *cel.Template {
 	n := f.node
 	if n.Kind != yaml.ScalarNode || n.Tag != "!!str" {

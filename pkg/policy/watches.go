@@ -42,7 +42,7 @@ func (c *policyCompiler) compileWatchNamespace(f field) (namespace *cel.Template
 	return c.compileText(f, c.scopeOfSelection(), nameOfNamespace), false
 }
 
-// text compiles a template of text. check is given the text with something else in
+// compileText compiles a template of text. check is given the text with something else in
 // place of its expressions, and returns what is wrong with it.
 func (c *expressionCompiler) compileText(f field, s scope, check func(string) string) *cel.Template {
 	if !f.isText() {

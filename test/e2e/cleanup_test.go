@@ -148,7 +148,7 @@ func TestCleanupRightMissing(t *testing.T) {
 	}
 }
 
-// only is a copy of some keys.
+// pruneOnly is a copy of some keys.
 func pruneOnly(from map[string]string, keys ...string) map[string]string {
 	to := maps.Clone(from)
 	maps.DeleteFunc(to, func(key, _ string) bool { return !slices.Contains(keys, key) })

@@ -101,7 +101,7 @@ func pruneFaults() map[string]pruneFault {
 	}
 }
 
-// but is a copy without some keys.
+// pruneBut is a copy without some keys.
 func pruneBut(from map[string]string, keys ...string) map[string]string {
 	to := maps.Clone(from)
 	for _, key := range keys {

@@ -1,6 +1,6 @@
 // Package names checks what the code of Ambit calls things, as `make lint` runs it.
 //
-// Two rules hold for every package that ships:
+// Three rules hold for every package that ships:
 //
 //   - A method of a type with more than 15 methods has a name of two words or more: among so many,
 //     one word does not say what it does to what. testdata/one-word.txt lists the methods that are
@@ -8,6 +8,7 @@
 //     leave the list as well.
 //   - A retired word is the name of nothing. testdata/retired.txt has the words that were replaced,
 //     and by what.
+//   - The comment of a function begins with its name: another one is mostly what it was once called.
 //
 // What the names should be instead is in the glossary of ARCHITECTURE.md.
 package names

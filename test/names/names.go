@@ -24,6 +24,8 @@ type declared struct {
 	receiver string
 	name     string
 	at       token.Position
+	// doc is the first word of a function's comment; empty if it has none, and for everything else.
+	doc string
 }
 
 // String is the form of a method in testdata/one-word.txt.
@@ -44,7 +46,7 @@ func readDeclared(root string) ([]declared, error) {
 		if err != nil || entry.IsDir() || !isShipped(path) {
 			return err
 		}
-		file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
+		file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution|parser.ParseComments)
 		if err != nil {
 			return fmt.Errorf("reading names: %w", err)
 		}
@@ -72,6 +74,7 @@ func declaredIn(files *token.FileSet, pkg string, file *ast.File) (list []declar
 	for _, decl := range file.Decls {
 		if function, ok := decl.(*ast.FuncDecl); ok {
 			add(receiverOf(function), function.Name)
+			list[len(list)-1].doc, _, _ = strings.Cut(function.Doc.Text(), " ")
 			continue
 		}
 		for _, spec := range decl.(*ast.GenDecl).Specs {
@@ -127,6 +130,17 @@ func oneWordMethods(list []declared) []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(found))
+}
+
+// strayComments returns the functions whose comment begins with another name, one line each, in the
+// order of list: mostly what they were once called.
+func strayComments(list []declared) (found []string) {
+	for _, d := range list {
+		if word := strings.Trim(d.doc, ",:.\n"); word != "" && strings.TrimSuffix(word, "'s") != d.name {
+			found = append(found, fmt.Sprintf("%s: the comment of %s begins with %q, not with its name", d.at, d.name, word))
+		}
+	}
+	return found
 }
 
 // isOneWord reports whether a name has no capital after its first letter.

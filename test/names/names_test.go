@@ -43,6 +43,9 @@ func TestModule(t *testing.T) {
 	for _, name := range gone {
 		t.Errorf("%s is fine by now: take it out of %s (go test ./test/names -rewrite)", name, knownFile)
 	}
+	for _, found := range strayComments(list) {
+		t.Error(found)
+	}
 	words, err := parseRetired(read(t, "testdata/retired.txt"))
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +77,7 @@ func source(methods int) string {
 func parse(t *testing.T, text string) []declared {
 	t.Helper()
 	files := token.NewFileSet()
-	file, err := parser.ParseFile(files, "p.go", text, parser.SkipObjectResolution)
+	file, err := parser.ParseFile(files, "p.go", text, parser.SkipObjectResolution|parser.ParseComments)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,6 +99,27 @@ func TestOneWordMethods(t *testing.T) {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+func TestStrayComments(t *testing.T) {
+	const text = `package p
+
+// lookUp returns nothing.
+func find() {}
+
+// free is
+// right.
+func free() {}
+
+// box's twin.
+func box() {}
+
+func bare() {}
+`
+	want := []string{`p.go:4:6: the comment of find begins with "lookUp", not with its name`}
+	if diff := cmp.Diff(want, strayComments(parse(t, text))); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 

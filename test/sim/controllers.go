@@ -62,7 +62,7 @@ func (s *Server) Collect() bool {
 	return s.version != before
 }
 
-// internal is a request of the controllers.
+// internalLocked is a request of the controllers.
 func (s *Server) internalLocked(r *resource, obj *unstructured.Unstructured, verb string) *call {
 	return &call{Server: s, resource: r, served: r.stored, internal: true, Request: Request{
 		User: Admin, Verb: verb, Namespace: obj.GetNamespace(), Name: obj.GetName(),

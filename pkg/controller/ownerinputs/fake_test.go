@@ -151,7 +151,7 @@ func (b *bench) subject(queries ...plan.Query) Subject {
 	return Subject{Name: types.NamespacedName{Namespace: "home", Name: "x"}, Owner: owner, Home: home, Queries: queries}
 }
 
-// layout returns the streams that a subject needs, and what is blocked, a line each.
+// layoutOf returns the streams that a subject needs, and what is blocked, a line each.
 func (b *bench) layoutOf(t *testing.T, subject Subject) []string {
 	t.Helper()
 	s, wait := b.Plan(t.Context(), subject)
