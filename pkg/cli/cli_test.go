@@ -26,8 +26,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(control.Around(m), map[string]func(){"ambit": ambit, "kubectl-ambit": ambit})
 }
 
-// update writes the golden files in the scripts anew.
-var update = flag.Bool("update", false, "write the golden files in the scripts anew")
+// rewrite writes the golden files in the scripts anew.
+var rewrite = flag.Bool("rewrite", false, "write the golden files in the scripts anew")
 
 func ambit() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -37,7 +37,7 @@ func ambit() {
 }
 
 // TestScripts runs testdata/script/*.txtar, each in an empty folder, with a
-// kubeconfig that is not there. -update writes the golden files in them anew.
+// kubeconfig that is not there. -rewrite writes the golden files in them anew.
 func TestScripts(t *testing.T) {
 	root, err := os.Getwd()
 	if err != nil {
@@ -45,7 +45,7 @@ func TestScripts(t *testing.T) {
 	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 root + "/testdata/script", // commands change the folder of this process
-		UpdateScripts:       *update,
+		UpdateScripts:       *rewrite,
 		RequireUniqueNames:  true,
 		RequireExplicitExec: true,
 		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits},

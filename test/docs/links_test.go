@@ -70,3 +70,26 @@ func anchors(document string) map[string]bool {
 	}
 	return found
 }
+
+// TestFilesNamed: each Go file that the guides for contributors name is somewhere.
+func TestFilesNamed(t *testing.T) {
+	there := map[string]bool{}
+	err := filepath.WalkDir(root, func(file string, _ os.DirEntry, err error) error {
+		there[path.Base(filepath.ToSlash(file))] = true
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, guide := range []string{"CONTRIBUTING.md", "ARCHITECTURE.md"} {
+		named := regexp.MustCompile("`(?:[a-z0-9_./]+/)?([a-z0-9_]+\\.go)`").FindAllStringSubmatch(read(t, guide), -1)
+		for _, file := range named {
+			if !there[file[1]] {
+				t.Errorf("%s names %s, and there is no such file", guide, file[0])
+			}
+		}
+		if len(named) == 0 {
+			t.Errorf("no file was found in %s: the test would pass for nothing", guide)
+		}
+	}
+}
