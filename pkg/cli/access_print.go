@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/cli-runtime/pkg/printers"
-
 	"github.com/ambit-dev/ambit/pkg/permissions"
 	"github.com/ambit-dev/ambit/pkg/permissions/rbac"
 )
@@ -65,7 +63,7 @@ func (t *accessTable) printTable(w io.Writer) error {
 		cells[[2]string{row, column}] = cellText(e)
 	}
 	fmt.Fprintf(w, "Policy %s as %s\n", t.policy, t.user)
-	aligned := printers.GetNewTabWriter(w)
+	aligned := newTableWriter(w)
 	fmt.Fprintf(aligned, "NAMESPACE\t%s\n", strings.Join(columns, "\t"))
 	for _, row := range rows {
 		line := []string{row}

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
@@ -38,14 +37,14 @@ type cleanupOptions struct {
 	// Output is "", json or yaml.
 	Output string
 	// Cluster says how to reach the API server.
-	Cluster *genericclioptions.ConfigFlags
+	Cluster clusterFlags
 }
 
 // cleanupTimeout is the default of --timeout.
 const cleanupTimeout = 5 * time.Minute
 
 func newCleanupCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &cleanupOptions{IOStreams: streams, Cluster: clusterFlags()}
+	o := &cleanupOptions{IOStreams: streams}
 	cmd := &cobra.Command{
 		Use:   "cleanup -f POLICY",
 		Short: "Remove what policies have made, before they go",
@@ -94,7 +93,7 @@ ambit cleanup -f policies/memcached.yaml --namespaces team-a,team-b --timeout 0`
 	flags.DurationVar(&o.Timeout, "timeout", cleanupTimeout, "How long to try, such as 30s or 10m; 0: until nothing is left")
 	flags.BoolVar(&o.Force, "force", false, "Clean up also while a ReconcilePolicy or a ConfigMap in the cluster has the policy: for namespaces in which Ambit does not serve it any more")
 	addOutputFlag(flags, &o.Output, "json", "yaml")
-	o.Cluster.AddFlags(flags)
+	o.Cluster.addFlags(flags)
 	return cmd
 }
 
@@ -180,7 +179,7 @@ func (o *cleanupOptions) actingPrograms(programs []*policy.Program) []*policy.Pr
 
 // prepareCleanup connects to the cluster.
 func (o *cleanupOptions) prepareCleanup(programs []*policy.Program) (*uninstall.Cleanup, error) {
-	c, err := connectCluster(o.Cluster)
+	c, err := connectCluster(&o.Cluster)
 	if err != nil {
 		return nil, err
 	}

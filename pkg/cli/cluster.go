@@ -1,19 +1,16 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"github.com/ambit-dev/ambit/pkg/internal/version"
 	"github.com/ambit-dev/ambit/pkg/permissions"
 	"github.com/ambit-dev/ambit/pkg/uninstall"
 )
@@ -31,7 +28,7 @@ type cluster struct {
 }
 
 // connectCluster prepares clients. Requests are not limited on this side.
-func connectCluster(flags *genericclioptions.ConfigFlags) (*cluster, error) {
+func connectCluster(flags *clusterFlags) (*cluster, error) {
 	c, err := newClients(flags)
 	if err != nil {
 		return nil, clusterError(err)
@@ -39,8 +36,8 @@ func connectCluster(flags *genericclioptions.ConfigFlags) (*cluster, error) {
 	return c, nil
 }
 
-func newClients(flags *genericclioptions.ConfigFlags) (*cluster, error) {
-	config, err := clusterConfig(flags)
+func newClients(flags *clusterFlags) (*cluster, error) {
+	config, err := flags.config()
 	if err != nil {
 		return nil, err
 	}
@@ -65,32 +62,6 @@ func newClients(flags *genericclioptions.ConfigFlags) (*cluster, error) {
 // permissionsCluster is the cluster as package permissions sees it.
 func (c *cluster) permissionsCluster() permissions.Cluster {
 	return permissions.Cluster{Config: c.config, Typed: c.typed, Objects: c.objects, Mapper: c.mapper}
-}
-
-// defaultServer is what kubectl's flags fall back to where nothing names a
-// server. An operator that went on with it would only say that nobody answers.
-const defaultServer = "http://localhost:8080"
-
-// clusterConfig returns how the flags say to reach the API server.
-func clusterConfig(flags *genericclioptions.ConfigFlags) (*rest.Config, error) {
-	config, err := flags.ToRESTConfig()
-	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
-	}
-	if config.Host == defaultServer && *flags.APIServer == "" {
-		return nil, errors.New("there is no kubeconfig, and no cluster around this process: use --kubeconfig or --server")
-	}
-	config.UserAgent = "ambit/" + version.String()
-	return config, nil
-}
-
-// clusterFlags returns kubectl's flags for reaching a cluster, those that make
-// sense for a program that runs on: no timeout for its streams, no cache folder,
-// no default namespace.
-func clusterFlags() *genericclioptions.ConfigFlags {
-	flags := genericclioptions.NewConfigFlags(false)
-	flags.Namespace, flags.Timeout, flags.CacheDir, flags.DisableCompression = nil, nil, nil, nil
-	return flags
 }
 
 // newScan prepares what looks for leftovers in namespaces; in all if there are none.

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
@@ -30,11 +29,11 @@ type leftoversOptions struct {
 	// Program is what ambit was called by: `ambit` or `kubectl ambit`.
 	Program string
 	// Cluster says how to reach the API server.
-	Cluster *genericclioptions.ConfigFlags
+	Cluster clusterFlags
 }
 
 func newLeftoversCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &leftoversOptions{IOStreams: streams, Output: "table", Cluster: clusterFlags()}
+	o := &leftoversOptions{IOStreams: streams, Output: "table"}
 	cmd := &cobra.Command{
 		Use:   "leftovers [-f POLICY]",
 		Short: "List what would be stuck or left behind if Ambit were gone",
@@ -98,7 +97,7 @@ func (o *leftoversOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.OwnNamespace, "own-namespace", defaultOwnNamespace(),
 		"Ambit's own namespace: policies of files that say none are in it "+ownNamespaceDefault)
 	addOutputFlag(flags, &o.Output, "table", "json", "yaml")
-	o.Cluster.AddFlags(flags)
+	o.Cluster.addFlags(flags)
 }
 
 // Run lists what there is.
@@ -110,7 +109,7 @@ func (o *leftoversOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c, err := connectCluster(o.Cluster)
+	c, err := connectCluster(&o.Cluster)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"io"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/uninstall"
@@ -22,7 +21,7 @@ func printLeftovers(w io.Writer, format string, l uninstall.Leftovers) error {
 	if len(l.Findings) == 0 {
 		return nil
 	}
-	aligned := printers.GetNewTabWriter(w)
+	aligned := newTableWriter(w)
 	fmt.Fprintln(aligned, "NAMESPACE\tKIND\tNAME\tPOLICY\tFINDING\tWHY")
 	for _, f := range l.Findings {
 		fmt.Fprintf(aligned, "%s\t%s\t%s\t%s\t%s\t%s\n", cmp.Or(f.Namespace, "<none>"), f.Kind, f.Name, cmp.Or(f.Policy, "<unknown>"), f.Type, f.Why)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"sigs.k8s.io/yaml"
@@ -25,6 +26,12 @@ func printData(w io.Writer, format string, v any) error {
 	}
 	_, err = w.Write(data)
 	return err
+}
+
+// newTableWriter aligns columns that are separated by tabs, as kubectl does. Flush writes them.
+func newTableWriter(w io.Writer) *tabwriter.Writer {
+	const minWidth, tabWidth, padding = 6, 4, 3
+	return tabwriter.NewWriter(w, minWidth, tabWidth, padding, ' ', 0)
 }
 
 // printObjects writes objects so that kubectl can apply them: as YAML documents,

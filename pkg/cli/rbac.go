@@ -114,7 +114,7 @@ func (o *rbacOptions) Run(ctx context.Context) error {
 		return o.runMissing(ctx, options)
 	}
 	if o.namesCluster() {
-		c, err := connectCluster(o.Cluster)
+		c, err := connectCluster(&o.Cluster)
 		if err != nil {
 			return err
 		}

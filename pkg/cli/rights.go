@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/ambit-dev/ambit/pkg/internal/manifests"
@@ -41,7 +40,7 @@ type rightsOptions struct {
 	// WatchRBAC: Ambit's right to see changes of rights counts too.
 	WatchRBAC bool
 	// Cluster says how to reach the API server.
-	Cluster *genericclioptions.ConfigFlags
+	Cluster clusterFlags
 
 	flags   *pflag.FlagSet // all flags of the command
 	cluster *pflag.FlagSet // the flags of Cluster
@@ -51,8 +50,8 @@ type rightsOptions struct {
 // cannot be chosen by --user: that is a subject here, as in `kubectl create
 // rolebinding`.
 func newRights(streams genericiooptions.IOStreams) rightsOptions {
-	o := rightsOptions{IOStreams: streams, Cluster: clusterFlags()}
-	o.Cluster.AuthInfoName = nil
+	o := rightsOptions{IOStreams: streams}
+	o.Cluster.noUser = true
 	return o
 }
 
@@ -67,7 +66,7 @@ func (o *rightsOptions) addFlags(flags *pflag.FlagSet, account string) {
 	flags.BoolVar(&o.Finalizers, "finalizers", false,
 		"Include update on owners' finalizers, for clusters with the admission plugin OwnerReferencesPermissionEnforcement")
 	o.flags, o.cluster = flags, pflag.NewFlagSet("cluster", pflag.ContinueOnError)
-	o.Cluster.AddFlags(o.cluster)
+	o.Cluster.addFlags(o.cluster)
 	flags.AddFlagSet(o.cluster)
 }
 
@@ -162,7 +161,7 @@ func (o *rightsOptions) permissionsOptions(programs []*policy.Program, subject r
 
 // comparePermissions asks the cluster of the flags.
 func (o *rightsOptions) comparePermissions(ctx context.Context, options permissions.Options) (*permissions.Comparison, error) {
-	c, err := connectCluster(o.Cluster)
+	c, err := connectCluster(&o.Cluster)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"go.opentelemetry.io/otel"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -58,13 +57,13 @@ type runOptions struct {
 	// Burst is how many requests may exceed QPS for a moment.
 	Burst int
 	// Cluster says how to reach the API server.
-	Cluster *genericclioptions.ConfigFlags
+	Cluster clusterFlags
 	// Logging are the zap flags.
 	Logging *logging
 }
 
 func newRunCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &runOptions{IOStreams: streams, Cluster: clusterFlags(), Logging: newLogging()}
+	o := &runOptions{IOStreams: streams, Logging: newLogging()}
 	cmd := &cobra.Command{
 		Use:   "run -f FILE|FOLDER ... [--policies-from crd,configmap]",
 		Short: "Be the operator that the policies describe",

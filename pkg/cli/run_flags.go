@@ -33,7 +33,7 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 	flags.IntVar(&o.Burst, "burst", 0, "How many requests may exceed --qps for a moment; 0: as many as --qps")
 	o.addElectionFlags(flags)
 	o.addServerFlags(flags)
-	o.Cluster.AddFlags(flags)
+	o.Cluster.addFlags(flags)
 	o.Logging.addFlags(flags)
 }
 
@@ -83,7 +83,7 @@ func (o *runOptions) checkFlags() error {
 
 // clusterConfig returns how to reach the API server.
 func (o *runOptions) clusterConfig() (*rest.Config, error) {
-	config, err := clusterConfig(o.Cluster)
+	config, err := o.Cluster.config()
 	if err != nil {
 		return nil, err
 	}
