@@ -77,7 +77,7 @@ func TestCompile(t *testing.T) {
 			want: []string{"0 own/a runs as own/a", "1 own/a runs as own/a"}},
 		"Garbled": {reason: "what stands before the end of legible YAML is known, so that it is not taken for removed", manifest: Manifest{Origin: fileOrigin, Data: joinDocuments(text("a v1"), text("b v1 garbled"))},
 			want: []string{"0 own/a runs as own/a"}, unreadable: "a.yaml:14:3: "},
-		"Empty":        {reason: "a file may just be written anew", manifest: Manifest{Origin: fileOrigin}, unreadable: "a.yaml: there is no policy in it"},
+		"Empty":        {reason: "it may have been emptied, or may just be written anew", manifest: Manifest{Origin: fileOrigin}, unreadable: "a.yaml: there is no policy in it"},
 		"CommentOnly":  {reason: "that is no policy either", manifest: Manifest{Origin: fileOrigin, Data: []byte("# later\n---\n")}, unreadable: "a.yaml: there is no policy in it"},
 		"Binary":       {reason: "it is no YAML", manifest: Manifest{Origin: fileOrigin, Data: []byte("\x7fELF\x00\x01")}, unreadable: "a.yaml:1:"},
 		"CannotBeRead": {reason: "the error of reading is the one that counts", manifest: Manifest{Origin: fileOrigin, Data: joinDocuments(text("a v1")), Unreadable: errors.New("a.yaml: no")}, unreadable: "a.yaml: no"},
