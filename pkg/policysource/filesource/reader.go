@@ -3,6 +3,7 @@ package filesource
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -73,11 +74,14 @@ func (f fileReader) readAll() fileReading {
 
 // filesIn returns the files that one argument stands for, sorted: itself, or of a
 // folder the *.yaml and *.yml files directly in it that are not hidden. A file that is
-// not there is none: it was deleted, if its folder can be read.
+// not there is none: it was deleted, if its folder can be read. A link that leads nowhere is there.
 func filesIn(argument string) ([]string, error) {
 	argument = filepath.Clean(argument)
 	info, err := os.Stat(argument)
 	if errors.Is(err, fs.ErrNotExist) && isPolicyFile(filepath.Base(argument)) {
+		if _, err := os.Lstat(argument); err == nil {
+			return []string{argument}, nil
+		}
 		if _, err := os.ReadDir(filepath.Dir(argument)); err != nil {
 			return nil, err
 		}
@@ -115,15 +119,34 @@ func (f fileReader) readFile(path string) manifest.Manifest {
 	switch {
 	case err != nil:
 		t.Unreadable = unreadableFile(path, err)
-	case info.Size() > MaxFileSize:
-		t.Unreadable = fmt.Errorf("%s: it has more than %d bytes", path, MaxFileSize)
+	case !info.Mode().IsRegular(): // a pipe would never end, or have nothing the next time
+		t.Unreadable = fmt.Errorf("%s: it is no regular file, which can be read again", path)
 	default:
 		t.JustWritten = f.isFresh != nil && f.isFresh(info)
-		if t.Data, err = os.ReadFile(path); err != nil {
+		if t.Data, err = readLimited(path); err != nil {
 			t.Unreadable = unreadableFile(path, err)
 		}
 	}
 	return t.WithDigest()
+}
+
+// readLimited returns what a file holds, which may be more than its size says.
+func readLimited(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return readBounded(file)
+}
+
+// readBounded returns what there is to read, and an error if that is more than MaxFileSize.
+func readBounded(in io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(in, MaxFileSize+1))
+	if err == nil && len(data) > MaxFileSize {
+		return nil, fmt.Errorf("it has more than %d bytes", MaxFileSize)
+	}
+	return data, err
 }
 
 // unreadableFile returns the error of a file that cannot be read, with its path once.

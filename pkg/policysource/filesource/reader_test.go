@@ -97,12 +97,16 @@ func TestReadAll(t *testing.T) {
 		"LinkedFolder": {reason: "so do people", arguments: []string{"d"}, make: func(f folder) { f.write("e/a.yaml", "x"); f.symlink("e", "d") }, want: []string{"read d/a.yaml: x", "complete d"}},
 		"Dangling": {reason: "the file is named, so that it was not deleted", arguments: []string{"d"}, make: func(f folder) { f.write("d/b.yaml", "x"); f.symlink("nowhere", "d/a.yaml") },
 			want: []string{"unreadable d/a.yaml: it cannot be read: no such file or directory", "read d/b.yaml: x", "complete d"}},
+		"DanglingFile": {reason: "nor was one that is named", arguments: []string{"d/a.yaml"}, make: func(f folder) { f.mkdir("d"); f.symlink("nowhere", "d/a.yaml") },
+			want: []string{"unreadable d/a.yaml: it cannot be read: no such file or directory", "complete d/a.yaml"}},
+		"Device": {reason: "it has no end, and no size", arguments: []string{"d"}, make: func(f folder) { f.mkdir("d"); f.symlink("/dev/zero", "d/a.yaml") },
+			want: []string{"unreadable d/a.yaml: it is no regular file, which can be read again", "complete d"}},
 		"LinkToFolder": {reason: "it has no text", arguments: []string{"d"}, make: func(f folder) { f.mkdir("d"); f.symlink(".", "d/a.yaml") },
-			want: []string{"unreadable d/a.yaml: it cannot be read: is a directory", "complete d"}},
+			want: []string{"unreadable d/a.yaml: it is no regular file, which can be read again", "complete d"}},
 		"LinkLoop": {reason: "it has no end", arguments: []string{"d"}, make: func(f folder) { f.mkdir("d"); f.symlink("b.yaml", "d/a.yaml"); f.symlink("a.yaml", "d/b.yaml") },
 			want: []string{"unreadable d/a.yaml: it cannot be read: too many levels of symbolic links", "unreadable d/b.yaml: it cannot be read: too many levels of symbolic links", "complete d"}},
 		"TooLarge": {reason: "it would take memory without a bound", arguments: []string{"d"}, make: func(f folder) { f.write("d/a.yaml", large) },
-			want: []string{fmt.Sprintf("unreadable d/a.yaml: it has more than %d bytes", MaxFileSize), "complete d"}},
+			want: []string{fmt.Sprintf("unreadable d/a.yaml: it cannot be read: it has more than %d bytes", MaxFileSize), "complete d"}},
 		"Largest": {reason: "it is just small enough", arguments: []string{"d"}, make: func(f folder) { f.write("d/a.yaml", large[1:]) }, want: []string{"read d/a.yaml: " + large[1:], "complete d"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -73,7 +73,7 @@ func New(o Options) (*Source, error) {
 		if o.In == nil || f.reader.stdin != nil {
 			return nil, fmt.Errorf("making the sources of policies: %q can be given once, and there must be an input", argument)
 		}
-		data, err := io.ReadAll(io.LimitReader(o.In, MaxFileSize))
+		data, err := readBounded(o.In)
 		if err != nil {
 			return nil, fmt.Errorf("reading the policies on stdin: %w", err)
 		}

@@ -2,6 +2,7 @@ package filesource
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -26,11 +27,12 @@ func TestStdinArgument(t *testing.T) {
 		err       error  // that is wrapped
 		says      string // of an error that wraps none
 	}{
-		"Pipe":    {reason: "a writer may take its time over each byte", arguments: []string{"-"}, in: iotest.OneByteReader(strings.NewReader("text")), want: "text"},
-		"Empty":   {reason: "that is a mistake, and the policy's place to say so", arguments: []string{"-"}, in: strings.NewReader("")},
-		"NoInput": {reason: "there is nothing to read", arguments: []string{"-"}, says: `"-" can be given once`},
-		"Twice":   {reason: "the second one would be empty", arguments: []string{"-", "-"}, in: strings.NewReader("text"), says: `"-" can be given once`},
-		"Broken":  {reason: "half of the policies are not all of them", arguments: []string{"-"}, in: io.MultiReader(strings.NewReader("half"), iotest.ErrReader(errBroken)), err: errBroken},
+		"Pipe":     {reason: "a writer may take its time over each byte", arguments: []string{"-"}, in: iotest.OneByteReader(strings.NewReader("text")), want: "text"},
+		"Empty":    {reason: "that is a mistake, and the policy's place to say so", arguments: []string{"-"}, in: strings.NewReader("")},
+		"NoInput":  {reason: "there is nothing to read", arguments: []string{"-"}, says: `"-" can be given once`},
+		"Twice":    {reason: "the second one would be empty", arguments: []string{"-", "-"}, in: strings.NewReader("text"), says: `"-" can be given once`},
+		"TooLarge": {reason: "a part of the policies is not all of them", arguments: []string{"-"}, in: strings.NewReader(strings.Repeat("x", MaxFileSize+1)), says: fmt.Sprintf("it has more than %d bytes", MaxFileSize)},
+		"Broken":   {reason: "half of the policies are not all of them", arguments: []string{"-"}, in: io.MultiReader(strings.NewReader("half"), iotest.ErrReader(errBroken)), err: errBroken},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := New(Options{Arguments: c.arguments, In: c.in, Clock: clocktesting.NewFakeClock(time.Now())})
