@@ -1,6 +1,8 @@
 package access
 
 import (
+	"errors"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,6 +19,18 @@ type reviewAnswer struct {
 
 // isRefusal says whether a review was refused, other than failed.
 func isRefusal(err error) bool { return apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) }
+
+// IsMissingRight tells the authorizer's 403 to a request from the ones that admission gives (quota,
+// escalation, policies). There is no machine-readable difference: the authorizer's answer is worded
+// `User "x" cannot create resource "y"`.
+func IsMissingRight(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsForbidden(err) || !errors.As(err, &status) {
+		return false
+	}
+	text := status.Status().Message
+	return strings.Contains(text, `User "`) && strings.Contains(text, " cannot ") && strings.Contains(text, ` resource "`)
+}
 
 // settleAnswer takes the answer to a request in.
 func (p *reviewState) settleAnswer(now time.Time, req reviewRequest, a reviewAnswer) {

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
@@ -26,7 +27,7 @@ func (a *Applier) refusedOutcome(err error, verb string, w actionWrite) Outcome 
 		p.Reason, p.Terminal = v1alpha1.ReasonKindMissing, true
 	case apierrors.IsForbidden(err) && isImpersonation(err):
 		p.Reason, p.Terminal = v1alpha1.ReasonImpersonationRefused, true
-	case apierrors.IsForbidden(err) && isMissingRight(err):
+	case access.IsMissingRight(err):
 		a.setForbidden(p, err, verb, w)
 	case isDeniedByAdmission(err):
 		p.Reason, p.Terminal = admissionReason(err), true
@@ -58,18 +59,6 @@ func answerText(err error, action plan.Action) string {
 		return "the API server refuses it as invalid; its answer may quote the Secret and is not shown"
 	}
 	return err.Error()
-}
-
-// isMissingRight tells the authorizer's 403 from the ones that admission gives
-// (quota, escalation, policies). There is no machine-readable difference: the
-// authorizer's answer is worded `User "x" cannot create resource "y"`.
-func isMissingRight(err error) bool {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return false
-	}
-	text := status.Status().Message
-	return strings.Contains(text, `User "`) && strings.Contains(text, " cannot ") && strings.Contains(text, ` resource "`)
 }
 
 // isGone says whether there is no such object, of a kind that is served: what is

@@ -55,9 +55,9 @@ type Source struct {
 	manifests     map[*unstructured.Unstructured][]manifest.Manifest
 	withoutPolicy map[types.UID]bool // objects that were reported to hold no policy
 
-	mu        sync.Mutex // guards what is below
-	objects   map[manifest.Origin]*unstructured.Unstructured
-	refusedAt map[types.UID]uint64 // by object: the generation of permissions when a write was refused
+	mu      sync.Mutex // guards what is below
+	objects map[manifest.Origin]*unstructured.Unstructured
+	refused map[types.UID]refusedWrite // by object: its last write, if that was refused
 }
 
 // ForCustomResources returns the source of ReconcilePolicies.
@@ -73,7 +73,7 @@ func newSource(kind objectKind, o Options) *Source {
 		kind: kind, o: o, informers: o.Informers.NewScoped(kind.watchQuery(), func(permitted.Event) { o.Wake() }),
 		writes: &writePermissions{kind: kind, o: o, reviewed: map[string]bool{}},
 		scope:  &readScope{kind: kind, o: o}, withoutPolicy: map[types.UID]bool{},
-		objects: map[manifest.Origin]*unstructured.Unstructured{}, refusedAt: map[types.UID]uint64{},
+		objects: map[manifest.Origin]*unstructured.Unstructured{}, refused: map[types.UID]refusedWrite{},
 	}
 }
 

@@ -40,8 +40,18 @@ func (s *Source) Annotated() []manifest.Origin {
 	return list
 }
 
+// refusedWrite is a write that the API server refused, of an object itself or of a subresource.
+type refusedWrite struct {
+	// generation is that of permissions at that time.
+	generation uint64
+	// missesRight: permissions have to change before it makes sense to write again. Otherwise whoever
+	// refused it, as a webhook, may think better of it any time.
+	missesRight bool
+}
+
 // MayPatch reports whether an object, or its subresource if that is not "", may be patched, and whether
-// that is known yet. What was refused is not allowed before permissions are seen to change.
+// that is known yet. What was refused for want of a right is not allowed before permissions are seen to
+// change; what was refused otherwise is, and how often it is tried is up to the caller.
 func (s *Source) MayPatch(object *unstructured.Unstructured, subresource string) (allowed, known bool) {
 	namespace := object.GetNamespace()
 	known = s.writes.isReviewed(allNamespaces) &&
@@ -53,13 +63,16 @@ func (s *Source) MayPatch(object *unstructured.Unstructured, subresource string)
 	now := s.writes.generationOf(namespace)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	since, refused := s.refusedAt[object.GetUID()]
-	return !refused || since != now, known
+	last := s.refused[object.GetUID()]
+	return !last.missesRight || last.generation != now, known
 }
 
 // canSetFinalizer reports whether the finalizer can be put on an object. What is not known yet is
 // taken to be permitted.
 func (s *Source) canSetFinalizer(object *unstructured.Unstructured) bool {
+	if s.isRejected(object) {
+		return false
+	}
 	allowed, _ := s.MayPatch(object, "")
 	namespace := object.GetNamespace()
 	return allowed || !s.writes.isReviewed(allNamespaces) || s.writes.reviewed[namespace] && !s.writes.isReviewed(namespace)
@@ -78,24 +91,35 @@ func (s *Source) Patch(ctx context.Context, object *unstructured.Unstructured, s
 	case err == nil:
 		s.observeWrite(object, answer)
 	case apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsMethodNotSupported(err):
-		s.noteRefused(object, s.kind.accessFor("patch", subresource))
+		missesRight := access.IsMissingRight(err) || apierrors.IsMethodNotSupported(err)
+		s.noteRefused(object, missesRight)
+		if missesRight {
+			s.writes.reportDenied(object.GetNamespace(), s.kind.accessFor("patch", subresource))
+		}
 		s.o.Wake()
 	}
 	return err
 }
 
+// isRejected reports whether the last write of an object was refused by a webhook or the like.
+func (s *Source) isRejected(object *unstructured.Unstructured) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last, refused := s.refused[object.GetUID()]
+	return refused && !last.missesRight
+}
+
 // noteRefused records that a write of an object was refused.
-func (s *Source) noteRefused(object *unstructured.Unstructured, a access.Access) {
+func (s *Source) noteRefused(object *unstructured.Unstructured, missesRight bool) {
 	now := s.writes.generationOf(object.GetNamespace())
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	known := map[types.UID]bool{}
 	for _, object := range s.objects {
 		known[object.GetUID()] = true
 	}
-	s.refusedAt[object.GetUID()] = now
-	maps.DeleteFunc(s.refusedAt, func(uid types.UID, _ uint64) bool { return !known[uid] })
-	s.mu.Unlock()
-	s.writes.reportDenied(object.GetNamespace(), a)
+	s.refused[object.GetUID()] = refusedWrite{generation: now, missesRight: missesRight}
+	maps.DeleteFunc(s.refused, func(uid types.UID, _ refusedWrite) bool { return !known[uid] })
 }
 
 // observeWrite puts the API server's answer to a write where objects are read, and where the next
@@ -105,6 +129,7 @@ func (s *Source) observeWrite(before, after *unstructured.Unstructured) {
 	origin := s.kind.originOf(after)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	delete(s.refused, before.GetUID())
 	switch {
 	case s.objects[origin] != before: // it was read since
 	case after.GetDeletionTimestamp() != nil && len(after.GetFinalizers()) == 0:

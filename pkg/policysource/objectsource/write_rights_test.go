@@ -107,7 +107,7 @@ func TestPatchOnServer(t *testing.T) {
 			patch: func(o *unstructured.Unstructured) string {
 				return fmt.Sprintf(`{"metadata":{"resourceVersion":%q,"finalizers":["ambit.dev/cleanup"]}}`, o.GetResourceVersion())
 			}},
-		"MadeAnew": {reason: "what was read of one policy is not written on another one", isError: apierrors.IsInvalid,
+		"MadeAnew": {reason: "what was read of one policy is not written on another one", isError: apierrors.IsInvalid, mayAgain: true,
 			before: func(c *cluster) { c.remove(policyResource, "team", "p"); c.createPolicy("team", "p v2") },
 			patch: func(o *unstructured.Unstructured) string {
 				return fmt.Sprintf(`{"metadata":{"uid":%q,"finalizers":["ambit.dev/cleanup"]}}`, o.GetUID())
@@ -116,14 +116,14 @@ func TestPatchOnServer(t *testing.T) {
 			before: func(c *cluster) { c.remove(policyResource, "team", "p") }},
 		"Forbidden": {reason: "the right was taken away, and nobody has noticed", subresource: "status", isError: apierrors.IsForbidden,
 			before: func(c *cluster) { c.remove(rbacResource("clusterrolebindings"), "", "grant-2") }},
-		"Webhook": {reason: "no right is missing, and a webhook says the same again", subresource: "status", isError: apierrors.IsForbidden,
+		"Webhook": {reason: "no right is missing, and a webhook may be mended without a change of any", subresource: "status", isError: apierrors.IsForbidden, mayAgain: true,
 			admission: func(r *sim.Review) error {
 				if r.Request.User == ambitUser {
 					return sim.Denied("guard.example.com", "no statuses today")
 				}
 				return nil
 			}},
-		"Invalid": {reason: "another version of the definition does not know the field so", subresource: "status", isError: apierrors.IsInvalid,
+		"Invalid": {reason: "another version of the definition does not know the field so, and may go", subresource: "status", isError: apierrors.IsInvalid, mayAgain: true,
 			patch: func(*unstructured.Unstructured) string { return `{"status":{"conditions":[{"type":"Ready"}]}}` }},
 		"Down": {reason: "it is tried again", subresource: "status", isError: apierrors.IsServiceUnavailable, mayAgain: true,
 			before: func(c *cluster) { c.faults.set(nil, refuseVerb("patch")) }},
@@ -166,8 +166,8 @@ func TestPatchOnServer(t *testing.T) {
 	}
 }
 
-// TestRefusedComesBack: a right that a write has missed is used again when it is given again; and a refusal of one object, which may be
-// a webhook's, says nothing of others.
+// TestRefusedComesBack: a right that a write has missed is used again when it is given again; and a refusal of one object by
+// a webhook says nothing of others, and nothing of the next time.
 func TestRefusedComesBack(t *testing.T) {
 	const patch = `{"status":{"owners":1}}`
 	synctest.Test(t, func(t *testing.T) {
@@ -199,9 +199,9 @@ func TestRefusedComesBack(t *testing.T) {
 			guarded, p bool // may be written
 		}{
 			{reason: "nothing was refused", do: func() error { return nil }, guarded: true, p: true},
-			{reason: "one is", do: func() error { return write("guarded") }, isRefused: true, p: true},
-			{reason: "the right is gone", do: func() error { revoke(); return write("p") }, isRefused: true},
-			{reason: "it is back, also for what a webhook may let pass by now", do: func() error { give(); return nil }, guarded: true, p: true},
+			{reason: "one is, by a webhook", do: func() error { return write("guarded") }, isRefused: true, guarded: true, p: true},
+			{reason: "the right is gone, as one of the objects has told", do: func() error { revoke(); return write("p") }, isRefused: true},
+			{reason: "it is back", do: func() error { give(); return nil }, guarded: true, p: true},
 			{reason: "it can be used", do: func() error { return write("p") }, guarded: true, p: true},
 		} {
 			if err := step.do(); apierrors.IsForbidden(err) != step.isRefused {
@@ -210,6 +210,41 @@ func TestRefusedComesBack(t *testing.T) {
 			c.read()
 			if may("guarded") != step.guarded || may("p") != step.p {
 				t.Errorf("%s: guarded may be written: %t, p: %t", step.reason, may("guarded"), may("p"))
+			}
+		}
+	})
+}
+
+// TestFinalizerRejected: a policy whose finalizer a webhook refuses does not wait for it. It may be tried again, and when the webhook
+// lets it pass, the policy has it.
+func TestFinalizerRejected(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		isGuarded := true
+		c := newCluster(t, func(r *sim.Review) error {
+			if r.Request.User == ambitUser && isGuarded {
+				return sim.Denied("guard.example.com", "no finalizers today")
+			}
+			return nil
+		})
+		c.grant("", "ambit.dev", v1alpha1Resource, "list, watch, patch")
+		c.createPolicy("team", "p v1")
+		c.start(ForCustomResources)
+		for _, step := range []struct {
+			reason    string
+			isGuarded bool
+			flagged   string
+		}{{"it is refused", true, "team/p"}, {"and once more", true, "team/p"}, {"it is accepted", false, ""}} {
+			isGuarded = step.isGuarded
+			object := c.objectOf(manifest.CustomResource, "team", "p")
+			if allowed, _ := c.source.MayPatch(object, ""); !allowed {
+				t.Fatalf("%s: it may not be tried", step.reason)
+			}
+			if err := c.source.Patch(t.Context(), object, "", []byte(`{"metadata":{"finalizers":["ambit.dev/cleanup"]}}`)); (err != nil) != step.isGuarded {
+				t.Errorf("%s: the error is %v", step.reason, err)
+			}
+			c.read()
+			if got := c.flagged(); got != step.flagged {
+				t.Errorf("%s: %q cannot have it, want %q", step.reason, got, step.flagged)
 			}
 		}
 	})

@@ -2,6 +2,7 @@ package objectsource
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -60,12 +61,12 @@ func resource(finalizers ...string) *unstructured.Unstructured {
 	return object
 }
 
-// TestPatch: the answer of a write is what is seen next, and what was refused is not sent again.
+// TestPatch: the answer of a write is what is seen next, and what was refused for want of a right is not sent again.
 func TestPatch(t *testing.T) {
 	removed, now := resource(), metav1.Now()
 	removed.SetDeletionTimestamp(&now)
 	written := resource("ambit.dev/cleanup")
-	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "reconcilepolicies"}, "p", nil)
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "reconcilepolicies"}, "p", errors.New(`User "ambit" cannot patch resource "reconcilepolicies"`))
 	before := resource()
 	for name, c := range map[string]struct {
 		reason string

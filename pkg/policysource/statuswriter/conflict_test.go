@@ -65,6 +65,45 @@ func TestFinalizerConflict(t *testing.T) {
 	})
 }
 
+// TestFinalizerRefused: a finalizer that is refused does not hold up the status, and is tried again until it is accepted.
+func TestFinalizerRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		isGuarded := true
+		c, resources, _ := newCluster(t, sim.Options{Admission: func(r *sim.Review) error {
+			if isGuarded && r.Request.User == ambitUser && r.Request.Subresource == "" {
+				return sim.Denied("guard.example.com", "no finalizers today")
+			}
+			return nil
+		}})
+		p := c.createPolicy("p")
+		p.AwaitsFinalizer = true
+		c.report(serving("team/p"))
+		c.writer.Update(registry.Decision{Policies: []registry.PolicyState{p}})
+		counts := map[string]int{}
+		for range 120 {
+			resources.see()
+			for _, sent := range c.pass() {
+				counts[sent]++
+			}
+			time.Sleep(WriteInterval)
+		}
+		if diff := cmp.Diff(map[string]int{"p": 8, "p status": 1}, counts); diff != "" {
+			t.Errorf("in two minutes it sent (-want +got):\n%s", diff)
+		}
+		isGuarded = false
+		time.Sleep(maxBackoff)
+		resources.see()
+		c.pass()
+		if got := c.get(policyResource, "p").GetFinalizers(); !slices.Equal(got, []string{"ambit.dev/cleanup"}) {
+			t.Errorf("the finalizers are %q", got)
+		}
+		refusals := slices.DeleteFunc(slices.Clone(c.log), func(line string) bool { return !strings.Contains(line, "refuses to have it written") })
+		if len(refusals) != 1 {
+			t.Errorf("it is logged %d times: %q", len(refusals), c.log)
+		}
+	})
+}
+
 // TestOutdated: on what is not the object of the decision any more nothing is written: one that is gone, one that was made anew, one
 // that was edited since.
 func TestOutdated(t *testing.T) {
@@ -130,7 +169,7 @@ func (a answers) After(_ context.Context, r sim.Request, answer error) error {
 
 func (a answers) Stream(sim.Request) sim.Stream { return nil }
 
-// TestRefusedWrites: what is refused is tried again less and less often, holds up no other policy, and is said each time that
+// TestRefusedWrites: what is refused is tried again less and less often, holds up no other policy, and is said once if
 // somebody has to act.
 func TestRefusedWrites(t *testing.T) {
 	forbidden := apierrors.NewForbidden(policyResource.GroupResource(), "bad", nil)

@@ -18,7 +18,14 @@ import (
 	"github.com/ambit-dev/ambit/pkg/policysource/registry"
 )
 
-// writeAttempt is the last write of an object.
+// written is what is written: an object, or a subresource of it. origin is without a key.
+type written struct {
+	origin      manifest.Origin
+	subresource string
+}
+
+// writeAttempt is the last write of an object, or of its subresource: one that is refused does not
+// hold up the other.
 type writeAttempt struct {
 	next     time.Time // the next write is not before
 	failures int       // in a row
@@ -63,8 +70,7 @@ func (w *Writer) writeResource(ctx context.Context, p registry.PolicyState, stat
 	if w.logProblem(err) {
 		return
 	}
-	if patch != nil {
-		w.sendPatch(ctx, patchRequest{origin: p.Origin, object: object, patch: patch, urgent: true})
+	if patch != nil && w.sendPatch(ctx, patchRequest{origin: p.Origin, object: object, patch: patch, urgent: true}) {
 		return // the status comes with the answer
 	}
 	if object.GetGeneration() != p.Generation {
@@ -128,22 +134,24 @@ func (w *Writer) logProblem(err error) bool {
 	return err != nil
 }
 
-// sendPatch sends a patch, unless it is to wait or is not permitted.
-func (w *Writer) sendPatch(ctx context.Context, r patchRequest) {
+// sendPatch sends a patch, unless it is to wait or is not permitted, and reports whether it was
+// accepted.
+func (w *Writer) sendPatch(ctx context.Context, r patchRequest) bool {
 	if w.apiUnavailable {
-		return
+		return false
 	}
-	now, last := w.o.Clock.Now(), w.attempts[r.origin]
+	what := written{r.origin, r.subresource}
+	now, last := w.o.Clock.Now(), w.attempts[what]
 	if until := last.holdUntil(r.urgent); now.Before(until) {
 		w.wakeAt(until)
-		return
+		return false
 	}
 	objects := w.o.Objects[r.origin.Kind]
 	if allowed, known := objects.MayPatch(r.object, r.subresource); !allowed {
 		if known {
 			w.logForbidden(r)
 		}
-		return
+		return false
 	}
 	delete(w.logged, r.resourceName())
 	sending, cancel := context.WithTimeout(ctx, writeTimeout)
@@ -153,24 +161,26 @@ func (w *Writer) sendPatch(ctx context.Context, r patchRequest) {
 	case err != nil:
 		last.failures++
 		last.next = now.Add(backoff.Exponential{First: WriteInterval, Last: maxBackoff}.After(last.failures))
-		w.attempts[r.origin] = last
-		w.noteFailure(ctx, r, err)
+		w.attempts[what] = last
+		w.noteFailure(ctx, r, last.failures, err)
 	case r.urgent:
-		delete(w.attempts, r.origin)
+		delete(w.attempts, what)
 	default:
-		w.attempts[r.origin] = writeAttempt{next: now.Add(WriteInterval)}
+		w.attempts[what] = writeAttempt{next: now.Add(WriteInterval)}
 	}
+	return err == nil
 }
 
-// noteFailure logs why a write failed, and ends the pass if it was not answered.
-func (w *Writer) noteFailure(ctx context.Context, r patchRequest, err error) {
+// noteFailure logs why a write failed, a refusal for people only the first of some in a row, and ends
+// the pass if it was not answered.
+func (w *Writer) noteFailure(ctx context.Context, r patchRequest, failures int, err error) {
 	var answer apierrors.APIStatus
 	w.apiUnavailable = !errors.As(err, &answer)
 	resource, _, _ := strings.Cut(r.resourceName(), "/")
 	log := w.o.Logger.WithValues("namespace", r.object.GetNamespace(), "name", r.object.GetName(), "resource", resource)
 	switch {
 	case ctx.Err() != nil, apierrors.IsNotFound(err), apierrors.IsConflict(err): // what is seen next decides
-	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsMethodNotSupported(err):
+	case failures == 1 && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsMethodNotSupported(err)):
 		log.Info("the API server refuses to have it written how a policy fares", "reason", string(apierrors.ReasonForError(err)))
 	default:
 		log.V(1).Info("it could not be written how a policy fares", "reason", err.Error())

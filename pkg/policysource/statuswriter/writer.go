@@ -78,7 +78,7 @@ type Writer struct {
 	last *registry.Decision // nil: there was none yet
 
 	// The fields below belong to the goroutine of Start.
-	attempts       map[manifest.Origin]writeAttempt
+	attempts       map[written]writeAttempt
 	debouncer      debouncer
 	reporter       conditionReporter
 	logged         map[string]bool // resources of which it was logged that they may not be patched
@@ -89,7 +89,7 @@ type Writer struct {
 // New returns a writer that has written nothing.
 func New(o Options) *Writer {
 	return &Writer{
-		o: o, wake: make(chan struct{}, 1), attempts: map[manifest.Origin]writeAttempt{}, logged: map[string]bool{},
+		o: o, wake: make(chan struct{}, 1), attempts: map[written]writeAttempt{}, logged: map[string]bool{},
 		debouncer: debouncer{clock: o.Clock, pending: map[manifest.Origin]pendingText{}},
 		reporter: conditionReporter{
 			objects: o.Objects, logger: o.Logger, clock: o.Clock,
@@ -192,7 +192,7 @@ func (w *Writer) forgetGone(policies []registry.PolicyState) {
 	isGone := func(origin manifest.Origin) bool { return w.objectOf(origin) == nil }
 	w.reporter.forgetGone(known)
 	w.debouncer.forgetGone(isGone)
-	maps.DeleteFunc(w.attempts, func(origin manifest.Origin, _ writeAttempt) bool { return isGone(origin) })
+	maps.DeleteFunc(w.attempts, func(what written, _ writeAttempt) bool { return isGone(what.origin) })
 }
 
 // objectOf returns the object of an origin; nil if it is not there, or its kind is not read.
