@@ -18,7 +18,7 @@ import (
 const maxDenied = 32
 
 // StatusPatch returns the merge patch of a custom resource's status that makes it say
-// what is to be said; nil if it does.
+// what is to be said; nil if it does. It holds only for the object as it was read.
 func StatusPatch(object *unstructured.Unstructured, s Status, now time.Time) ([]byte, error) {
 	before, _ := object.Object["status"].(map[string]any)
 	after := nextStatus(before, s, object.GetGeneration(), now)
@@ -37,7 +37,8 @@ func StatusPatch(object *unstructured.Unstructured, s Status, now time.Time) ([]
 		return nil, nil
 	}
 	return json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": string(object.GetUID())}, // not of one that was made anew
+		// Not of one that was made anew: the API server does not look at a uid in a patch of a status.
+		"metadata": map[string]any{"resourceVersion": object.GetResourceVersion()},
 		"status":   patch,
 	})
 }

@@ -84,7 +84,7 @@ func TestStatusPatch(t *testing.T) {
 	if err != nil || patch == nil {
 		t.Fatalf("no patch, error %v", err)
 	}
-	if !strings.Contains(string(patch), `"uid":"u"`) {
+	if !strings.Contains(string(patch), `"resourceVersion":"7"`) {
 		t.Error("the patch is for any object of the name")
 	}
 	object = applied(t, object, patch)

@@ -113,11 +113,12 @@ func TestOutdated(t *testing.T) {
 		isSeen bool // before the pass
 		want   []string
 	}{
-		"Same":        {reason: "nothing has changed", change: func(*cluster) {}, isSeen: true, want: []string{"p status"}},
-		"Edited":      {reason: "the status is one of an older version", change: func(c *cluster) { c.patch(policyResource, "p", `{"spec":{"suspend":true}}`) }, isSeen: true},
-		"MadeAnew":    {reason: "it is another policy", change: func(c *cluster) { c.remove(policyResource, "p"); c.createPolicy("p") }, isSeen: true},
-		"Deleted":     {reason: "it is gone", change: func(c *cluster) { c.remove(policyResource, "p") }, isSeen: true},
-		"DeletedLate": {reason: "it goes while its status is written: what is seen next decides", change: func(c *cluster) { c.remove(policyResource, "p") }, want: []string{"p status"}},
+		"Same":         {reason: "nothing has changed", change: func(*cluster) {}, isSeen: true, want: []string{"p status"}},
+		"Edited":       {reason: "the status is one of an older version", change: func(c *cluster) { c.patch(policyResource, "p", `{"spec":{"suspend":true}}`) }, isSeen: true},
+		"MadeAnew":     {reason: "it is another policy", change: func(c *cluster) { c.remove(policyResource, "p"); c.createPolicy("p") }, isSeen: true},
+		"Deleted":      {reason: "it is gone", change: func(c *cluster) { c.remove(policyResource, "p") }, isSeen: true},
+		"MadeAnewLate": {reason: "it is made anew while its status is written: the other one has not got it", change: func(c *cluster) { c.remove(policyResource, "p"); c.createPolicy("p") }, want: []string{"p status"}},
+		"DeletedLate":  {reason: "it goes while its status is written: what is seen next decides", change: func(c *cluster) { c.remove(policyResource, "p") }, want: []string{"p status"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -134,6 +135,9 @@ func TestOutdated(t *testing.T) {
 					t.Errorf("%s: it sent (-want +got):\n%s", c.reason, diff)
 				}
 				resources.see()
+				if object := resources.Object(p.Origin); object != nil && string(object.GetUID()) != p.UID && object.Object["status"] != nil {
+					t.Errorf("%s: the other one says %v", c.reason, object.Object["status"])
+				}
 				time.Sleep(maxBackoff)
 				if sent := s.pass(); len(sent) > 0 {
 					t.Errorf("%s: it sent %q afterwards", c.reason, sent)
