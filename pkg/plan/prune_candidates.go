@@ -47,8 +47,10 @@ func (p *pruner) addCandidate(gvk schema.GroupVersionKind, obj *unstructured.Uns
 func (p *pruner) madeFor(gvk schema.GroupVersionKind, obj *unstructured.Unstructured, e *inventory.Entry) *policy.Child {
 	named := objectmeta.TextOf(objectmeta.FieldAt(obj.Object, "metadata", "annotations", v1alpha1.AnnotationChild))
 	ids := []string{named}
-	if e != nil {
+	if e != nil && e.Merged {
 		ids = []string{e.Child}
+	} else if e != nil {
+		ids = []string{e.Child, named}
 	} else if known, ok := p.inventory.FindEntry(keyOfObject(gvk, obj)); ok {
 		ids = []string{known.Child, named}
 	}

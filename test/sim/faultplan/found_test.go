@@ -595,7 +595,6 @@ func TestFoundStrippedDependent(t *testing.T) {
 				return nil
 			}})
 			w.editOwner("", "a", 3)
-			time.Sleep(time.Second) // faults end with the last step
 		}}},
 	}})
 	if !isStripped {

@@ -212,10 +212,13 @@ func TestLostCreateIsFound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			lost := 0
 			holds(t, &Plan{Seed: 1, Scenario: s, Steps: []Step{
-				{Time: time.Second, Action: Action{Do: func(w *World) { w.create(s.Owners, s.Owner("", "a", 2)) }}},
-				{Requests: 12, Action: Action{Do: func(w *World) { // the streams have their first lists
-					w.disturb(limitRanges.Resource, disturbance{lag: 10 * time.Second, until: time.Now().Add(10 * time.Second)})
+				{Time: time.Second, Action: Action{Do: func(w *World) {
+					w.arm(createsOfLimits(answer{before: func(sim.Request) error { // the streams have their first lists
+						w.disturb(limitRanges.Resource, disturbance{lag: 10 * time.Second, until: time.Now().Add(10 * time.Second)})
+						return nil
+					}}))
 					w.arm(createsOfLimits(answer{after: func(sim.Request) error { lost++; return context.DeadlineExceeded }}))
+					w.create(s.Owners, s.Owner("", "a", 2))
 				}}},
 				{Time: after, Action: Action{Do: func(w *World) { w.editOwner("", "a", 1) }}},
 				{Time: 30 * time.Second, Action: Action{Do: func(*World) {}}},

@@ -119,6 +119,7 @@ func (w *World) Before(ctx context.Context, r sim.Request) error {
 		select {
 		case <-time.After(a.delay):
 		case <-ctx.Done(): // it is not handled: after a good end nothing comes late
+			w.trace.printRequest(r, ctx.Err())
 			return ctx.Err()
 		}
 		if isWrite(r) && w.judge.writesBeside(r.Process) != writes {

@@ -240,6 +240,9 @@ func (j *judge) judgeOwner(c sim.Change) {
 
 // judgeForeignOfOwner: of an owner Ambit writes its status, its finalizer and its annotations, and nothing else.
 func (j *judge) judgeForeignOfOwner(c sim.Change) {
+	if j.scenario.takes(c.Old.GroupVersionKind()) {
+		return // it may be merged into, or taken over
+	}
 	if c.New == nil { // it was let go: nobody else may have held it
 		if others := stripped(c.Old.DeepCopy(), j.scenario).GetFinalizers(); len(others) > 0 {
 			j.violatedLocked("the rest of an owner is not touched", "%s was let go by %s, and had the finalizers %s", keyOf(c.Old), c.Request.Process, others)
