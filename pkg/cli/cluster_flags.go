@@ -69,8 +69,9 @@ const defaultServer = "http://localhost:8080"
 func (f *clusterFlags) config() (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath, rules.DefaultClientConfig = f.kubeconfig, &clientcmd.DefaultClientConfig
-	f.overrides.ClusterDefaults = clientcmd.ClusterDefaults
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &f.overrides).ClientConfig()
+	overrides := f.overrides
+	overrides.ClusterDefaults = clientcmd.ClusterDefaults
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &overrides).ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}

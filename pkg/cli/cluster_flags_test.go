@@ -69,9 +69,7 @@ func TestClusterFlags(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "kubeconfig")
 			t.Setenv("KUBECONFIG", file)
-			for _, variable := range []string{"KUBERNETES_SERVICE_HOST", "KUBERNETES_MASTER"} {
-				t.Setenv(variable, "")
-			}
+			t.Setenv("KUBERNETES_SERVICE_HOST", "")
 			if !tc.bare {
 				if err := os.WriteFile(file, []byte(kubeconfigText), 0o600); err != nil {
 					t.Fatal(err)

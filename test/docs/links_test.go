@@ -74,12 +74,14 @@ func anchors(document string) map[string]bool {
 // TestFilesNamed: each Go file that the guides for contributors name is somewhere.
 func TestFilesNamed(t *testing.T) {
 	there := map[string]bool{}
-	err := filepath.WalkDir(root, func(file string, _ os.DirEntry, err error) error {
-		there[path.Base(filepath.ToSlash(file))] = true
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
+	for _, folder := range []string{"cmd", "hack", "pkg", "test"} {
+		err := filepath.WalkDir(filepath.Join(root, folder), func(file string, _ os.DirEntry, err error) error {
+			there[path.Base(filepath.ToSlash(file))] = true
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, guide := range []string{"CONTRIBUTING.md", "ARCHITECTURE.md"} {
 		named := regexp.MustCompile("`(?:[a-z0-9_./]+/)?([a-z0-9_]+\\.go)`").FindAllStringSubmatch(read(t, guide), -1)

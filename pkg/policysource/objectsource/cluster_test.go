@@ -166,8 +166,13 @@ func (c *cluster) start(make func(Options) *Source, namespaces ...string) {
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { c.must(reviewer.Start(ctx)) })
-	running.Go(func() { c.must(streams.Start(ctx)) })
+	for _, start := range []func(context.Context) error{reviewer.Start, streams.Start} {
+		running.Go(func() {
+			if err := start(ctx); err != nil {
+				c.Error(err)
+			}
+		})
+	}
 	c.Cleanup(func() {
 		c.source.Release()
 		cancel()
