@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 
@@ -23,6 +22,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/internal/version"
 	"github.com/ambit-dev/ambit/pkg/manager"
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // runOptions are the flags of `ambit run`.
@@ -165,7 +165,7 @@ func (o *runOptions) readInput() ([]byte, error) {
 	if !slices.Contains(o.Files, "-") {
 		return nil, nil
 	}
-	data, err := io.ReadAll(o.In)
+	data, err := syntax.ReadText(o.In)
 	if err != nil {
 		return nil, fmt.Errorf("reading the policies on stdin: %w", err)
 	}
@@ -177,6 +177,12 @@ func (o *runOptions) readInput() ([]byte, error) {
 func (o *runOptions) readFiles(stdin []byte) ([]manifests.Source, error) {
 	if len(o.PoliciesFrom) > 0 {
 		return nil, nil
+	}
+	for _, name := range o.Files {
+		info, err := os.Stat(name)
+		if err == nil && !info.IsDir() && !info.Mode().IsRegular() {
+			return nil, usageErrorf("%s is no regular file, and can be read once only: use -f - for a pipe", name)
+		}
 	}
 	return manifests.ReadPolicies(o.Files, o.Namespace, bytes.NewReader(stdin))
 }

@@ -1,6 +1,8 @@
 package syntax
 
 import (
+	"fmt"
+	"io"
 	"path"
 	"slices"
 
@@ -41,6 +43,19 @@ func (d *Document) Root() *yaml.Node { return d.root }
 func IsFileName(name string) bool {
 	extension := path.Ext(name)
 	return extension == ".yaml" || extension == ".yml"
+}
+
+// MaxText is the longest text with policies that is read, in bytes: more than an object of the API
+// server may have.
+const MaxText = 4 << 20
+
+// ReadText returns what there is to read, and an error if that is more than MaxText.
+func ReadText(in io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(in, MaxText+1))
+	if err == nil && len(data) > MaxText {
+		return nil, fmt.Errorf("it has more than %d bytes", MaxText)
+	}
+	return data, err
 }
 
 // Kinds returns the kinds of owner, children and watches, in this order, some more than once.

@@ -3,7 +3,6 @@ package filesource
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,10 +13,6 @@ import (
 	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 	"github.com/ambit-dev/ambit/pkg/policysource/manifest"
 )
-
-// MaxFileSize is the largest file that is read, in bytes: more than an object of the API
-// server may have.
-const MaxFileSize = 4 << 20
 
 // fileReader reads files and folders, as -f names them. It is immutable.
 type fileReader struct {
@@ -137,16 +132,7 @@ func readLimited(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
-	return readBounded(file)
-}
-
-// readBounded returns what there is to read, and an error if that is more than MaxFileSize.
-func readBounded(in io.Reader) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(in, MaxFileSize+1))
-	if err == nil && len(data) > MaxFileSize {
-		return nil, fmt.Errorf("it has more than %d bytes", MaxFileSize)
-	}
-	return data, err
+	return syntax.ReadText(file)
 }
 
 // unreadableFile returns the error of a file that cannot be read, with its path once.

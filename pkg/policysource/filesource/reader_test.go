@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // folder is a folder that a case fills.
@@ -64,7 +66,7 @@ func (f folder) describe(r fileReading) []string {
 // TestReadAll: what is read of folders and files, and of which arguments everything is known. Only then may what is
 // missing count as removed.
 func TestReadAll(t *testing.T) {
-	large := strings.Repeat("x", MaxFileSize+1)
+	large := strings.Repeat("x", syntax.MaxText+1)
 	for name, c := range map[string]struct {
 		reason    string
 		make      func(folder)
@@ -106,7 +108,7 @@ func TestReadAll(t *testing.T) {
 		"LinkLoop": {reason: "it has no end", arguments: []string{"d"}, make: func(f folder) { f.mkdir("d"); f.symlink("b.yaml", "d/a.yaml"); f.symlink("a.yaml", "d/b.yaml") },
 			want: []string{"unreadable d/a.yaml: it cannot be read: too many levels of symbolic links", "unreadable d/b.yaml: it cannot be read: too many levels of symbolic links", "complete d"}},
 		"TooLarge": {reason: "it would take memory without a bound", arguments: []string{"d"}, make: func(f folder) { f.write("d/a.yaml", large) },
-			want: []string{fmt.Sprintf("unreadable d/a.yaml: it cannot be read: it has more than %d bytes", MaxFileSize), "complete d"}},
+			want: []string{fmt.Sprintf("unreadable d/a.yaml: it cannot be read: it has more than %d bytes", syntax.MaxText), "complete d"}},
 		"Largest": {reason: "it is just small enough", arguments: []string{"d"}, make: func(f folder) { f.write("d/a.yaml", large[1:]) }, want: []string{"read d/a.yaml: " + large[1:], "complete d"}},
 	} {
 		t.Run(name, func(t *testing.T) {

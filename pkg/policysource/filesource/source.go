@@ -18,6 +18,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
 
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 	"github.com/ambit-dev/ambit/pkg/policysource/manifest"
 )
 
@@ -73,7 +74,7 @@ func New(o Options) (*Source, error) {
 		if o.In == nil || f.reader.stdin != nil {
 			return nil, fmt.Errorf("making the sources of policies: %q can be given once, and there must be an input", argument)
 		}
-		data, err := readBounded(o.In)
+		data, err := syntax.ReadText(o.In)
 		if err != nil {
 			return nil, fmt.Errorf("reading the policies on stdin: %w", err)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 	"github.com/ambit-dev/ambit/pkg/policysource/manifest"
 )
 
@@ -31,7 +32,7 @@ func TestStdinArgument(t *testing.T) {
 		"Empty":    {reason: "that is a mistake, and the policy's place to say so", arguments: []string{"-"}, in: strings.NewReader("")},
 		"NoInput":  {reason: "there is nothing to read", arguments: []string{"-"}, says: `"-" can be given once`},
 		"Twice":    {reason: "the second one would be empty", arguments: []string{"-", "-"}, in: strings.NewReader("text"), says: `"-" can be given once`},
-		"TooLarge": {reason: "a part of the policies is not all of them", arguments: []string{"-"}, in: strings.NewReader(strings.Repeat("x", MaxFileSize+1)), says: fmt.Sprintf("it has more than %d bytes", MaxFileSize)},
+		"TooLarge": {reason: "a part of the policies is not all of them", arguments: []string{"-"}, in: strings.NewReader(strings.Repeat("x", syntax.MaxText+1)), says: fmt.Sprintf("it has more than %d bytes", syntax.MaxText)},
 		"Broken":   {reason: "half of the policies are not all of them", arguments: []string{"-"}, in: io.MultiReader(strings.NewReader("half"), iotest.ErrReader(errBroken)), err: errBroken},
 	} {
 		t.Run(name, func(t *testing.T) {
