@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
@@ -29,8 +29,9 @@ const tracesTimeout = 5 * time.Second
 // StartTraces sends spans by OTLP over HTTP, if OpenTelemetry's environment variables ask
 // for that: OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is set, and
 // neither OTEL_SDK_DISABLED is true nor OTEL_TRACES_EXPORTER none. Otherwise nothing is
-// started. The SDK reads the others itself: OTEL_EXPORTER_OTLP_*, OTEL_TRACES_SAMPLER,
-// OTEL_BSP_*, OTEL_RESOURCE_ATTRIBUTES, OTEL_SERVICE_NAME, which is ambit if it is not set.
+// started. newTraceSender says which OTEL_EXPORTER_OTLP_* are read; the SDK reads the others
+// itself: OTEL_TRACES_SAMPLER, OTEL_BSP_*, OTEL_RESOURCE_ATTRIBUTES, OTEL_SERVICE_NAME, which
+// is ambit if it is not set.
 // getenv is os.Getenv but in tests.
 func StartTraces(ctx context.Context, getenv func(string) string, version string) (Traces, error) {
 	off := Traces{Stop: func(context.Context) error { return nil }}
@@ -38,7 +39,11 @@ func StartTraces(ctx context.Context, getenv func(string) string, version string
 	if err != nil || !wanted {
 		return off, err
 	}
-	exporter, err := otlptracehttp.New(ctx)
+	client, err := newTraceSender(getenv)
+	if err != nil {
+		return off, fmt.Errorf("preparing to send traces: %w", err)
+	}
+	exporter, err := otlptrace.New(ctx, client)
 	if err != nil {
 		return off, fmt.Errorf("preparing to send traces: %w", err)
 	}
@@ -50,6 +55,7 @@ func StartTraces(ctx context.Context, getenv func(string) string, version string
 	stop := func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tracesTimeout) // the SDK leaves all running otherwise
 		defer cancel()
+		defer client.abandon() // the SDK does not wait for what it has begun
 		if err := provider.Shutdown(ctx); err != nil {
 			return fmt.Errorf("sending the last traces: %w", err)
 		}
