@@ -43,9 +43,8 @@ func TestMetricsAccess(t *testing.T) {
 		token string
 		code  int
 	}{
-		"anonymous": {code: http.StatusUnauthorized},
-		// controller-runtime makes an error of what the API server says of a bad token.
-		"no such token":   {token: "made-up", code: http.StatusInternalServerError},
+		"anonymous":       {code: http.StatusUnauthorized},
+		"no such token":   {token: "made-up", code: http.StatusUnauthorized},
 		"without a right": {token: stranger, code: http.StatusForbidden},
 		"with the right":  {token: reader, code: http.StatusOK},
 	} {

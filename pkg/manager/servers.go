@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
@@ -73,7 +72,7 @@ func metricsOptions(s MetricsServer) (metricsserver.Options, error) {
 	if isOff(s.Address) || s.Insecure {
 		return o, nil
 	}
-	o.FilterProvider = filters.WithAuthenticationAndAuthorization
+	o.FilterProvider = newMetricsFilter
 	if !s.HTTP2 {
 		o.TLSOpts = append(o.TLSOpts, func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} })
 	}
