@@ -10,7 +10,6 @@ import (
 	celgo "github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common"
 	"github.com/google/cel-go/common/ast"
-	"k8s.io/apiserver/pkg/cel/environment"
 
 	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox"
 )
@@ -24,14 +23,17 @@ type Env struct {
 }
 
 // base is the environment without variables. Making it takes milliseconds, so
-// there is one in a process. All that Kubernetes lets into stored expressions
-// is in it: a policy is not read by an older API server.
-var base = sync.OnceValue(func() *celgo.Env {
-	return environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).StoredExpressionsEnv()
-})
+// there is one in a process.
+var base = sync.OnceValues(newBaseEnv)
 
 // planner makes the programs of all environments, which have the functions of base.
-var planner = sync.OnceValues(func() (*sandbox.Planner, error) { return sandbox.NewPlanner(base(), decorateNull) })
+var planner = sync.OnceValues(func() (*sandbox.Planner, error) {
+	env, err := base()
+	if err != nil {
+		return nil, err
+	}
+	return sandbox.NewPlanner(env, decorateNull)
+})
 
 // NewEnv makes an environment with these variables, all of type dyn. With
 // ReadyVar or "ready" among them there is the macro `ready(x)`. The error is for
@@ -55,7 +57,10 @@ func NewEnv(variables ...string) (*Env, error) {
 	if ready {
 		options = append(options, readyOptions(declared)...)
 	}
-	env, err := base().Extend(options...)
+	env, err := base()
+	if err == nil {
+		env, err = env.Extend(options...)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("making a CEL environment with variables %s: %w", strings.Join(variables, ", "), err)
 	}
