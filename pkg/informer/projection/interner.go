@@ -1,12 +1,15 @@
 package projection
 
 import (
+	"crypto/sha256"
 	"hash/maphash"
 	"math/bits"
 	"reflect"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/ambit-dev/ambit/pkg/internal/fields"
 )
 
 // interner lets the objects of an informer share the parts that are the same in
@@ -23,9 +26,11 @@ type interner struct {
 	mu sync.Mutex // guards what is below
 	// young and old are parts by hash, texts are strings by themselves. When young
 	// is full it becomes old: what is met again moves back to young.
-	young, old           map[uint64]any
-	youngTexts, oldTexts map[string]*internedText
-	met                  int // changes since the last generation began
+	young, old               map[uint64]any
+	youngTexts, oldTexts     map[string]*internedText
+	youngSources, oldSources map[source]sourced
+	met                      int   // changes since the last generation began
+	elements                 []any // of lists that are being read
 }
 
 // internedText is a string that is met in many objects, as a key or as a value.
@@ -35,6 +40,41 @@ type internedText struct {
 }
 
 func (t *internedText) textKey() string { return t.value.(string) }
+
+// source is a text of JSON, by its digest, and what is read of it.
+type source struct {
+	digest [sha256.Size]byte
+	set    *fields.Set
+}
+
+// sourced is a shared part and its hash.
+type sourced struct {
+	value any
+	hash  uint64
+}
+
+// readBefore returns what was read of a text lately.
+func (in *interner) readBefore(s source) (sourced, bool) {
+	if found, ok := in.youngSources[s]; ok {
+		return found, true
+	}
+	found, ok := in.oldSources[s]
+	if ok {
+		in.rememberSource(s, found)
+	}
+	return found, ok
+}
+
+// rememberSource adds what was read of a text to the young ones.
+func (in *interner) rememberSource(s source, part sourced) {
+	if len(in.youngSources) >= internedParts {
+		in.oldSources, in.youngSources = in.youngSources, nil
+	}
+	if in.youngSources == nil {
+		in.youngSources = map[source]sourced{}
+	}
+	in.youngSources[s] = part
+}
 
 // internedParts is how many parts, and how many strings, one generation holds.
 const internedParts = 256
@@ -52,6 +92,7 @@ func (in *interner) forgetAll() {
 // nextGeneration begins another generation, whatever the size of this one; mu is held.
 func (in *interner) nextGeneration() {
 	in.old, in.young, in.oldTexts, in.youngTexts = in.young, nil, in.youngTexts, nil
+	in.oldSources, in.youngSources = in.youngSources, nil
 	in.met = 0
 }
 
@@ -109,12 +150,13 @@ func (in *interner) shareValue(v any) (any, uint64) {
 		}
 		return in.sharedPart(v, hash), hash
 	case []any:
-		hash := ^uint64(len(v))
+		hash := uint64(0)
 		for i, value := range v {
 			shared, h := in.shareValue(value)
 			v[i] = shared
 			hash = mixHashes(hash, h)
 		}
+		hash = mixHashes(^uint64(len(v)), hash)
 		return in.sharedPart(v, hash), hash
 	case string:
 		t := in.internText(v)
@@ -176,13 +218,29 @@ func (in *interner) internKeys(v any) {
 
 // internText returns what is remembered of a string.
 func (in *interner) internText(s string) *internedText {
-	found, ok := in.youngTexts[s]
-	if ok {
+	if found, ok := in.youngTexts[s]; ok {
 		return found
 	}
-	if found, ok = in.oldTexts[s]; !ok {
+	found, ok := in.oldTexts[s]
+	if !ok {
 		found = &internedText{s, maphash.String(in.seed, s)}
 	}
+	return in.rememberText(found)
+}
+
+// internBytes is internText for a string that need not be made if it is remembered.
+func (in *interner) internBytes(text []byte) *internedText {
+	if found, ok := in.youngTexts[string(text)]; ok {
+		return found
+	}
+	if found, ok := in.oldTexts[string(text)]; ok {
+		return in.rememberText(found)
+	}
+	return in.internText(string(text))
+}
+
+// rememberText adds a string to the young ones.
+func (in *interner) rememberText(found *internedText) *internedText {
 	if len(in.youngTexts) >= internedParts {
 		in.oldTexts, in.youngTexts = in.youngTexts, nil
 	}

@@ -12,25 +12,82 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
+	"github.com/ambit-dev/ambit/pkg/internal/jsonwalk"
 )
 
 // BenchmarkProject is what an object costs on entry, and what is kept of it: a
 // Deployment and a Pod as the real API server and its controllers made them,
 // with the fields that the Memcached policy reads.
 func BenchmarkProject(b *testing.B) {
-	cases := []struct {
-		file   string
-		config Config
-	}{
+	for _, c := range benchmarkCases() {
+		b.Run(c.file, func(b *testing.B) { benchmarkProject(b, newProjector(c.config), readCompact(b, c.file)) })
+	}
+}
+
+// benchmarkCase is an object and what is kept of it.
+type benchmarkCase struct {
+	file   string
+	config Config
+}
+
+func benchmarkCases() []benchmarkCase {
+	return []benchmarkCase{
 		{"deployment.json", Config{Manager: "ambit/memcached", Fields: deploymentFields()}},
 		{"pod.json", Config{Fields: fields.New("metadata.generation", "metadata.ownerReferences", "metadata.finalizers", "status.phase")}},
 	}
-	for _, c := range cases {
-		data, err := os.ReadFile(filepath.Join("testdata", c.file))
-		if err != nil {
-			b.Fatal(err)
+}
+
+// readCompact reads an object as an API server sends it.
+func readCompact(b *testing.B, file string) []byte {
+	data, err := os.ReadFile(filepath.Join("testdata", file))
+	if err != nil {
+		b.Fatal(err)
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, data); err != nil {
+		b.Fatal(err)
+	}
+	return compact.Bytes()
+}
+
+// BenchmarkDecode is what an event costs from its bytes to the object that is kept: as a whole first,
+// and only what is kept. The objects are those of many owners.
+func BenchmarkDecode(b *testing.B) {
+	const many = 1000
+	for _, c := range benchmarkCases() {
+		data := make([][]byte, many)
+		for i := range data {
+			data[i] = another(readCompact(b, c.file), i)
 		}
-		b.Run(c.file, func(b *testing.B) { benchmarkProject(b, newProjector(c.config), data) })
+		for name, decode := range map[string]func(*Projection, []byte) error{
+			"whole": func(p *Projection, data []byte) error {
+				object := &unstructured.Unstructured{}
+				if err := object.UnmarshalJSON(data); err != nil {
+					return err
+				}
+				_, err := p.ProjectDelivered(object)
+				return err
+			},
+			"kept": func(p *Projection, data []byte) error {
+				d := jsonwalk.NewDecoder(bytes.NewReader(data))
+				value, err := d.ReadValue()
+				if err != nil {
+					return err
+				}
+				_, err = p.Decode(value)
+				return err
+			},
+		} {
+			b.Run(c.file+"/"+name, func(b *testing.B) {
+				p := New(c.config)
+				b.ReportAllocs()
+				for i := 0; b.Loop(); i++ {
+					if err := decode(p, data[i%many]); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
 	}
 }
 
@@ -57,6 +114,18 @@ func benchmarkProject(b *testing.B, p projector, data []byte) {
 		in.internObject(object)
 		return object
 	}), "B-kept/object")
+	decoding := Projection{p, newInterner()}
+	b.ReportMetric(kept(b, data, func(obj *unstructured.Unstructured) *unstructured.Unstructured {
+		data, err := json.Marshal(obj.Object)
+		if err != nil {
+			b.Fatal(err)
+		}
+		object, err := decoding.Decode(data)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return object.Unstructured
+	}), "B-decoded/object")
 }
 
 // kept is what memory an object takes after reduce, one of many.

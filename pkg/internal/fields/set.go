@@ -124,6 +124,17 @@ func (s *Set) Sub(element string) *Set {
 	return s.below[Any]
 }
 
+// SubOf is Sub for an element that need not be a string for that.
+func (s *Set) SubOf(element []byte) *Set {
+	if s == nil || s.whole {
+		return s
+	}
+	if named := s.below[string(element)]; named != nil {
+		return named
+	}
+	return s.below[Any]
+}
+
 // Touches reports whether anything at or below a path is covered, if only because of Any or of
 // what is above it.
 func (s *Set) Touches(path ...string) bool {

@@ -1,0 +1,211 @@
+package projection
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/ambit-dev/ambit/pkg/internal/fields"
+	"github.com/ambit-dev/ambit/pkg/internal/jsonwalk"
+)
+
+// Decode makes the object to keep of its JSON, which must be valid (jsonwalk) and may be used again
+// afterwards. It is what ProjectDelivered makes of the decoded object, but what is not kept is not
+// made first, and what other objects have is taken from them.
+func (p *Projection) Decode(data []byte) (Transformed, error) {
+	w := jsonwalk.New(data)
+	if kind := w.Kind(); kind != '{' {
+		return Transformed{}, fmt.Errorf("decoding an object: it begins with %q", kind)
+	}
+	p.interner.mu.Lock()
+	defer p.interner.mu.Unlock()
+	r := reader{p.projector, p.interner, w, 0}
+	object := r.readObject()
+	if err := w.Err(); err != nil {
+		return Transformed{}, fmt.Errorf("decoding an object: %w", err)
+	}
+	return Transformed{&unstructured.Unstructured{Object: object}}, nil
+}
+
+// reader reads one object; the interner's mu is held.
+type reader struct {
+	projector
+	*interner
+	*jsonwalk.Walker
+	depth int // of objects and lists around the next value
+}
+
+func (r reader) readObject() map[string]any {
+	object := map[string]any{}
+	r.Enter()
+	for key, ok := r.NextKey(); ok; key, ok = r.NextKey() {
+		sub := r.fields.SubOf(key)
+		switch {
+		case sub == nil:
+			r.Skip()
+		case string(key) == "metadata" && r.Kind() == '{':
+			object["metadata"] = r.readMetadata(sub)
+		default:
+			object[r.internBytes(key).textKey()], _ = r.readValue(sub)
+		}
+	}
+	return object
+}
+
+// readMetadata leaves alone what is different in every object, and keeps of managedFields what
+// the projector says.
+func (r reader) readMetadata(set *fields.Set) map[string]any {
+	metadata := map[string]any{}
+	r.Enter()
+	for key, ok := r.NextKey(); ok; key, ok = r.NextKey() {
+		if string(key) == "managedFields" {
+			if kept := r.readEntries(); kept != nil {
+				metadata["managedFields"] = kept
+			}
+			continue
+		}
+		sub := set.SubOf(key)
+		if sub == nil {
+			r.Skip()
+			continue
+		}
+		name := r.internBytes(key).textKey()
+		switch {
+		case (name == "name" || name == "uid" || name == "resourceVersion") && r.Kind() == '"':
+			metadata[name] = string(r.Text())
+		default:
+			metadata[name], _ = r.readValue(sub)
+		}
+	}
+	return metadata
+}
+
+// readEntries reads the managedFields entries that are kept, nil if there is none.
+func (r reader) readEntries() any {
+	if r.manager == "" || r.Kind() != '[' {
+		r.Skip()
+		return nil
+	}
+	var kept []any
+	hash := uint64(0)
+	for r.Enter(); r.NextElement(); {
+		raw := r.Skip()
+		if !r.keepsManager(managerOf(raw)) {
+			continue
+		}
+		entry, h := reader{r.projector, r.interner, jsonwalk.New(raw), 0}.readValue(everything)
+		kept, hash = append(kept, entry), mixHashes(hash, h)
+	}
+	if kept == nil {
+		return nil
+	}
+	return r.sharedPart(slices.Clip(kept), hash)
+}
+
+// everything is for what is kept as a whole. Nobody changes it.
+var everything = fields.All()
+
+// managerOf returns the manager that an entry of managedFields names.
+func managerOf(entry []byte) (manager string) {
+	w := jsonwalk.New(entry)
+	if w.Kind() != '{' {
+		return ""
+	}
+	w.Enter()
+	for key, ok := w.NextKey(); ok; key, ok = w.NextKey() {
+		if string(key) == "manager" && w.Kind() == '"' {
+			manager = string(w.Text())
+			continue
+		}
+		w.Skip()
+	}
+	return manager
+}
+
+// readValue reads what a set, which is not nil, covers of the next value, and returns it with its hash.
+func (r reader) readValue(set *fields.Set) (any, uint64) {
+	switch r.Kind() {
+	case '{', '[':
+		return r.readNested(set)
+	case '"':
+		t := r.internBytes(r.Text())
+		return t.value, t.hash
+	}
+	return r.shareValue(r.Scalar())
+}
+
+const (
+	// shortSource is the length, in bytes, of the text of an object or a list that is not looked for among those read
+	// before: reading a shorter one costs less.
+	shortSource = 96
+	// deepSource is how deep such a text may be: each is looked at as often as it is nested.
+	deepSource = 12
+)
+
+// readNested reads an object or a list, and does not if the same text was read lately.
+func (r reader) readNested(set *fields.Set) (any, uint64) {
+	if r.depth++; r.depth > deepSource {
+		return r.readParts(set)
+	}
+	ahead := *r.Walker
+	raw := ahead.Skip()
+	if len(raw) < shortSource {
+		return r.readParts(set)
+	}
+	source := source{sha256.Sum256(raw), set}
+	if found, ok := r.readBefore(source); ok {
+		*r.Walker = ahead
+		return found.value, found.hash
+	}
+	value, hash := r.readParts(set)
+	r.rememberSource(source, sourced{value, hash})
+	return value, hash
+}
+
+func (r reader) readParts(set *fields.Set) (any, uint64) {
+	if r.Kind() == '{' {
+		return r.readMap(set)
+	}
+	return r.readList(set)
+}
+
+func (r reader) readMap(set *fields.Set) (any, uint64) {
+	object, hash := map[string]any{}, uint64(0)
+	r.Enter()
+	for key, ok := r.NextKey(); ok; key, ok = r.NextKey() {
+		sub := set.SubOf(key)
+		if sub == nil {
+			r.Skip()
+			continue
+		}
+		name := r.internBytes(key)
+		value, h := r.readValue(sub)
+		object[name.textKey()] = value
+		hash += mixHashes(name.hash, h) // whatever the order
+	}
+	hash += uint64(len(object))
+	return r.sharedPart(object, hash), hash
+}
+
+func (r reader) readList(set *fields.Set) (any, uint64) {
+	hash, begin, sub := uint64(0), len(r.elements), set.SubOf([]byte(fields.Any))
+	for r.Enter(); r.NextElement(); {
+		var value any
+		var h uint64
+		if sub == nil {
+			r.Skip()
+			value, h = r.shareValue(map[string]any{})
+		} else {
+			value, h = r.readValue(sub)
+		}
+		r.elements = append(r.elements, value)
+		hash = mixHashes(hash, h)
+	}
+	list := append(make([]any, 0, len(r.elements)-begin), r.elements[begin:]...)
+	clear(r.elements[begin:])
+	r.elements = r.elements[:begin]
+	hash = mixHashes(^uint64(len(list)), hash)
+	return r.sharedPart(list, hash), hash
+}
