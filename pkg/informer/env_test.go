@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
+	"github.com/ambit-dev/ambit/pkg/internal/objectclient"
 	"github.com/ambit-dev/ambit/test/cluster"
 )
 
@@ -55,9 +56,13 @@ func newEnv(t *testing.T, o Options, via string) *env {
 	return w
 }
 
-// shared makes clients once, for every identity.
+// shared makes clients once, for every identity: those that Ambit has.
 func shared(t testing.TB, config *rest.Config) func(string) (dynamic.Interface, metadata.Interface, error) {
-	objects, err := dynamic.NewForConfig(config)
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := objectclient.NewForConfigAndClient(config, client)
 	if err != nil {
 		t.Fatal(err)
 	}

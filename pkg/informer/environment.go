@@ -5,16 +5,19 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
 
 	"github.com/ambit-dev/ambit/pkg/informer/listwatch"
+	"github.com/ambit-dev/ambit/pkg/informer/projection"
 )
 
 // environment is what the informers of a Set have in common.
 type environment struct {
 	options  Options // with defaults
-	connect  func(Key) (listwatch.Source, error)
+	connect  func(Key, *projection.Projection) (listwatch.Source, error)
 	requests *listwatch.Factory
 	epochs   atomic.Uint64 // the last one given out
 }
@@ -24,7 +27,9 @@ type environment struct {
 func newEnvironment(o Options, onRecovery func()) *environment {
 	e := &environment{
 		options: o,
-		connect: func(key Key) (listwatch.Source, error) { return connectSource(o.Clients, key) },
+		connect: func(key Key, kept *projection.Projection) (listwatch.Source, error) {
+			return connectSource(o.Clients, key, kept)
+		},
 		requests: listwatch.NewFactory(listwatch.Options{
 			Clock: o.Clock, Reconnect: o.Reconnect, Jitter: o.Jitter, Opening: o.Opening, Reopens: o.Reopens, OnRecovery: onRecovery,
 		}),
@@ -33,8 +38,12 @@ func newEnvironment(o Options, onRecovery func()) *environment {
 	return e
 }
 
+// restClient is a client for objects that gives the one for requests that it is made of, as Options.Clients
+// says.
+type restClient interface{ RESTClient() rest.Interface }
+
 // connectSource makes the source of a key from the clients of its identity.
-func connectSource(clients func(string) (dynamic.Interface, metadata.Interface, error), key Key) (listwatch.Source, error) {
+func connectSource(clients func(string) (dynamic.Interface, metadata.Interface, error), key Key, kept *projection.Projection) (listwatch.Source, error) {
 	objects, meta, err := clients(key.Identity)
 	if err != nil {
 		return nil, fmt.Errorf("making clients for %q: %w", key.Identity, err)
@@ -42,7 +51,12 @@ func connectSource(clients func(string) (dynamic.Interface, metadata.Interface, 
 	if key.Form.Metadata {
 		return listwatch.MetadataSource(meta.Resource(key.GVR).Namespace(key.Namespace)), nil
 	}
-	return listwatch.DynamicSource(objects.Resource(key.GVR).Namespace(key.Namespace)), nil
+	resource := objects.Resource(key.GVR).Namespace(key.Namespace)
+	if streaming, ok := objects.(restClient); ok {
+		decode := func(data []byte) (runtime.Object, error) { return kept.Decode(data) }
+		return listwatch.StreamSource(resource, streaming.RESTClient(), key.GVR, key.Namespace, decode), nil
+	}
+	return listwatch.DynamicSource(resource), nil
 }
 
 // epochBackoff returns how long to wait before the next epoch, after so many refusals in a

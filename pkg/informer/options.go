@@ -16,7 +16,9 @@ import (
 type Options struct {
 	// Clients returns the clients of an identity; "" is Ambit's own. It is called
 	// at each start of an informer, from its goroutine, concurrently: share clients
-	// there. An error leaves the informer Degraded, and is tried again. Required.
+	// there. An error leaves the informer Degraded, and is tried again. If the client for
+	// objects also has a method RESTClient() rest.Interface, as typed clients have, watches go
+	// through that, and only what is kept of an object is decoded. Required.
 	Clients func(identity string) (dynamic.Interface, metadata.Interface, error)
 	// Clock is the time of everything here. Nil means the real one.
 	Clock clock.WithDelayedExecution

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/transport"
 
 	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/internal/objectclient"
 )
 
 // clients are the clients of each identity. They are made when first needed, share their
@@ -124,7 +125,7 @@ func (i *identity) clientOver(wrap func(http.RoundTripper) http.RoundTripper) *h
 func newIdentity(config *rest.Config, client *http.Client) (*identity, error) {
 	i := &identity{config: config, http: client}
 	var err error
-	if i.objects, err = dynamic.NewForConfigAndClient(config, client); err != nil {
+	if i.objects, err = objectclient.NewForConfigAndClient(config, client); err != nil {
 		return nil, fmt.Errorf("preparing the client for objects: %w", err)
 	}
 	if i.metadata, err = metadata.NewForConfigAndClient(config, client); err != nil {

@@ -39,7 +39,7 @@ func layers() []layer {
 		{packages: []string{"pkg/controller/permissionset", "pkg/controller/recordcheck", "pkg/controller/recordedkinds"}, pure: true},
 		{packages: []string{"pkg/controller/owners", "pkg/controller/ownerscope", "pkg/controller/placeuses", "pkg/controller/revisions", "pkg/controller/writeconflict"}, pure: true},
 		{packages: []string{"pkg/informer", "pkg/access"}},
-		{packages: []string{"pkg/informer/listwatch"}},
+		{packages: []string{"pkg/informer/listwatch", "pkg/internal/objectclient"}},
 		{packages: []string{"pkg/plan", "pkg/permissions/rbac", "pkg/informer/handlerindex"}, pure: true},
 		{packages: []string{"pkg/plan/inventory", "pkg/plan/bindings", "pkg/plan/claims", "pkg/plan/desired", "pkg/plan/prune", "pkg/plan/readiness", "pkg/policysource/policystatus", "pkg/informer/objectstore", "pkg/informer/projection"}, pure: true},
 		{packages: []string{"pkg/plan/problems", "pkg/plan/objectmeta"}, pure: true},
