@@ -30,23 +30,23 @@ func IsElsewhere(child *policy.Child) bool {
 // addChildQuery adds one place of a child, or of what is left of one that the policy does not have any
 // more: nil.
 func (l *layout) addChildQuery(query plan.Query, child *policy.Child) {
-	if _, found := l.inputs.children[query.Location]; found {
+	if _, found := l.children[query.Location]; found {
 		return
 	}
 	found, problem := l.resolveKind(query.GVK, l.cleans || child == nil)
 	if problem != nil {
-		l.inputs.children[query.Location] = source{problem: problem}
+		l.children[query.Location] = source{problem: problem}
 		return
 	}
-	l.inputs.namespaced[query.GVK] = found.Namespaced
+	l.kinds.namespaced[query.GVK] = found.Namespaced
 	if l.subject.Owner != nil && found.Namespaced != (query.Namespace != "") {
-		l.inputs.children[query.Location] = source{} // nothing can be there, whatever a record says
+		l.children[query.Location] = source{} // nothing can be there, whatever a record says
 		return
 	}
 	q := childQuery{Query: query, kind: found, merged: query.Names != nil && l.subject.Owner != nil}
 	q.elsewhere = child == nil || l.subject.Owner == nil || child.CrossNamespace || l.isOtherNamespace(query.Namespace, found)
 	l.childQueries = append(l.childQueries, q)
-	l.inputs.children[query.Location] = source{} // until its streams are opened
+	l.children[query.Location] = source{} // until its streams are opened
 	switch {
 	case !q.elsewhere:
 	case child == nil:
@@ -119,11 +119,11 @@ func (l *layout) openChildQueries() {
 			namespace = allNamespaces
 		}
 		if problem := l.inputs.PermissionsAt(namespace).Own.ProblemFor(q.kind.GVR.GroupResource(), "", "list", "watch"); problem != nil {
-			l.inputs.children[q.Location] = source{problem: problem}
+			l.children[q.Location] = source{problem: problem}
 			continue
 		}
 		if q.Names != nil {
-			l.inputs.children[q.Location] = l.openNames(q)
+			l.children[q.Location] = l.openNames(q)
 			continue
 		}
 		key := kindAt{q.GVK, namespace}
@@ -133,7 +133,7 @@ func (l *layout) openChildQueries() {
 			shared[key] = from
 		}
 		from.wide = wide
-		l.inputs.children[q.Location] = from
+		l.children[q.Location] = from
 	}
 }
 
@@ -171,13 +171,13 @@ func (l *layout) openNames(q childQuery) source {
 		interest.Names = q.Names
 		return l.addInterest(interest)
 	}
-	from := len(l.inputs.interests)
+	from := l.countInterests()
 	for _, name := range q.Names {
 		one := interest
 		one.Key.FieldSelector = ByName(name)
 		l.inputs.interests = append(l.inputs.interests, one)
 	}
-	return source{from: from, to: len(l.inputs.interests)}
+	return source{from: from, to: l.countInterests()}
 }
 
 // ByName returns the field selector of one object.
@@ -185,5 +185,7 @@ func ByName(name string) string { return "metadata.name=" + name }
 
 func (l *layout) addInterest(interest informer.Interest) source {
 	l.inputs.interests = append(l.inputs.interests, interest)
-	return source{from: len(l.inputs.interests) - 1, to: len(l.inputs.interests)}
+	return source{from: l.countInterests() - 1, to: l.countInterests()}
 }
+
+func (l *layout) countInterests() int32 { return int32(len(l.inputs.interests)) }

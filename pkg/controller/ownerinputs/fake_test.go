@@ -68,7 +68,7 @@ type bench struct {
 }
 
 // newBench compiles a policy whose spec is given. All kinds of the policy are served, in namespaces.
-func newBench(t *testing.T, spec string) *bench {
+func newBench(t testing.TB, spec string) *bench {
 	t.Helper()
 	text := "apiVersion: ambit.dev/v1alpha1\nkind: ReconcilePolicy\nmetadata: {name: web, namespace: ambit-system}\nspec:\n" + spec
 	documents, err := syntax.Parse("policy.yaml", []byte(text))
@@ -109,7 +109,7 @@ func newBench(t *testing.T, spec string) *bench {
 
 // serve makes a cache that knows how the kinds of a policy are served, and those that a test has put into
 // resources or scopes.
-func (b *bench) serve(t *testing.T, program *policy.Program) *discovery.Cache {
+func (b *bench) serve(t testing.TB, program *policy.Program) *discovery.Cache {
 	t.Helper()
 	kinds := []schema.GroupVersionKind{thing, role}
 	for _, n := range program.Needs() {
@@ -163,14 +163,14 @@ func (b *bench) layoutOf(t *testing.T, subject Subject) []string {
 		lines = append(lines, interestText(interest))
 	}
 	var blocked []string
-	for at, from := range s.children {
+	for _, from := range s.children {
 		if from.problem != nil {
-			blocked = append(blocked, fmt.Sprintf("%s at %q: %s", at.Child, at.Namespace, from.problem.Message))
+			blocked = append(blocked, fmt.Sprintf("%s at %q: %s", from.at.Child, from.at.Namespace, from.problem.Message))
 		}
 	}
-	for id, from := range s.watches {
+	for i, from := range s.watches {
 		if from.problem != nil {
-			blocked = append(blocked, fmt.Sprintf("%s: %s", id, from.problem.Message))
+			blocked = append(blocked, fmt.Sprintf("%s: %s", b.Program.Watches[i].ID, from.problem.Message))
 		}
 	}
 	slices.Sort(blocked)

@@ -33,6 +33,7 @@ import (
 	"maps"
 	"slices"
 	"time"
+	"unique"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -42,6 +43,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/controller/permissionset"
 	"github.com/ambit-dev/ambit/pkg/controller/placepermissions"
 	"github.com/ambit-dev/ambit/pkg/informer"
+	"github.com/ambit-dev/ambit/pkg/internal/fields"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
@@ -66,23 +68,59 @@ type Inputs struct {
 	looksEverywhere bool                        // a watch looks in all namespaces
 	elsewhere       map[string]PlacePermissions // other places than the owner's own
 
-	interests  []informer.Interest // those of children first
-	listers    []informer.Lister   // as interests
-	watching   int                 // the first interest that is one of a watch
-	namespaced map[schema.GroupVersionKind]bool
-	children   map[plan.Location]source
-	watches    map[string]source                              // by watch id
-	kinds      map[schema.GroupVersionKind]discovery.Resource // that were looked up, as they were found
+	kinds     *foundKinds
+	children  []childSource       // sorted by place
+	watches   []source            // in the program's order; nil where no plan reads them
+	watching  int                 // the first stream that is one of a watch
+	interests []informer.Interest // of the streams, those of children first; nil once they are open
+	streams   []openStream        // as interests
+	listers   []informer.Lister   // as interests
+}
+
+// openStream is what is kept of the interest in a stream that is open.
+type openStream struct {
+	form                               unique.Handle[streamForm]
+	namespace, labels, fields, byLabel string
+}
+
+// streamForm is what streams of a kind have in common for all owners of a policy, who share it.
+type streamForm struct {
+	key    informer.Key // without namespace and selectors
+	fields *fields.Set
+	kind   string
+}
+
+func newOpenStream(of informer.Interest) openStream {
+	s := openStream{namespace: of.Key.Namespace, labels: of.Key.LabelSelector, fields: of.Key.FieldSelector, byLabel: of.IndexLabel}
+	of.Key.Namespace, of.Key.LabelSelector, of.Key.FieldSelector = "", "", ""
+	s.form = unique.Make(streamForm{key: of.Key, fields: of.Fields, kind: of.Kind})
+	return s
+}
+
+// interest is the interest that the stream was opened for, without IndexValue and Names.
+func (s openStream) interest() informer.Interest {
+	form := s.form.Value()
+	n := informer.Interest{Key: form.key, Fields: form.fields, Kind: form.kind, IndexLabel: s.byLabel}
+	n.Key.Namespace, n.Key.LabelSelector, n.Key.FieldSelector = s.namespace, s.labels, s.fields
+	return n
+}
+
+// foundKinds are the kinds that were looked up. They are not changed, and many owners have the same.
+type foundKinds struct {
+	resources  map[schema.GroupVersionKind]discovery.Resource // as they were found
+	namespaced map[schema.GroupVersionKind]bool               // of those that are known
+}
+
+// childSource is where the input of a place comes from.
+type childSource struct {
+	at plan.Location
+	source
 }
 
 // NewInputs returns inputs without streams, which are open. home is what is permitted in the owner's own
 // place.
 func NewInputs(home PlacePermissions) *Inputs {
-	return &Inputs{
-		Home: home, complete: true,
-		namespaced: map[schema.GroupVersionKind]bool{}, children: map[plan.Location]source{}, watches: map[string]source{},
-		kinds: map[schema.GroupVersionKind]discovery.Resource{},
-	}
+	return &Inputs{Home: home, complete: true, kinds: &foundKinds{}}
 }
 
 // PlacePermissions is what may be done in a place.
@@ -95,16 +133,16 @@ type PlacePermissions struct {
 
 // source says where the input of a place or watch comes from: interests, or nowhere for a reason.
 type source struct {
-	from, to int // of the interests
+	from, to int32 // of the interests
 	// wide: the interests show other namespaces as well. For a watch, namespace is then the one that is
 	// meant.
-	wide      bool
-	namespace string
+	wide bool
 	// scoped: of what the interests show only what is not excluded from the scope.
 	scoped bool
 	// lenient: what may not be watched is left out.
-	lenient bool
-	problem *plan.Problem
+	lenient   bool
+	namespace string
+	problem   *plan.Problem
 }
 
 // Informers is what is used of an informer.Set.
@@ -117,18 +155,22 @@ type Informers interface {
 // ChildStreams, CheckSync and Planner.Read.
 func (s *Inputs) Open(informers Informers, handler informer.EventHandler) {
 	s.listers = informers.Require(handler, s.interests)
-	for i, lister := range s.listers {
-		if lister.State() == informer.Forbidden { // it is permitted by now, as far as is known
-			informers.Retry(s.interests[i].Key)
+	s.streams = make([]openStream, len(s.interests))
+	for i, n := range s.interests {
+		s.streams[i] = newOpenStream(n)
+		if s.listers[i].State() == informer.Forbidden { // it is permitted by now, as far as is known
+			informers.Retry(n.Key)
 		}
 	}
+	s.interests = nil
 }
 
-// ChildStreams are the streams of children, in a stable order.
+// ChildStreams are the streams of children, in a stable order. The interests are without IndexValue and
+// Names.
 func (s *Inputs) ChildStreams() iter.Seq2[informer.Interest, informer.Lister] {
 	return func(yield func(informer.Interest, informer.Lister) bool) {
-		for i, interest := range s.interests[:s.watching] {
-			if !yield(interest, s.listers[i]) {
+		for i, stream := range s.streams[:s.watching] {
+			if !yield(stream.interest(), s.listers[i]) {
 				return
 			}
 		}
@@ -153,17 +195,30 @@ func (s *Inputs) StandingProblems() []plan.Problem {
 }
 
 // Namespaced says of each kind that is known whether it lives in namespaces. It is not to be changed.
-func (s *Inputs) Namespaced() map[schema.GroupVersionKind]bool { return s.namespaced }
+func (s *Inputs) Namespaced() map[schema.GroupVersionKind]bool { return s.kinds.namespaced }
 
 // IsObserved reports whether a place of a child is looked at, or would be if nothing blocked it.
 func (s *Inputs) IsObserved(at plan.Location) bool {
-	_, is := s.children[at]
+	_, is := s.childAt(at)
 	return is
+}
+
+// childAt returns where the input of a place comes from, and whether the inputs are about the place.
+func (s *Inputs) childAt(at plan.Location) (source, bool) {
+	i, found := slices.BinarySearchFunc(s.children, at, func(c childSource, at plan.Location) int { return compareLocations(c.at, at) })
+	if !found {
+		return source{}, false
+	}
+	return s.children[i].source, true
+}
+
+func compareLocations(a, b plan.Location) int {
+	return cmp.Or(cmp.Compare(a.Child, b.Child), cmp.Compare(a.Namespace, b.Namespace))
 }
 
 // HasLookedUp reports whether a kind was looked up for the inputs.
 func (s *Inputs) HasLookedUp(gvk schema.GroupVersionKind) bool {
-	_, has := s.kinds[gvk]
+	_, has := s.kinds.resources[gvk]
 	return has
 }
 
@@ -196,7 +251,7 @@ func (p *Planner) IsCurrent(s *Inputs, subject Subject) bool {
 	if s.looksEverywhere && (s.listed != p.Namespaces.FollowedList() || s.selected != p.Scope.SelectedNames()) {
 		return false
 	}
-	for gvk, as := range s.kinds {
+	for gvk, as := range s.kinds.resources {
 		if found, ok, _ := p.Kinds.LookupKind(gvk); !ok || found != as {
 			return false
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -59,6 +60,7 @@ type Namespaces interface {
 type Planner struct {
 	Options
 	projections projections
+	lastKinds   atomic.Pointer[foundKinds] // of the layout before, for owners that have the same
 }
 
 // New returns the Planner of a policy.
@@ -109,9 +111,25 @@ func (p *Planner) Plan(ctx context.Context, subject Subject) (*Inputs, time.Dura
 	l.openChildQueries()
 	s.watching = len(s.interests)
 	for _, w := range l.watchQueries {
-		s.watches[w.ID] = l.openWatch(w)
+		s.watches = append(s.watches, l.openWatch(w))
 	}
+	s.kinds = p.shareKinds(l.kinds)
+	s.children = make([]childSource, 0, len(l.children))
+	for at, from := range l.children {
+		s.children = append(s.children, childSource{at, from})
+	}
+	slices.SortFunc(s.children, func(a, b childSource) int { return compareLocations(a.at, b.at) })
 	return s, 0
+}
+
+// shareKinds returns the kinds of the layout before, if these are the same.
+func (p *Planner) shareKinds(found foundKinds) *foundKinds {
+	last := p.lastKinds.Load()
+	if last != nil && maps.Equal(last.resources, found.resources) && maps.Equal(last.namespaced, found.namespaced) {
+		return last
+	}
+	p.lastKinds.Store(&found)
+	return &found
 }
 
 // layout is one run of Plan, over one subject.
@@ -123,13 +141,17 @@ type layout struct {
 	childQueries []childQuery
 	watchQueries []watchQuery
 	uses         placeuses.ByPlace
+	kinds        foundKinds
+	children     map[plan.Location]source
 	inputs       *Inputs
 }
 
 func (p *Planner) newLayout(subject Subject) *layout {
 	return &layout{
 		Planner: p, subject: subject, uses: placeuses.ByPlace{}, inputs: NewInputs(PlacePermissions{subject.Home, subject.Home}),
-		cleans: subject.Retire || subject.Owner != nil && subject.Owner.GetDeletionTimestamp() != nil,
+		kinds:    foundKinds{resources: map[schema.GroupVersionKind]discovery.Resource{}, namespaced: map[schema.GroupVersionKind]bool{}},
+		children: map[plan.Location]source{},
+		cleans:   subject.Retire || subject.Owner != nil && subject.Owner.GetDeletionTimestamp() != nil,
 	}
 }
 
@@ -147,12 +169,12 @@ func (l *layout) findQueries(ctx context.Context, snapshot plan.Snapshot) {
 	for _, child := range l.plannedChildren() {
 		found, problem := l.resolveKind(child.GVK, l.cleans)
 		if problem != nil {
-			l.inputs.children[plan.Location{Child: child.ID}] = source{problem: problem}
+			l.children[plan.Location{Child: child.ID}] = source{problem: problem}
 			continue
 		}
-		l.inputs.namespaced[child.GVK] = found.Namespaced
+		l.kinds.namespaced[child.GVK] = found.Namespaced
 	}
-	snapshot.Namespaced = maps.Clone(l.inputs.namespaced)
+	snapshot.Namespaced = maps.Clone(l.kinds.namespaced)
 	watched := l.findWatchedKinds(snapshot)
 	queries := plan.Queries(ctx, l.Program, snapshot)
 	for _, query := range slices.Concat(queries.Children, l.subject.Queries) {
@@ -169,7 +191,7 @@ func (l *layout) findQueries(ctx context.Context, snapshot plan.Snapshot) {
 func (l *layout) resolveKind(gvk schema.GroupVersionKind, removes bool) (discovery.Resource, *plan.Problem) {
 	found, problem := l.Kinds.ResolveFor(l.subject.Name, gvk)
 	if problem == nil || problem.Reason != v1alpha1.ReasonLimitExceeded { // else it is not looked up
-		l.inputs.kinds[gvk] = found
+		l.kinds.resources[gvk] = found
 	}
 	if problem != nil {
 		l.inputs.complete = false
@@ -199,7 +221,7 @@ func (l *layout) boundPlaces() {
 	}
 	l.childQueries = slices.DeleteFunc(l.childQueries, func(q childQuery) bool {
 		if q.elsewhere && fit.Out[q.Namespace] {
-			l.inputs.children[q.Location] = source{problem: problem}
+			l.children[q.Location] = source{problem: problem}
 			return true
 		}
 		return false

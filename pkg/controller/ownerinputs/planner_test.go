@@ -184,8 +184,8 @@ func TestScopeOfKinds(t *testing.T) {
 			if wait > 0 {
 				t.Fatalf("%s: it waits for %s", tc.reason, wait)
 			}
-			if !s.IsObserved(query.Location) || s.children[query.Location].problem != nil {
-				t.Errorf("%s: the place is observed: %t, and blocked by %v", tc.reason, s.IsObserved(query.Location), s.children[query.Location].problem)
+			if from, isObserved := s.childAt(query.Location); !isObserved || from.problem != nil {
+				t.Errorf("%s: the place is observed: %t, and blocked by %v", tc.reason, isObserved, from.problem)
 			}
 			uses := b.Permissions.UsesIndex().HasPlace(types.NamespacedName{Namespace: "home", Name: "x"}, tc.namespace)
 			if opens := len(s.interests) > 0; opens != tc.opens || uses != tc.opens {

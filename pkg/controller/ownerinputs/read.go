@@ -15,14 +15,14 @@ import (
 // Read returns what the streams of inputs show now: by the place of a child, and by the id of a watch.
 // The maps are the caller's; the objects are the cache's own, and not to be changed.
 func (p *Planner) Read(s *Inputs) (children map[plan.Location]plan.Input, watches map[string]plan.Input) {
-	r := reader{planner: p, inputs: s, read: make([]*plan.Input, len(s.interests))}
+	r := reader{planner: p, inputs: s, read: make([]*plan.Input, len(s.listers))}
 	children = make(map[plan.Location]plan.Input, len(s.children))
-	for at, from := range s.children {
-		children[at] = r.readSource(from, at.Namespace)
+	for _, c := range s.children {
+		children[c.at] = r.readSource(c.source, c.at.Namespace)
 	}
 	watches = make(map[string]plan.Input, len(s.watches))
-	for id, from := range s.watches {
-		watches[id] = r.readSource(from, from.namespace)
+	for i, from := range s.watches {
+		watches[p.Program.Watches[i].ID] = r.readSource(from, from.namespace)
 	}
 	return children, watches
 }
@@ -31,8 +31,8 @@ func (p *Planner) Read(s *Inputs) (children map[plan.Location]plan.Input, watche
 type reader struct {
 	planner     *Planner
 	inputs      *Inputs
-	read        []*plan.Input                                   // by interest
-	byNamespace map[int]map[string][]*unstructured.Unstructured // what wide interests show
+	read        []*plan.Input                                     // by interest
+	byNamespace map[int32]map[string][]*unstructured.Unstructured // what wide interests show
 }
 
 // readSource returns the input of a source, of which a wide one is narrowed to a namespace.
@@ -61,7 +61,7 @@ func (r *reader) readSource(from source, namespace string) plan.Input {
 }
 
 // readNarrow returns what a wide interest shows of one namespace.
-func (r *reader) readNarrow(i int, namespace string) plan.Input {
+func (r *reader) readNarrow(i int32, namespace string) plan.Input {
 	in := r.readInterest(i)
 	if in.Blocked != nil {
 		return in
@@ -73,21 +73,21 @@ func (r *reader) readNarrow(i int, namespace string) plan.Input {
 			objects[obj.GetNamespace()] = append(objects[obj.GetNamespace()], obj)
 		}
 		if r.byNamespace == nil {
-			r.byNamespace = map[int]map[string][]*unstructured.Unstructured{}
+			r.byNamespace = map[int32]map[string][]*unstructured.Unstructured{}
 		}
 		r.byNamespace[i] = objects
 	}
 	return plan.Input{Objects: objects[namespace]}
 }
 
-func (r *reader) readInterest(i int) plan.Input {
+func (r *reader) readInterest(i int32) plan.Input {
 	if r.read[i] == nil {
 		input := plan.Input{}
 		objects, status := r.inputs.listers[i].Read()
 		if status.Synced {
 			input.Objects = objects
 		} else {
-			input.Blocked = r.planner.inputProblem(r.inputs.interests[i].Key, status)
+			input.Blocked = r.planner.inputProblem(r.inputs.streams[i].interest().Key, status)
 		}
 		r.read[i] = &input
 	}

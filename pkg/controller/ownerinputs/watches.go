@@ -198,7 +198,7 @@ func (l *layout) openEverywhere(w watchQuery) source {
 	if !w.searched {
 		return source{problem: l.unsearchedProblem(w)}
 	}
-	from := source{from: len(l.inputs.interests), lenient: true}
+	from := source{from: l.countInterests(), lenient: true}
 	for _, namespace := range sortedKeys(l.inputs.elsewhere) {
 		answer := l.inputs.elsewhere[namespace].Answer
 		if namespace == allNamespaces || !slices.Contains(l.uses[namespace], placeuses.Use{Part: w.ID, Optional: true}) || !answer.MayWatch(w.kind.GVR.GroupResource()) {
@@ -208,7 +208,7 @@ func (l *layout) openEverywhere(w watchQuery) source {
 		interest.Key.Namespace = namespace
 		l.inputs.interests = append(l.inputs.interests, interest)
 	}
-	from.to = len(l.inputs.interests)
+	from.to = l.countInterests()
 	return from
 }
 
