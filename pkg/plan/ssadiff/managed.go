@@ -3,6 +3,7 @@ package ssadiff
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -171,8 +172,8 @@ func parseKey(element string) ([]keyField, bool) {
 	if !ok {
 		return nil, false
 	}
-	if name, value, ok := plainKey(object); ok {
-		return []keyField{{name, value}}, true
+	if key, ok := parsePlainKey(object); ok {
+		return key, true
 	}
 	var fields map[string]any
 	if err := json.Unmarshal([]byte(object), &fields); err != nil || len(fields) == 0 {
@@ -186,16 +187,53 @@ func parseKey(element string) ([]keyField, bool) {
 	return key, true
 }
 
-// plainKey reads an object of one field with a string value and no escapes, the
-// usual one, without allocating.
-func plainKey(object string) (name, value string, ok bool) {
-	if strings.Count(object, `"`) != 4 || strings.Contains(object, `\`) {
-		return "", "", false
+// parsePlainKey reads the usual object: its fields are sorted, their values are strings without escapes
+// or whole numbers, and there is no space. It returns false if the object is another one.
+func parsePlainKey(object string) (key []keyField, ok bool) {
+	rest, ok := strings.CutPrefix(object, "{")
+	if !ok || strings.ContainsAny(object, "\\ \t\n") {
+		return nil, false
 	}
-	inner, opened := strings.CutPrefix(object, `{"`)
-	inner, closed := strings.CutSuffix(inner, `"}`)
-	name, value, parted := strings.Cut(inner, `":"`)
-	return name, value, opened && closed && parted
+	key = make([]keyField, 0, 2)
+	for {
+		name, after, named := cutString(rest)
+		after, parted := strings.CutPrefix(after, ":")
+		value, after, valued := cutPlainValue(after)
+		if !named || !parted || !valued || after == "" || len(key) > 0 && key[len(key)-1].name >= name {
+			return nil, false
+		}
+		key = append(key, keyField{name, value})
+		if after == "}" {
+			return key, true
+		}
+		if rest, ok = strings.CutPrefix(after, ","); !ok {
+			return nil, false
+		}
+	}
+}
+
+// cutString returns the text of the string without escapes that s begins with, and what is after it.
+func cutString(s string) (text, after string, ok bool) {
+	if s, ok = strings.CutPrefix(s, `"`); !ok {
+		return "", s, false
+	}
+	return strings.Cut(s, `"`)
+}
+
+// cutPlainValue is cutString, also for a whole number that a float64 holds exactly.
+func cutPlainValue(s string) (value any, after string, ok bool) {
+	if text, after, ok := cutString(s); ok {
+		return text, after, true
+	}
+	digits := 0
+	for digits < len(s) && s[digits] >= '0' && s[digits] <= '9' {
+		digits++
+	}
+	if digits == 0 || digits > 15 || s[0] == '0' && digits > 1 {
+		return nil, s, false
+	}
+	number, err := strconv.ParseFloat(s[:digits], 64)
+	return number, s[digits:], err == nil
 }
 
 // parseSetValue reads a path element as in `v:"x"`.

@@ -80,6 +80,18 @@ func TestParseKey(t *testing.T) {
 		`k:[]`:                           "",
 		`f:name`:                         "",
 		`v:"x"`:                          "",
+		`k:{"a":"x","b":0}`:              "a=x,b=0",
+		`k:{"b":"x","a":"y"}`:            "a=y,b=x",
+		`k:{"a":"x","a":"y"}`:            "a=y",
+		`k:{"a": "x y" }`:                "a=x y",
+		`k:{"port":-1}`:                  "port=-1",
+		`k:{"port":1.5}`:                 "port=1.5",
+		`k:{"port":12345678901234567}`:   "port=1.2345678901234568e+16",
+		`k:{"port":01}`:                  "",
+		`k:{"port":1`:                    "",
+		`k:{"port":1}}`:                  "",
+		`k:{"port":1,}`:                  "",
+		`k:{"port"}`:                     "",
 	} {
 		key, ok := parseKey(element)
 		if got := keyText(key); got != want || ok != (want != "") {
