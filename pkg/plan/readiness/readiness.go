@@ -47,6 +47,9 @@ func Evaluate(obj *unstructured.Unstructured) State {
 	case kind == podKind && readPhase(obj) == "Failed":
 		return failedState("its status says Failed") // to kstatus it is current, as one that succeeded
 	}
+	if kind == deploymentKind && isRolledOut(obj, conditions) {
+		return State{IsReady: true}
+	}
 	result, err := status.Compute(kstatusView(obj, conditions))
 	switch {
 	case err != nil:
@@ -169,8 +172,9 @@ func integerOf(value any) (int64, bool) {
 }
 
 var (
-	jobKind = schema.GroupKind{Group: "batch", Kind: "Job"}
-	podKind = schema.GroupKind{Kind: "Pod"}
+	jobKind        = schema.GroupKind{Group: "batch", Kind: "Job"}
+	podKind        = schema.GroupKind{Kind: "Pod"}
+	deploymentKind = schema.GroupKind{Group: "apps", Kind: "Deployment"}
 )
 
 func readPhase(obj *unstructured.Unstructured) string {
@@ -191,6 +195,39 @@ func evaluateJob(obj *unstructured.Unstructured, conditions []condition) State {
 	}
 	count := func(field string) int { return status.GetIntField(obj.Object, ".status."+field, 0) }
 	return State{Detail: fmt.Sprintf("the Job is not complete: active: %d, succeeded: %d, failed: %d", count("active"), count("succeeded"), count("failed"))}
+}
+
+// isRolledOut reports whether it is plain to see that a Deployment is current to kstatus, which reads it
+// by reflection: that is most of them most of the time, and the cost of kstatus is a tenth of a plan.
+// False says nothing.
+func isRolledOut(obj *unstructured.Unstructured, conditions []condition) bool {
+	metadata, _ := obj.Object["metadata"].(map[string]any)
+	spec, _ := obj.Object["spec"].(map[string]any)
+	said, _ := obj.Object["status"].(map[string]any)
+	generation, _ := metadata["generation"].(int64)
+	wanted, isWanted := spec["replicas"].(int64)
+	if _, isDeleting := metadata["deletionTimestamp"]; isDeleting || !isWanted || generation == 0 || said["observedGeneration"] != generation {
+		return false
+	}
+	for _, field := range []string{"replicas", "updatedReplicas", "readyReplicas", "availableReplicas"} {
+		if count, _ := said[field].(int64); count != wanted {
+			return false
+		}
+	}
+	deadline, hasDeadline := spec["progressDeadlineSeconds"]
+	_, isNumber := deadline.(int64)
+	isAvailable, hasProgressed := false, !hasDeadline
+	for _, c := range conditions {
+		switch {
+		case c.kind == "Available" && c.status == "True":
+			isAvailable = true
+		case c.kind == "Progressing" && c.status == "True" && c.reason == "NewReplicaSetAvailable":
+			hasProgressed = true
+		case c.kind == "Progressing", c.kind == "Reconciling", c.kind == "Stalled":
+			return false
+		}
+	}
+	return isAvailable && hasProgressed && (isNumber || !hasDeadline)
 }
 
 // readField returns a field without a copy.

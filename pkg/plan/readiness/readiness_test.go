@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -193,6 +194,40 @@ func TestFieldsAreEnough(t *testing.T) {
 		}
 		if diff := cmp.Diff(Evaluate(obj), Evaluate(projected(obj))); diff != "" {
 			t.Errorf("%v (-all +kept):\n%s", obj.Object, diff)
+		}
+	})
+}
+
+// TestRolledOut: what is plain to see is what kstatus says.
+func TestRolledOut(t *testing.T) {
+	plain := parse(t, rolledOut)
+	if !isRolledOut(plain, conditionsOf(plain)) {
+		t.Error("a Deployment that is rolled out is not plain to see")
+	}
+	paths := []string{
+		"metadata.generation", "metadata.deletionTimestamp", "spec.replicas", "spec.progressDeadlineSeconds", "status.observedGeneration",
+		"status.replicas", "status.updatedReplicas", "status.readyReplicas", "status.availableReplicas", "status.conditions",
+	}
+	both := slices.Concat(conditions("Available", "True"), conditions("Progressing", "True"))
+	values := []any{
+		int64(0), int64(1), int64(2), int64(3), int64(2147483647), 2.0, "2", "", nil, both, conditions("Available", "True"), slices.Concat(both, conditions("Stalled", "True")),
+		[]any{map[string]any{"type": "Available", "status": "True"}, map[string]any{"type": "Progressing", "status": "True", "reason": "ProgressDeadlineExceeded"}},
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		obj := plain.DeepCopy()
+		for _, path := range rapid.SliceOfNDistinct(rapid.SampledFrom(paths), 0, 4, rapid.ID).Draw(t, "paths") {
+			if value := rapid.SampledFrom(values).Draw(t, path); value == "" {
+				unstructured.RemoveNestedField(obj.Object, strings.Split(path, ".")...)
+			} else if err := unstructured.SetNestedField(obj.Object, value, strings.Split(path, ".")...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		conditions := conditionsOf(obj)
+		if !isRolledOut(obj, conditions) {
+			return
+		}
+		if result, err := status.Compute(kstatusView(obj, conditions)); err != nil || result.Status != status.CurrentStatus {
+			t.Errorf("%v: kstatus says %v, %v", obj.Object, result, err)
 		}
 	})
 }
