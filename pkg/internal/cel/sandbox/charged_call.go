@@ -35,11 +35,11 @@ func (d chargeDecorator) decorateCall(n interpreter.InterpretableCall) (interpre
 	args := n.Args()
 	switch n.Function() {
 	case rangeFunction:
-		return &loopRange{InterpretableCall: n, weight: d.weights[n.ID()]}, nil
+		return &loopRange{InterpretableCall: n, over: args[0], weight: d.weights[n.ID()]}, nil
 	case keyFunction:
-		return &argumentCheck{n, checkKey}, nil
+		return &argumentCheck{n, args[0], checkKey}, nil
 	case optionalFunction:
-		return &argumentCheck{n, checkOptionalEntry}, nil
+		return &argumentCheck{n, args[0], checkOptionalEntry}, nil
 	case operators.Equals, operators.NotEquals:
 		return &chargedComparison{InterpretableCall: n, left: args[0], right: args[1], want: n.Function() == operators.Equals}, nil
 	case operators.In:
@@ -79,13 +79,23 @@ func (n *chargedCall) Eval(a interpreter.Activation) ref.Val { return n.Exec(int
 
 // Exec implements interpreter.InterpretableV2.
 func (n *chargedCall) Exec(frame *interpreter.ExecutionFrame) ref.Val {
-	args := make([]ref.Val, len(n.args))
+	e := evaluationOf(frame)
+	if n.overload.Function != nil { // it is given the list itself, and may keep it
+		return n.execWith(frame, e, make([]ref.Val, len(n.args)))
+	}
+	outer := e.arguments
+	result := n.execWith(frame, e, e.roomForArguments(len(n.args)))
+	e.arguments = outer
+	return result
+}
+
+// execWith is Exec with room for the arguments.
+func (n *chargedCall) execWith(frame *interpreter.ExecutionFrame, e *evaluation, args []ref.Val) ref.Val {
 	for i, arg := range n.args {
 		if args[i] = arg.Exec(frame); types.IsUnknownOrError(args[i]) && !n.overload.NonStrict {
 			return args[i]
 		}
 	}
-	e := evaluationOf(frame)
 	n.rule(&e.meter, args)
 	if n.inner != nil {
 		e.heldArguments = args
@@ -136,7 +146,8 @@ func (n *chargedLiteral) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 // argumentCheck passes its argument on, or an error in place of it.
 type argumentCheck struct {
 	interpreter.InterpretableCall
-	check func(ref.Val) ref.Val // returns the error, or nil
+	argument interpreter.InterpretableV2
+	check    func(ref.Val) ref.Val // returns the error, or nil
 }
 
 // Eval implements interpreter.Interpretable.
@@ -144,7 +155,7 @@ func (n *argumentCheck) Eval(a interpreter.Activation) ref.Val { return n.Exec(i
 
 // Exec implements interpreter.InterpretableV2.
 func (n *argumentCheck) Exec(frame *interpreter.ExecutionFrame) ref.Val {
-	value := n.Args()[0].Exec(frame)
+	value := n.argument.Exec(frame)
 	if types.IsUnknownOrError(value) {
 		return value
 	}

@@ -17,6 +17,7 @@ import (
 // loopRange is what a loop runs over: a list or a map that charges each round.
 type loopRange struct {
 	interpreter.InterpretableCall
+	over   interpreter.InterpretableV2
 	weight int // the steps of one round
 }
 
@@ -25,7 +26,7 @@ func (n *loopRange) Eval(a interpreter.Activation) ref.Val { return n.Exec(inter
 
 // Exec implements interpreter.InterpretableV2.
 func (n *loopRange) Exec(frame *interpreter.ExecutionFrame) ref.Val {
-	switch v := n.Args()[0].Exec(frame).(type) {
+	switch v := n.over.Exec(frame).(type) {
 	case traits.Mapper:
 		return &loopMap{Mapper: v, meter: meterOf(frame), weight: n.weight}
 	case traits.Lister:

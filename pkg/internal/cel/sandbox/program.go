@@ -75,6 +75,22 @@ type evaluation struct {
 	interpreter.Activation // the variables of the expression
 	meter                  meter.Meter
 	heldArguments          []ref.Val // of a call that is being made, see heldArgument
+	arguments              []ref.Val // of the calls that are being made, the outermost first
+	buffer                 [4]ref.Val
+}
+
+// roomForArguments returns room for the arguments of a call, behind those of the calls around it. Whoever
+// asks for it puts e.arguments back to what it was.
+func (e *evaluation) roomForArguments(n int) []ref.Val {
+	if e.arguments == nil {
+		e.arguments = e.buffer[:0]
+	}
+	from := len(e.arguments)
+	if from+n > cap(e.arguments) {
+		return make([]ref.Val, n)
+	}
+	e.arguments = e.arguments[:from+n]
+	return e.arguments[from : from+n : from+n]
 }
 
 var _ interpreter.Activation = (*evaluation)(nil)
