@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -85,7 +86,7 @@ conditions:
 }
 
 func BenchmarkPlanMemcached(b *testing.B) {
-	run := func(name string, actions int, prepare func(b *testing.B, o *operator)) {
+	run := func(name string, actions int, plan func(context.Context, *policy.Program, Snapshot) *Plan, prepare func(b *testing.B, o *operator)) {
 		b.Run(name, func(b *testing.B) {
 			o := memcached(b)
 			prepare(b, o)
@@ -93,15 +94,18 @@ func BenchmarkPlanMemcached(b *testing.B) {
 			s := o.snapshot()
 			b.ReportAllocs()
 			for b.Loop() {
-				if p := Make(b.Context(), o.program, s); len(p.Actions) != actions {
+				if p := plan(b.Context(), o.program, s); len(p.Actions) != actions {
 					b.Fatalf("got %d actions, want %d:\n%s", len(p.Actions), actions, p)
 				}
 			}
 		})
 	}
-	run("NoOp", 0, func(b *testing.B, o *operator) { o.finish(b) })
-	run("Create", 1, func(*testing.B, *operator) {})
-	run("Change", 1, func(b *testing.B, o *operator) {
+	begin := func(ctx context.Context, program *policy.Program, s Snapshot) *Plan { return Begin(ctx, program, s).Plan }
+	create := func(*testing.B, *operator) {}
+	run("NoOp", 0, Make, func(b *testing.B, o *operator) { o.finish(b) })
+	run("Create", 1, Make, create)
+	run("CreateBegin", 1, begin, create)
+	run("Change", 1, Make, func(b *testing.B, o *operator) {
 		o.finish(b)
 		o.setOwner(b, `{apiVersion: cache.example.com/v1alpha1, kind: Memcached, metadata: {name: sample}, spec: {size: 4}}`)
 	})

@@ -20,11 +20,33 @@ import (
 // but for Done. As long as there is the record of another policy on the owner, nothing
 // is done but to say so.
 func Make(ctx context.Context, program *policy.Program, s Snapshot) *Plan {
-	ctx = meter.WithBudget(ctx, meter.NewBudget(0, 0))
+	return Begin(ctx, program, s).Finish(ctx)
+}
+
+// Draft is a plan that says what to do, and how the owner fares once it is finished.
+type Draft struct {
+	*Plan
+	budget *meter.Budget
+	report *reporter // nil: it is finished
+}
+
+// Begin is Make without Status, Conditions, Partial, RequeueAfter and Blockers.
+func Begin(ctx context.Context, program *policy.Program, s Snapshot) *Draft {
+	d := &Draft{budget: meter.NewBudget(0, 0)}
+	ctx = meter.WithBudget(ctx, d.budget)
 	p := newPlanner(ctx, program, s)
-	plan := p.makePlan(ctx)
-	plan.Former = p.former
-	return plan
+	d.Plan, d.report = p.makePlan(ctx)
+	d.Former = p.former
+	return d
+}
+
+// Finish returns the plan as Make makes it. It reads of the snapshot only what may not change.
+func (d *Draft) Finish(ctx context.Context) *Plan {
+	if d.report != nil {
+		d.report.finishPlan(meter.WithBudget(ctx, d.budget), d.Plan)
+		d.report = nil
+	}
+	return d.Plan
 }
 
 func newPlanner(ctx context.Context, program *policy.Program, s Snapshot) *planner {
@@ -37,18 +59,19 @@ func newPlanner(ctx context.Context, program *policy.Program, s Snapshot) *plann
 	}
 }
 
-func (p *planner) makePlan(ctx context.Context) *Plan {
+// makePlan returns the plan, and what has yet to finish it; nil: nothing.
+func (p *planner) makePlan(ctx context.Context) (*Plan, *reporter) {
 	switch deleting := objectmeta.IsDeleting(p.snapshot.Owner); {
 	case p.program.Suspend:
-		return &Plan{}
+		return &Plan{}, nil
 	case deleting && !p.inventory.HasFinalizer:
-		return &Plan{Done: true}
+		return &Plan{Done: true}, nil
 	case deleting || p.snapshot.Retire:
-		return (&pruner{planner: p}).cleanUp(ctx)
+		return (&pruner{planner: p}).cleanUp(ctx), nil
 	case p.program.CleanupOnly != nil:
-		return &Plan{}
+		return &Plan{}, nil
 	case p.inventory.OtherPolicy != "":
-		return (&reporter{planner: p}).yieldTo(ctx, p.inventory.OtherPolicy)
+		return (&reporter{planner: p}).yieldTo(ctx, p.inventory.OtherPolicy), nil
 	}
 	p.resolveChildren(ctx)
 	(&pruner{planner: p}).pruneUnwanted()
@@ -57,7 +80,7 @@ func (p *planner) makePlan(ctx context.Context) *Plan {
 	r := &reporter{planner: p}
 	r.gatherBlockers()
 	r.forgetBlocked()
-	return r.makeReport(ctx)
+	return &Plan{Actions: p.actions, Children: p.childStates(), Queries: p.queries, OwnerMetadata: p.ownerMetadata}, r
 }
 
 // collectActions gathers the actions that may be carried out now: those that need the

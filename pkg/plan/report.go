@@ -19,11 +19,11 @@ type reporter struct {
 	unseen map[string]*Problem
 }
 
-// makeReport evaluates what the policy says of the owner's status, and makes the plan.
-func (p *reporter) makeReport(ctx context.Context) *Plan {
+// finishPlan evaluates what the policy says of the owner's status.
+func (p *reporter) finishPlan(ctx context.Context, plan *Plan) {
 	// While something blocks, what is missing may still come.
 	pending := !p.blockers.IsEmpty()
-	plan := &Plan{Actions: p.actions, Partial: p.isPartial(), RequeueAfter: p.requeueAfter(ctx, pending)}
+	plan.Partial, plan.RequeueAfter = p.isPartial(), p.requeueAfter(ctx, pending)
 	if !plan.Partial {
 		plan.Status = p.renderStatus(ctx, pending)
 	}
@@ -31,9 +31,7 @@ func (p *reporter) makeReport(ctx context.Context) *Plan {
 	if p.program.Owner.SkipStatus {
 		plan.Status, plan.Conditions = nil, nil
 	}
-	plan.Children = p.childStates()
-	plan.Queries, plan.OwnerMetadata, plan.Blockers = p.queries, p.ownerMetadata, p.blockers.Sorted()
-	return plan
+	plan.Blockers = p.blockers.Sorted()
 }
 
 // childStates says how each object fares.

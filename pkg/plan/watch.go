@@ -1,11 +1,8 @@
 package plan
 
 import (
-	"cmp"
 	"context"
 	"slices"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/ambit-dev/ambit/pkg/plan/bindings"
 	"github.com/ambit-dev/ambit/pkg/plan/objectmeta"
@@ -65,7 +62,7 @@ func (p *planner) readWatch(ctx context.Context, w *policy.Watch) ([]any, *Probl
 	}
 	filter := p.scope.WatchFilter(ctx, w)
 	list := make([]any, 0, len(in.Objects))
-	for _, obj := range sortedByName(in.Objects) {
+	for _, obj := range objectmeta.SortedByName(in.Objects) {
 		if !selector.Matches(objectmeta.LabelsOf(obj)) {
 			continue
 		}
@@ -78,19 +75,4 @@ func (p *planner) readWatch(ctx context.Context, w *policy.Watch) ([]any, *Probl
 		}
 	}
 	return list, nil
-}
-
-// sortedByName returns the objects by namespace and name; the given slice if it is so
-// already.
-func sortedByName(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
-	byName := func(a, b *unstructured.Unstructured) int {
-		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()),
-			cmp.Compare(a.GetUID(), b.GetUID()))
-	}
-	if slices.IsSortedFunc(objects, byName) {
-		return objects
-	}
-	objects = slices.Clone(objects)
-	slices.SortFunc(objects, byName)
-	return objects
 }

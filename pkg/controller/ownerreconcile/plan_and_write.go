@@ -66,38 +66,48 @@ func (p *Reconciler) PlanAndWrite(ctx context.Context, home *permissionset.Set) 
 		}
 		home = p.state.inputs.Home.Answer
 		planned := p.makePlan(ctx)
-		more := p.setQueries(planned)
-		if more && turn < p.maxTurns(planned) {
+		more := p.setQueries(planned.Plan)
+		if more && turn < p.maxTurns(planned.Plan) {
 			continue
 		}
-		progress, err := p.writePlan(ctx, planned)
+		progress, err := p.writePlan(ctx, planned.Plan)
 		if err != nil {
 			return nil, 0, err
 		}
-		if !progress || p.isCacheBehind || turn >= p.maxTurns(planned) {
+		if !progress || p.isCacheBehind || turn >= p.maxTurns(planned.Plan) {
 			// What is still wanted, though it was tried and not refused: the cache does
 			// not show its effect. Places that are to be observed have no stream yet that
 			// would wake the owner.
 			p.endConflicts(ctx)
 			p.isCacheBehind = p.isCacheBehind || more || len(planned.Actions) > 0 || planned.OwnerMetadata != nil && !p.waits || slices.ContainsFunc(p.existing, existingObject.isHidden)
-			return planned, 0, nil
+			return p.finishPlan(ctx, planned), 0, nil
 		}
 	}
 }
 
-// makePlan plans as of what is seen now, measured.
-func (p *Reconciler) makePlan(ctx context.Context) (planned *plan.Plan) {
+// makePlan plans as of what is seen now, measured. How the owner fares is said by a plan that has nothing to
+// do: another one is made again after it was carried out.
+func (p *Reconciler) makePlan(ctx context.Context) (planned *plan.Draft) {
 	defer p.RecordEvaluation(p.state.name, p.Now())
 	ctx, end := p.measured.BeginPlan(ctx)
 	snapshot := snapshotReader{p}.takeSnapshot()
 	if p.owner == nil {
-		planned = plan.Ensure(ctx, p.Program, snapshot)
+		planned = &plan.Draft{Plan: plan.Ensure(ctx, p.Program, snapshot)}
 	} else {
-		planned = plan.Make(ctx, p.Program, snapshot)
+		planned = plan.Begin(ctx, p.Program, snapshot)
 		p.state.former = planned.Former // what is gone is not wanted by the next turn
+		if len(planned.Actions) == 0 && planned.OwnerMetadata == nil {
+			planned.Finish(ctx)
+		}
 	}
-	end(planned)
+	end(planned.Plan)
 	return planned
+}
+
+// finishPlan has the last plan say how the owner fares, if that could not be carried out.
+func (p *Reconciler) finishPlan(ctx context.Context, planned *plan.Draft) *plan.Plan {
+	defer p.RecordEvaluation(p.state.name, p.Now())
+	return planned.Finish(ctx)
 }
 
 // maxTurns bounds the turns of a reconcile: one may unblock the next object of the graph, an

@@ -4,6 +4,9 @@
 package objectmeta
 
 import (
+	"cmp"
+	"slices"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 )
@@ -32,6 +35,21 @@ func FieldAt(m map[string]any, path ...string) any {
 func TextOf(v any) string {
 	s, _ := v.(string)
 	return s
+}
+
+// SortedByName returns objects by namespace and name; the given slice, which is not changed, if it is so
+// already.
+func SortedByName(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+	byName := func(a, b *unstructured.Unstructured) int {
+		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()),
+			cmp.Compare(a.GetUID(), b.GetUID()))
+	}
+	if slices.IsSortedFunc(objects, byName) {
+		return objects
+	}
+	objects = slices.Clone(objects)
+	slices.SortFunc(objects, byName)
+	return objects
 }
 
 // LabelView reads the labels of an object. Its zero value has none.
