@@ -2,7 +2,6 @@ package ssadiff
 
 import (
 	"cmp"
-	"hash/fnv"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -65,10 +64,8 @@ func (d *comparison) pop()           { d.path = d.path[:len(d.path)-1] }
 
 // addDifference notes a difference at the current path.
 func (d *comparison) addDifference(want, have any) {
-	h := fnv.New64a()
-	hashValue(h, want)
-	hashValue(h, have)
-	found := Difference{Path: pathText(d.path), Want: DescribeValue(want), Have: DescribeValue(have), valuesHash: h.Sum64(), lost: d.lost && !d.atOurs()}
+	h := hashValue(hashValue(fnvOffset, want), have)
+	found := Difference{Path: pathText(d.path), Want: DescribeValue(want), Have: DescribeValue(have), valuesHash: h, lost: d.lost && !d.atOurs()}
 	if d.secret && len(d.path) > 0 && d.path[0].name == "data" || d.atClaim() {
 		found.Want, found.Have = hideValue(want), hideValue(have)
 	}

@@ -101,14 +101,20 @@ func hasNoDefaults(name string) bool {
 	return false
 }
 
-// hashString is FNV-1a.
-func hashString(s string) uint64 {
-	h := uint64(14695981039346656037)
+// hashString is FNV-1a, of 64 bits.
+func hashString(s string) uint64 { return addString(fnvOffset, s) }
+
+// fnvOffset is FNV-1a of nothing.
+const fnvOffset uint64 = 14695981039346656037
+
+func addString(h uint64, s string) uint64 {
 	for i := range len(s) {
-		h = (h ^ uint64(s[i])) * 1099511628211
+		h = hashByte(h, s[i])
 	}
 	return h
 }
+
+func hashByte(h uint64, b byte) uint64 { return (h ^ uint64(b)) * 1099511628211 }
 
 // mixHashes combines two hashes, in this order, so that sums of results do not cancel
 // each other (the finalizer of splitmix64).

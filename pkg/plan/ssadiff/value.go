@@ -2,10 +2,7 @@ package ssadiff
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
-	"hash"
-	"hash/fnv"
 	"math"
 	"slices"
 	"strconv"
@@ -110,13 +107,11 @@ func parseQuantity(v any) (resource.Quantity, bool) {
 
 // ObjectDigest returns a short text that stands for all values of an object.
 func ObjectDigest(object map[string]any) string {
-	h := fnv.New64a()
-	hashValue(h, object)
-	return strconv.FormatUint(h.Sum64(), 36)
+	return strconv.FormatUint(hashValue(fnvOffset, object), 36)
 }
 
-// hashValue feeds a value to h so that different values give different bytes.
-func hashValue(h hash.Hash64, v any) {
+// hashValue feeds a value to a hash so that different values give different bytes.
+func hashValue(h uint64, v any) uint64 {
 	switch v := v.(type) {
 	case map[string]any:
 		keys := make([]string, 0, len(v))
@@ -124,27 +119,29 @@ func hashValue(h hash.Hash64, v any) {
 			keys = append(keys, key)
 		}
 		slices.SortFunc(keys, cmp.Compare[string])
-		hashText(h, 'm', strconv.Itoa(len(v)))
+		h = hashText(h, 'm', strconv.Itoa(len(v)))
 		for _, key := range keys {
-			hashText(h, 'k', key)
-			hashValue(h, v[key])
+			h = hashValue(hashText(h, 'k', key), v[key])
 		}
 	case []any:
-		hashText(h, 'l', strconv.Itoa(len(v)))
+		h = hashText(h, 'l', strconv.Itoa(len(v)))
 		for _, e := range v {
-			hashValue(h, e)
+			h = hashValue(h, e)
 		}
 	case string:
-		hashText(h, 's', v)
+		h = hashText(h, 's', v)
+	case int64:
+		h = hashText(h, 'o', strconv.FormatInt(v, 10))
 	default:
-		hashText(h, 'o', fmt.Sprint(v))
+		h = hashText(h, 'o', fmt.Sprint(v))
 	}
+	return h
 }
 
-func hashText(h hash.Hash64, kind byte, s string) {
-	var head [9]byte
-	head[0] = kind
-	binary.LittleEndian.PutUint64(head[1:], uint64(len(s)))
-	h.Write(head[:])
-	h.Write([]byte(s))
+func hashText(h uint64, kind byte, s string) uint64 {
+	h = hashByte(h, kind)
+	for length, i := uint64(len(s)), 0; i < 8; i++ {
+		h = hashByte(h, byte(length>>(8*i)))
+	}
+	return addString(h, s)
 }

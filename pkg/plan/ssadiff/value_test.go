@@ -1,6 +1,8 @@
 package ssadiff
 
 import (
+	"encoding/binary"
+	"hash/fnv"
 	"strings"
 	"testing"
 )
@@ -52,5 +54,20 @@ func TestObjectDigest(t *testing.T) {
 			t.Errorf("%s and %s have one digest", text, other)
 		}
 		digests[digest] = text
+	}
+}
+
+// TestHashText: digests stand in annotations, so that they are FNV-1a whatever version of Ambit has made them.
+func TestHashText(t *testing.T) {
+	for _, text := range []string{"", "a", "memcached:1.6.26-alpine3.19", "\x00\xff"} {
+		h := fnv.New64a()
+		h.Write(binary.LittleEndian.AppendUint64([]byte{'s'}, uint64(len(text))))
+		h.Write([]byte(text))
+		if got := hashText(fnvOffset, 's', text); got != h.Sum64() {
+			t.Errorf("%q: got %x, want %x", text, got, h.Sum64())
+		}
+	}
+	if got := ObjectDigest(map[string]any{"a": []any{"x", int64(1), 2.5, true, nil}}); got != "277n9y8vomext" {
+		t.Errorf("got %s", got)
 	}
 }
