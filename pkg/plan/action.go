@@ -40,7 +40,7 @@ type Action struct {
 	// UID and ResourceVersion are those of the observed object; empty for Create.
 	UID             types.UID
 	ResourceVersion string
-	// Object is the desired object, owned by the receiver; nil for Delete and Release.
+	// Object is the desired object, as ChildState.Desired; nil for Delete and Release.
 	Object *unstructured.Unstructured
 	// Adopt, for Create: an object of that name that exists, and that has no
 	// controller and belongs to no other policy or owner, may be taken over.

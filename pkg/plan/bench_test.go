@@ -100,7 +100,9 @@ func BenchmarkPlanMemcached(b *testing.B) {
 			}
 		})
 	}
-	begin := func(ctx context.Context, program *policy.Program, s Snapshot) *Plan { return Begin(ctx, program, s).Plan }
+	begin := func(ctx context.Context, program *policy.Program, s Snapshot) *Plan {
+		return Begin(ctx, program, s).Plan
+	}
 	create := func(*testing.B, *operator) {}
 	run("NoOp", 0, Make, func(b *testing.B, o *operator) { o.finish(b) })
 	run("Create", 1, Make, create)

@@ -20,7 +20,7 @@ import (
 func (p *planner) renderInstance(ctx context.Context, c *child, it *instance) bool {
 	what := p.part + "." + c.ID + ".template"
 	p.scope.BindElement(c.Child, it.element)
-	rendered, f := bindings.Evaluate(&p.scope, what, c.Template, func() (any, error) { return c.Template.Render(ctx, p.scope.Vars) })
+	rendered, f := bindings.Evaluate(&p.scope, what, c.Template, func() (any, error) { return c.Template.RenderShared(ctx, p.scope.Vars, desired.ChangedKeys()...) })
 	p.scope.UnbindElement(c.Child)
 	if f != nil {
 		return it.markBlocked(c.inElement(it, f.Problem()))

@@ -94,7 +94,8 @@ type ChildState struct {
 	// Message says what the child waits for, or what blocks it.
 	Message string
 	// Desired is the object as the policy wants it, the same as in the child's
-	// action if it has one; nil while it cannot be rendered or is not wanted.
+	// action if it has one; nil while it cannot be rendered or is not wanted. Plans share parts of it:
+	// below other keys than metadata it is not to be changed.
 	Desired *unstructured.Unstructured
 	// Dropped is what expressions gave for the object's metadata, and only Ambit sets, as
 	// in `label ambit.dev/policy`; nil for nothing. It is left out, and blocks nothing.

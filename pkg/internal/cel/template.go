@@ -70,6 +70,20 @@ func (t *Template) Render(ctx context.Context, a Activation) (any, error) {
 	return result, nil
 }
 
+// RenderShared is Render with a result that shares its constant parts with other results: they must not be
+// changed. What is below the keys in owned of the whole is not shared, nor is a part that holds null.
+func (t *Template) RenderShared(ctx context.Context, a Activation, owned ...string) (any, error) {
+	root, ok := t.root.(mapNode)
+	if !ok {
+		return t.Render(ctx, a)
+	}
+	result, failed := root.render(ctx, rendering{activation: a, shares: true, owned: owned})
+	if len(failed) > 0 {
+		return nil, failed[0]
+	}
+	return result, nil
+}
+
 // RenderPartial is Render without the parts that fail; these are returned,
 // sorted by path.
 func (t *Template) RenderPartial(ctx context.Context, a Activation) (any, []LeafError) {

@@ -33,7 +33,7 @@ func (c *templateCompiler) compileNode(tree any) node {
 		return c.compileString(v)
 	}
 	c.paths.AddWhole()
-	return constantNode{tree}
+	return constantNode{value: tree, holdsNull: tree == nil}
 }
 
 // compileBelow compiles a part of the part at c.path, which an element leads to.
@@ -58,7 +58,7 @@ func (c *templateCompiler) addIssue(issue TemplateIssue, below ...any) {
 func (c *templateCompiler) compileMap(m map[string]any) node {
 	if len(m) == 0 {
 		c.paths.AddWhole()
-		return constantNode{map[string]any{}}
+		return constantNode{value: map[string]any{}}
 	}
 	result := mapNode{keys: sortedKeys(m), nodes: make([]node, 0, len(m))}
 	fixed := true
@@ -72,7 +72,7 @@ func (c *templateCompiler) compileMap(m map[string]any) node {
 		fixed = fixed && isConstant(n)
 	}
 	if fixed && len(result.nodes) == len(result.keys) {
-		return constantNode{result.values()}
+		return result.constant()
 	}
 	return result
 }
@@ -80,7 +80,7 @@ func (c *templateCompiler) compileMap(m map[string]any) node {
 func (c *templateCompiler) compileList(l []any) node {
 	if len(l) == 0 {
 		c.paths.AddWhole()
-		return constantNode{[]any{}}
+		return constantNode{value: []any{}}
 	}
 	result := make(listNode, len(l))
 	fixed := true
@@ -89,7 +89,7 @@ func (c *templateCompiler) compileList(l []any) node {
 		fixed = fixed && isConstant(result[i])
 	}
 	if fixed {
-		return constantNode{result.values()}
+		return result.constant()
 	}
 	return result
 }
@@ -99,20 +99,24 @@ func isConstant(n node) bool {
 	return ok
 }
 
-func (n mapNode) values() map[string]any {
-	m := make(map[string]any, len(n.keys))
+// constant is the node of a map whose nodes are all constant.
+func (n mapNode) constant() constantNode {
+	m, holdsNull := make(map[string]any, len(n.keys)), false
 	for i, key := range n.keys {
-		m[key] = n.nodes[i].(constantNode).value
+		below := n.nodes[i].(constantNode)
+		m[key], holdsNull = below.value, holdsNull || below.holdsNull
 	}
-	return m
+	return constantNode{value: m, holdsNull: holdsNull}
 }
 
-func (n listNode) values() []any {
-	l := make([]any, len(n))
+// constant is the node of a list whose nodes are all constant.
+func (n listNode) constant() constantNode {
+	l, holdsNull := make([]any, len(n)), false
 	for i, element := range n {
-		l[i] = element.(constantNode).value
+		below := element.(constantNode)
+		l[i], holdsNull = below.value, holdsNull || below.holdsNull
 	}
-	return l
+	return constantNode{value: l, holdsNull: holdsNull}
 }
 
 // compileString compiles the text of one string.
@@ -120,7 +124,7 @@ func (c *templateCompiler) compileString(s string) node {
 	pieces, issue := splitTemplate(s)
 	if issue != nil {
 		c.addIssue(*issue)
-		return constantNode{s}
+		return constantNode{value: s}
 	}
 	var parts textNode
 	for _, p := range pieces {
@@ -149,11 +153,11 @@ func (c *templateCompiler) compileString(s string) node {
 func simplestNode(parts textNode) node {
 	switch {
 	case len(parts) == 0:
-		return constantNode{""}
+		return constantNode{value: ""}
 	case len(parts) > 1:
 		return parts
 	case parts[0].expr != nil:
 		return expressionNode{parts[0].expr}
 	}
-	return constantNode{parts[0].literal}
+	return constantNode{value: parts[0].literal}
 }

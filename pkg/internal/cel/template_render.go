@@ -2,6 +2,7 @@ package cel
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,7 +12,16 @@ import (
 // rendering is one run over a template.
 type rendering struct {
 	activation Activation
-	partial    bool // false: the first failure ends the run
+	partial    bool     // false: the first failure ends the run
+	shares     bool     // constant parts are not copied
+	owned      []string // keys of the map that is rendered, below which they are
+}
+
+// below is the run over what is at a key of a map.
+func (r rendering) below(key string) rendering {
+	r.shares = r.shares && !slices.Contains(r.owned, key)
+	r.owned = nil
+	return r
 }
 
 // node is a part of a template. Its result is only good without failures, or
@@ -20,9 +30,15 @@ type node interface {
 	render(context.Context, rendering) (any, []LeafError)
 }
 
-type constantNode struct{ value any }
+type constantNode struct {
+	value     any
+	holdsNull bool
+}
 
-func (n constantNode) render(context.Context, rendering) (any, []LeafError) {
+func (n constantNode) render(_ context.Context, r rendering) (any, []LeafError) {
+	if r.shares && !n.holdsNull {
+		return n.value, nil
+	}
 	return copyJSON(n.value), nil
 }
 
@@ -116,7 +132,7 @@ func (n mapNode) render(ctx context.Context, r rendering) (any, []LeafError) {
 	m := make(map[string]any, len(n.keys))
 	var failed []LeafError
 	for i, key := range n.keys {
-		value, f := n.nodes[i].render(ctx, r)
+		value, f := n.nodes[i].render(ctx, r.below(key))
 		if len(f) > 0 {
 			failed = append(failed, prefixPaths(key, f)...)
 			if !r.partial {

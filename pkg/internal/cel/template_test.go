@@ -2,6 +2,7 @@ package cel
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -162,6 +163,44 @@ func TestRenderIsOwned(t *testing.T) {
 	want := map[string]any{"a": []any{map[string]any{"b": "c"}}, "d": sample()["spec"], "e": map[string]any{}}
 	if diff := cmp.Diff(want, second); diff != "" || err != nil {
 		t.Errorf("a later rendering (-want +got):\n%s%v", diff, err)
+	}
+}
+
+// TestRenderShared: it gives what Render gives; constant parts are those of the template, but for what holds
+// null, and what the caller owns.
+func TestRenderShared(t *testing.T) {
+	constant := func() map[string]any { return map[string]any{"x": []any{"y"}} }
+	template := mustTemplate(t, map[string]any{
+		"shared": constant(), "owned": constant(), "null": map[string]any{"x": []any{map[string]any{"z": nil}}},
+		"below": map[string]any{"owned": constant(), "name": "${owner.spec.name}"},
+	})
+	want, err := template.Render(t.Context(), Activation{"owner": sample()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	render := func() map[string]any {
+		got, err := template.RenderShared(t.Context(), Activation{"owner": sample()}, "owned")
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Fatalf("it is not what Render gives (-want +got): %v\n%s", err, diff)
+		}
+		return got.(map[string]any)
+	}
+	first, second := render(), render()
+	for key, isShared := range map[string]bool{"shared": true, "owned": false, "null": false} {
+		m, also := first[key].(map[string]any), second[key].(map[string]any)
+		m["x"].([]any)[0] = "changed"
+		if got := also["x"].([]any)[0] == "changed"; got != isShared {
+			t.Errorf("%s is shared: %t", key, got)
+		}
+	}
+	if below := first["below"].(map[string]any)["owned"].(map[string]any); reflect.ValueOf(below).Pointer() != reflect.ValueOf(second["below"].(map[string]any)["owned"]).Pointer() {
+		t.Error("what is owned is a key of the whole, not of its parts")
+	}
+	whole := mustTemplate(t, constant())
+	a, _ := whole.RenderShared(t.Context(), Activation{})
+	a.(map[string]any)["x"] = "changed"
+	if b, _ := whole.RenderShared(t.Context(), Activation{}); !cmp.Equal(b, any(constant())) {
+		t.Errorf("a template without expressions is shared as a whole: %v", b)
 	}
 }
 

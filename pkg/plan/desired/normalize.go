@@ -1,6 +1,7 @@
 // Package desired does to the object that a template gives what the API server, or Ambit, would
 // have done to it anyway, so that it can be compared with the live one: whosever child it is. It
-// changes the object that it is given, which the caller has rendered.
+// changes the object that it is given, which the caller has rendered: itself, what is below ChangedKeys, and
+// maps that hold null.
 package desired
 
 import (
@@ -12,6 +13,9 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/plan/ssadiff"
 )
+
+// ChangedKeys returns the fields of an object below which it is changed: by this package, and by who signs it.
+func ChangedKeys() []string { return []string{"metadata", "data"} }
 
 // CleanMetadata removes what is not a template's to set.
 func CleanMetadata(meta map[string]any) {
