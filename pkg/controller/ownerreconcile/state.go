@@ -91,6 +91,15 @@ type writtenStatus struct {
 	wanted, kept map[string]any
 }
 
+// newWrittenStatus notes what was written and what was kept of it, which is mostly the same and then kept once:
+// both stay for as long as nothing happens to the owner.
+func newWrittenStatus(wanted, kept map[string]any) writtenStatus {
+	if status.Equal(wanted, kept) {
+		wanted = kept
+	}
+	return writtenStatus{wanted: wanted, kept: kept}
+}
+
 // isUnchanged says whether writing next over old was done before, to no effect.
 func (s writtenStatus) isUnchanged(old, next map[string]any) bool {
 	return s.wanted != nil && status.SaysSame(s.kept, old) && status.SaysSame(s.wanted, next)

@@ -172,7 +172,7 @@ func (w statusWriter) statusWritten(ctx context.Context, owner discovery.Resourc
 	}
 	w.logStatus(ctx, planned)
 	w.noteFeedback(status.StatusOf(w.owner), status.StatusOf(written))
-	w.state.status = writtenStatus{wanted: next, kept: status.StatusOf(written)}
+	w.state.status = newWrittenStatus(next, status.StatusOf(written))
 	w.Informers.Observe(w.ownerKey(owner), written, w.Owners)
 	w.owner = written
 	w.confirmStatus(ctx)

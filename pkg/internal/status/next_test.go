@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -32,7 +33,7 @@ spec:
     - {type: Mine, status: "true"}
 `
 
-func program(t *testing.T) *policy.Program {
+func program(t testing.TB) *policy.Program {
 	t.Helper()
 	documents, err := syntax.Parse("test.yaml", []byte(source))
 	if err != nil {
@@ -221,5 +222,21 @@ func TestSame(t *testing.T) {
 	}
 	if !SaysSame(map[string]any{}, map[string]any{"conditions": []any{}}) {
 		t.Error("no conditions are not the same as none")
+	}
+}
+
+// TestEqual: of JSON-like values it says what is said by reflection.
+func TestEqual(t *testing.T) {
+	values := []any{
+		nil, "", "a", int64(0), int64(1), 0.0, 1.0, true, false, []any{}, []any(nil), []any{nil}, []any{"a"}, []any{"a", "b"}, map[string]any{}, map[string]any(nil),
+		map[string]any{"a": nil}, map[string]any{"a": "b"}, map[string]any{"b": nil}, map[string]any{"a": []any{}}, map[string]any{"a": []any(nil)}, 1, int32(1),
+	}
+	for _, a := range values {
+		for _, b := range values {
+			x, y := map[string]any{"x": a}, map[string]any{"x": b}
+			if got, want := Equal(x, y), equality.Semantic.DeepEqual(x, y); got != want {
+				t.Errorf("%#v and %#v: got %t, want %t", a, b, got, want)
+			}
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,8 +18,29 @@ import (
 )
 
 // Equal says whether writing next over old would change nothing.
-func Equal(old, next map[string]any) bool {
-	return equality.Semantic.DeepEqual(old, next)
+func Equal(old, next map[string]any) bool { return equalValues(old, next) }
+
+// equalValues is equality.Semantic.DeepEqual for JSON-like values, without the reflection.
+func equalValues(a, b any) bool {
+	switch x := a.(type) {
+	case map[string]any:
+		y, ok := b.(map[string]any)
+		if !ok || len(x) != len(y) {
+			return false
+		}
+		for key, value := range x {
+			if other, has := y[key]; !has || !equalValues(value, other) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		y, ok := b.([]any)
+		return ok && slices.EqualFunc(x, y, equalValues)
+	case nil, string, int64, float64, bool:
+		return a == b
+	}
+	return equality.Semantic.DeepEqual(a, b)
 }
 
 // WriteStatus patches the status of the owner to next. It is one request, refused
@@ -49,7 +71,7 @@ func mergePatch(old, next map[string]any) map[string]any {
 	}
 	for key, value := range next {
 		before, existed := old[key]
-		if existed && equality.Semantic.DeepEqual(before, value) {
+		if existed && equalValues(before, value) {
 			continue
 		}
 		from, wasMap := before.(map[string]any)
