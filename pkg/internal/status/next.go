@@ -33,9 +33,14 @@ import (
 // no expression of the policy is evaluated.
 func NextStatus(owner *unstructured.Unstructured, program *policy.Program, p *plan.Plan, now time.Time) map[string]any {
 	old := StatusOf(owner)
-	next := runtime.DeepCopyJSON(old)
 	if p.Conditions == nil {
-		return next
+		return runtime.DeepCopyJSON(old)
+	}
+	next := make(map[string]any, len(old)+2)
+	for key, value := range old {
+		if key != "conditions" { // they are merged below
+			next[key] = runtime.DeepCopyJSONValue(value)
+		}
 	}
 	partial := p.Partial || owner.GetDeletionTimestamp() != nil
 	if program.Status != nil && !partial {
@@ -127,11 +132,12 @@ func mergeConditions(old map[string]any, ours map[string]bool, planned []metav1.
 // conditionMap is a planned condition as it is written, after the one that was
 // there before; nil for none.
 func conditionMap(c metav1.Condition, before map[string]any, now time.Time) map[string]any {
-	since := now.UTC().Format(time.RFC3339)
+	since, isKnown := "", false
 	if before["status"] == string(c.Status) {
-		if t, ok := before["lastTransitionTime"].(string); ok {
-			since = t
-		}
+		since, isKnown = before["lastTransitionTime"].(string)
+	}
+	if !isKnown {
+		since = now.UTC().Format(time.RFC3339)
 	}
 	result := map[string]any{
 		"type": c.Type, "status": string(c.Status), "reason": c.Reason, "message": c.Message,
