@@ -146,6 +146,9 @@ func (s *subject) eachWritten(yield func(Problem)) {
 	for _, problem := range s.snapshot.Standing {
 		yield(problem)
 	}
+	if len(s.snapshot.Problems) == 0 {
+		return
+	}
 	for _, key := range slices.Sorted(maps.Keys(s.snapshot.Problems)) {
 		yield(s.snapshot.Problems[key])
 	}

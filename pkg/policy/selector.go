@@ -43,15 +43,15 @@ func (s Selector) Empty() bool { return len(s.terms) == 0 }
 // For returns the exact selector for the owner that a binds. An error says that
 // a value could not be computed or is no label value.
 func (s Selector) For(ctx context.Context, a cel.Activation) (labels.Selector, error) {
-	out := labels.NewSelector()
-	for _, t := range s.terms {
+	requirements := make([]labels.Requirement, len(s.terms))
+	for i, t := range s.terms {
 		r, err := t.requirement(ctx, a)
 		if err != nil {
 			return nil, err
 		}
-		out = out.Add(r)
+		requirements[i] = r
 	}
-	return out, nil
+	return labels.NewSelector().Add(requirements...), nil
 }
 
 // Relaxed returns a selector, as text, that selects for every owner at least

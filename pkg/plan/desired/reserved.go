@@ -1,7 +1,6 @@
 package desired
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
@@ -35,14 +34,18 @@ func DropReserved(meta map[string]any, merged bool) []string {
 func dropKeys(meta map[string]any, part, what string, reserved func(key string) bool) []string {
 	values, _ := meta[part].(map[string]any)
 	var dropped []string
-	for _, key := range slices.Sorted(maps.Keys(values)) {
+	for key := range values {
 		if reserved(key) {
 			delete(values, key)
-			dropped = append(dropped, what+" "+problems.ShortenText(key, maxDroppedKey))
+			dropped = append(dropped, key)
 		}
 	}
 	if len(values) == 0 && len(dropped) > 0 {
 		delete(meta, part)
+	}
+	slices.Sort(dropped)
+	for i, key := range dropped {
+		dropped[i] = what + " " + problems.ShortenText(key, maxDroppedKey)
 	}
 	return dropped
 }
