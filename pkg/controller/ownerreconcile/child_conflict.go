@@ -94,7 +94,7 @@ func (r snapshotReader) forgetGoneKinds(children map[plan.Location]plan.Input) {
 func (p *Reconciler) conflictProblems() []plan.Problem {
 	now := p.Now()
 	list := p.state.conflicts.StandingProblems(now)
-	if c := &p.state.metadata; c.IsStanding(now) {
+	if c := p.state.metadata; c != nil && c.IsStanding(now) {
 		list = append(list, c.Problem())
 	}
 	slices.SortFunc(list, func(a, b plan.Problem) int { return strings.Compare(a.Message, b.Message) })

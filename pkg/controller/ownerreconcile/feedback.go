@@ -15,13 +15,13 @@ func (w statusWriter) unstablePlan(planned *plan.Plan, old, next map[string]any)
 	if reads == nil || planned.Partial || planned.Conditions == nil {
 		return nil
 	}
-	f := &w.state.feedback
+	f := w.state.feedback
 	before, after := w.statusRead(old), w.statusRead(next)
 	if status.Equal(before, after) {
-		f.ResetWrites()
+		w.resetFeedback()
 		return nil
 	}
-	if !f.IsUsedUp(w.owner.GetGeneration()) {
+	if f == nil || !f.IsUsedUp(w.owner.GetGeneration()) {
 		return nil
 	}
 	unstable := writeconflict.UnstableWrite{Before: before, After: after, Text: digestOf(statusText(after))}
@@ -42,8 +42,18 @@ func (w statusWriter) noteFeedback(old, written map[string]any) {
 	if w.Program.Owner.StatusRead == nil || status.Equal(w.statusRead(old), w.statusRead(written)) {
 		return
 	}
+	if w.state.feedback == nil {
+		w.state.feedback = &writeconflict.Feedback{}
+	}
 	w.state.feedback.RecordWrite(w.owner.GetGeneration())
 	w.requeueAt(w.Now())
+}
+
+// resetFeedback notes that the status is, or may become, as the policy wants it.
+func (w statusWriter) resetFeedback() {
+	if w.state.feedback != nil {
+		w.state.feedback.ResetWrites()
+	}
 }
 
 // statusRead is what the policy reads of a status, without the times of conditions.

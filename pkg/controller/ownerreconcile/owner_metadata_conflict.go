@@ -22,8 +22,8 @@ func metadataOf(owner *unstructured.Unstructured) plan.OwnerMetadata {
 // isMetadataHeldBack reports whether the owner's metadata is not to be written now because others take it
 // back; did: the next plan has to say so.
 func (o ownerWriter) isMetadataHeldBack(ctx context.Context, mark plan.OwnerMetadata, owner discovery.Resource) (held, did bool, err error) {
-	c, now := &o.state.metadata, o.Now()
-	if !c.IsContested(metadataOf(o.owner)) {
+	c, now := o.state.metadata, o.Now()
+	if c == nil || !c.IsContested(metadataOf(o.owner)) {
 		return false, false, nil
 	}
 	if err := o.reportMetadataConflict(ctx, owner); err != nil {
@@ -57,12 +57,15 @@ func (o ownerWriter) recordMetadataWrite(before, wish plan.OwnerMetadata, outcom
 			}
 		}
 	}
+	if o.state.metadata == nil {
+		o.state.metadata = &writeconflict.Metadata{}
+	}
 	o.state.metadata.RecordWrite(w, o.Backoff, o.Now())
 }
 
 // reportMetadataConflict says once, in the log and in an Event, who takes back the owner's metadata.
 func (o ownerWriter) reportMetadataConflict(ctx context.Context, owner discovery.Resource) error {
-	c := &o.state.metadata
+	c := o.state.metadata
 	if !c.NeedsReport(o.Now()) || ctx.Err() != nil {
 		return nil
 	}
@@ -92,6 +95,9 @@ func (o ownerWriter) reportMetadataConflict(ctx context.Context, owner discovery
 // endMetadataConflict logs that nobody takes back the owner's metadata any more, or has the owner looked
 // at again when that may be so.
 func (o ownerWriter) endMetadataConflict(ctx context.Context) {
+	if o.state.metadata == nil {
+		return
+	}
 	ended, at := o.state.metadata.EndIfOver(o.Now())
 	if ended {
 		ctrllog.FromContext(ctx).Info("nobody takes back the owner's metadata any more")

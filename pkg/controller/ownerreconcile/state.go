@@ -42,16 +42,17 @@ type State struct {
 	status           writtenStatus
 	statusConflict   writeconflict.Backoff
 	other            otherPolicy // whose record is on the owner
-	// feedback is about writes of a status that the policy reads.
-	feedback writeconflict.Feedback
+	// feedback is about writes of a status that the policy reads; nil: there were none.
+	feedback *writeconflict.Feedback
 	// conflicts are the writes of children that others may undo.
 	conflicts writeconflict.Children
 	former    []schema.GroupVersionKind // see plan.Snapshot.Former
 	// stale is the owner as it was seen, if the API server has said that it has changed since.
 	stale writeconflict.StaleVersion
-	// reads are of objects of the record, and metadata of the writes of it and the finalizer.
+	// reads are of objects of the record, and metadata of the writes of it and the finalizer; nil: there were
+	// none.
 	reads    recordcheck.Reads
-	metadata writeconflict.Metadata
+	metadata *writeconflict.Metadata
 	// refused are writes that the API server refused, by the key of the problem.
 	refused refusedwrites.Writes
 }
@@ -69,8 +70,8 @@ func (s *State) SetFormer(kinds []schema.GroupVersionKind) { s.former = kinds }
 // Reset forgets what is about an object, for another owner of its name. What holds for the name stays: the
 // streams that are open, the token, and what was refused a short while ago, which is tried again in its time.
 func (s *State) Reset(former []schema.GroupVersionKind) {
-	s.status, s.statusConflict, s.feedback, s.conflicts, s.other = writtenStatus{}, writeconflict.Backoff{}, writeconflict.Feedback{}, writeconflict.Children{}, otherPolicy{}
-	s.reads, s.metadata = recordcheck.Reads{}, writeconflict.Metadata{}
+	s.status, s.statusConflict, s.feedback, s.conflicts, s.other = writtenStatus{}, writeconflict.Backoff{}, nil, writeconflict.Children{}, otherPolicy{}
+	s.reads, s.metadata = recordcheck.Reads{}, nil
 	s.former = former
 }
 

@@ -113,7 +113,7 @@ func (w statusWriter) writeStatus(ctx context.Context, planned *plan.Plan) error
 	case status.Equal(old, next):
 		if !planned.Partial {
 			w.state.status = writtenStatus{wanted: old, kept: old}
-			w.state.feedback.ResetWrites()
+			w.resetFeedback()
 		}
 		w.confirmStatus(ctx)
 		return nil
