@@ -203,6 +203,7 @@ func (o *runOptions) runManager(ctx context.Context, config *rest.Config, source
 		PprofAddress:  o.Pprof,
 		Metrics:       metrics.Registry,
 		MetricsServer: o.metricsServer(),
+		ReturnMemory:  true,
 		Tracer:        traces.Tracer,
 		Logger:        logger,
 	})

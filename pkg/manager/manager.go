@@ -55,14 +55,15 @@ func (p *process) runProcess(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(m.Add(greeting), m.Add(work)); err != nil {
+	returning := &leaderJob{run: p.returnMemory, stop: stop, early: true}
+	if err := errors.Join(m.Add(greeting), m.Add(work), m.Add(returning)); err != nil {
 		return fmt.Errorf("adding the parts: %w", err)
 	}
 	p.recorder = m.GetEventRecorder("ambit")
 	err = m.Start(ctx)
 	p.readiness.setStopped()
 	cut(nil) // if leadership was lost, the jobs may not have been told yet
-	err = errors.Join(greeting.waitForEnd(), work.waitForEnd(), err)
+	err = errors.Join(greeting.waitForEnd(), work.waitForEnd(), returning.waitForEnd(), err)
 	if lost := context.Cause(base); errors.Is(lost, errLeaseLost) {
 		err = errors.Join(lost, err)
 	}

@@ -53,6 +53,10 @@ type Options struct {
 	// OnWatchError is told of each list or watch that fails, as informer.Options has it:
 	// it must not block. Nil: nobody is.
 	OnWatchError func(informer.WatchError)
+	// ReturnMemory gives memory back to the system when it has become quiet after a burst of
+	// work. It collects the garbage of the whole process and returns all of its free pages, so
+	// it is for a program that is Ambit and nothing else: `ambit run` sets it.
+	ReturnMemory bool
 	// Tracer makes spans of what is done. Nil: none.
 	Tracer trace.Tracer
 	// Logger is for people. The zero Logger writes nothing.
