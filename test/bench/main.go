@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ambit-dev/ambit/test/bench/program"
+	"github.com/ambit-dev/ambit/test/bench/stage"
 )
 
 func main() {
@@ -55,19 +56,49 @@ func flags() options {
 	return o
 }
 
+// bench is what all sides take turns on.
+type bench struct {
+	options
+	stage *stage.Stage
+	// kubeconfigs are the files of the sides' users, by the name of the side.
+	kubeconfigs map[string]string
+}
+
+// open opens the stage. Whoever opens it closes it.
+func open(ctx context.Context, o options, sides []side) (*bench, error) {
+	progress("starting etcd and kube-apiserver")
+	on := stage.Options{
+		Namespaces: o.Namespaces, Children: []stage.Child{stage.Deployment()}, Rules: stage.MemcachedRules(),
+	}
+	for _, s := range sides {
+		on.Users = append(on.Users, s.user())
+	}
+	opened, err := stage.Open(ctx, on)
+	if err != nil {
+		return nil, err
+	}
+	b := &bench{options: o, stage: opened, kubeconfigs: map[string]string{}}
+	for _, s := range sides {
+		if b.kubeconfigs[s.name], err = opened.Kubeconfig(s.user()); err != nil {
+			return nil, errors.Join(err, opened.Close())
+		}
+	}
+	return b, nil
+}
+
 // run measures all sides and prints the table.
 func run(ctx context.Context, o options) (err error) {
 	sides, err := pick(o)
 	if err != nil {
 		return err
 	}
-	stage, err := open(ctx, o, sides)
+	b, err := open(ctx, o, sides)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, stage.close()) }()
+	defer func() { err = errors.Join(err, b.stage.Close()) }()
 
-	samples, err := stage.rounds(ctx, sides)
+	samples, err := b.rounds(ctx, sides)
 	if err != nil {
 		return err
 	}
@@ -78,21 +109,21 @@ func run(ctx context.Context, o options) (err error) {
 const warmUp = 50
 
 // rounds lets the sides take turns and returns what was measured of each, by name.
-func (s *stage) rounds(ctx context.Context, sides []side) (map[string][]sample, error) {
+func (b *bench) rounds(ctx context.Context, sides []side) (map[string][]sample, error) {
 	progress("warming up with %s", sides[0].name)
-	if _, err := s.turn(ctx, sides[0], min(s.Owners, warmUp)); err != nil {
+	if _, err := b.turn(ctx, sides[0], min(b.Owners, warmUp)); err != nil {
 		return nil, fmt.Errorf("warming up with %s: %w", sides[0].name, err)
 	}
 	samples := map[string][]sample{}
-	for round := range s.Rounds {
+	for round := range b.Rounds {
 		for i := range sides {
 			side := sides[(round+i)%len(sides)]
-			got, err := s.turn(ctx, side, s.Owners)
+			got, err := b.turn(ctx, side, b.Owners)
 			if err != nil {
 				return nil, fmt.Errorf("round %d of %s: %w", round+1, side.name, err)
 			}
 			progress("round %d of %d, %s: converged in %.2f s, live in %.2f s",
-				round+1, s.Rounds, side.name, got[converge], got[live])
+				round+1, b.Rounds, side.name, got[converge], got[live])
 			samples[side.name] = append(samples[side.name], got)
 		}
 	}

@@ -8,15 +8,16 @@ import (
 
 	"github.com/ambit-dev/ambit/test/bench/program"
 	"github.com/ambit-dev/ambit/test/bench/quantile"
+	"github.com/ambit-dev/ambit/test/bench/stage"
 	"github.com/ambit-dev/ambit/test/cluster"
 )
 
 // turn is one turn of a side: see the package comment. For one goroutine.
 type turn struct {
-	*stage
+	*bench
 	side side
 	// owners are those that the side has to serve.
-	owners []key
+	owners []stage.Key
 	// process is the side at work, began where its requests begin in the log.
 	process *program.Process
 	began   cluster.Mark
@@ -25,15 +26,15 @@ type turn struct {
 }
 
 // turn measures the side with that many owners, and leaves no owner behind.
-func (s *stage) turn(ctx context.Context, side side, owners int) (sample, error) {
-	t := &turn{stage: s, side: side, owners: s.names(owners), got: sample{}}
+func (b *bench) turn(ctx context.Context, side side, owners int) (sample, error) {
+	t := &turn{bench: b, side: side, owners: b.stage.Owners(owners), got: sample{}}
 	err := t.run(ctx)
-	return t.got, errors.Join(err, s.wipe(ctx))
+	return t.got, errors.Join(err, b.stage.Wipe(ctx))
 }
 
 // run goes through the steps.
 func (t *turn) run(ctx context.Context) (err error) {
-	if err := t.create(ctx, t.owners); err != nil {
+	if err := t.stage.Create(ctx, t.owners); err != nil {
 		return err
 	}
 	if err := t.start(); err != nil {
@@ -53,7 +54,7 @@ func (t *turn) run(ctx context.Context) (err error) {
 
 // start starts the side's process.
 func (t *turn) start() (err error) {
-	t.began = t.requests.now()
+	t.began = t.stage.Requests.Now()
 	t.process, err = program.Start(append(t.side.command, "--kubeconfig", t.kubeconfigs[t.side.name]))
 	return err
 }
@@ -75,7 +76,7 @@ func (t *turn) within(ctx context.Context, steps ...func(context.Context) error)
 // converge measures from the start of the process until all owners have
 // converged, then what that cost.
 func (t *turn) converge(ctx context.Context) error {
-	at, err := t.converged(ctx, len(t.owners))
+	at, err := t.stage.Converged(ctx, len(t.owners))
 	if err != nil {
 		return err
 	}
@@ -85,13 +86,13 @@ func (t *turn) converge(ctx context.Context) error {
 		return err
 	}
 	t.got[convergeCPU] = use.CPU.Seconds()
-	counted, err := t.requests.quiet(ctx, t.side.user(), t.began, 1)
+	counted, err := t.stage.Requests.Quiet(ctx, t.side.user(), t.began, 1)
 	if err != nil {
 		return err
 	}
 	owners := float64(len(t.owners))
-	t.got[writes], t.got[reads] = float64(counted.writes)/owners, float64(counted.reads)/owners
-	t.got[failed], t.got[watches] = float64(counted.failed), float64(counted.watches)
+	t.got[writes], t.got[reads] = float64(counted.Writes)/owners, float64(counted.Reads)/owners
+	t.got[failed], t.got[watches] = float64(counted.Failed), float64(counted.Watches)
 	return t.memory()
 }
 
@@ -114,7 +115,7 @@ func (t *turn) touch(ctx context.Context) error {
 	if t.Touches == 0 {
 		return nil
 	}
-	began := t.requests.now()
+	began := t.stage.Requests.Now()
 	pace := time.NewTicker(touchEvery)
 	defer pace.Stop()
 	var took []time.Duration
@@ -124,32 +125,21 @@ func (t *turn) touch(ctx context.Context) error {
 		case <-ctx.Done():
 			return fmt.Errorf("touching owners: %w", context.Cause(ctx))
 		}
-		d, err := t.touchOne(ctx, t.owners[(i*touchStride)%len(t.owners)])
+		started := time.Now()
+		at, err := t.stage.Grow(ctx, t.owners[(i*touchStride)%len(t.owners)])
 		if err != nil {
 			return err
 		}
-		took = append(took, d)
+		took = append(took, at.Sub(started))
 	}
 	t.got[touchP50], t.got[touchP99] = quantile.Of(milliseconds(took), 0.50), quantile.Of(milliseconds(took), 0.99)
-	counted, err := t.requests.quiet(ctx, t.side.user(), began, 0)
-	t.got[touchRequests] = float64(counted.writes+counted.reads) / float64(t.Touches)
+	counted, err := t.stage.Requests.Quiet(ctx, t.side.user(), began, 0)
+	t.got[touchRequests] = float64(counted.Writes+counted.Reads) / float64(t.Touches)
 	return err
 }
 
 // touchStride spreads touches over the owners: a prime.
 const touchStride = 7919
-
-// touchOne makes one owner larger by one and returns how long its Deployment took.
-func (t *turn) touchOne(ctx context.Context, k key) (time.Duration, error) {
-	size := t.observer.size(k) + 1
-	began := time.Now()
-	if err := t.resize(ctx, k, size); err != nil {
-		return 0, err
-	}
-	at, err := t.observer.wait(ctx, fmt.Sprintf("Deployment %s/%s has size %d", k.namespace, k.name, size),
-		func() bool { return t.observer.pairs[k].replicas == size })
-	return at.Sub(began), err
-}
 
 // restart stops the process, starts it again and counts its requests until it is
 // quiet. Nothing has changed in between.
@@ -161,8 +151,8 @@ func (t *turn) restart(ctx context.Context) error {
 		return err
 	}
 	return t.within(ctx, func(ctx context.Context) error {
-		counted, err := t.requests.quiet(ctx, t.side.user(), t.began, 1)
-		t.got[restartWrites], t.got[restartReads] = float64(counted.writes), float64(counted.reads)
+		counted, err := t.stage.Requests.Quiet(ctx, t.side.user(), t.began, 1)
+		t.got[restartWrites], t.got[restartReads] = float64(counted.Writes), float64(counted.Reads)
 		return err
 	})
 }
@@ -170,23 +160,23 @@ func (t *turn) restart(ctx context.Context) error {
 // live deletes everything, makes the owners anew while the side runs, and
 // measures until they have converged.
 func (t *turn) live(ctx context.Context) error {
-	wiped := t.requests.now()
-	if err := t.wipe(ctx); err != nil {
+	wiped := t.stage.Requests.Now()
+	if err := t.stage.Wipe(ctx); err != nil {
 		return err
 	}
-	if _, err := t.requests.quiet(ctx, t.side.user(), wiped, 0); err != nil {
+	if _, err := t.stage.Requests.Quiet(ctx, t.side.user(), wiped, 0); err != nil {
 		return err
 	}
-	began, first := t.requests.now(), time.Now()
-	if err := t.create(ctx, t.owners); err != nil {
+	began, first := t.stage.Requests.Now(), time.Now()
+	if err := t.stage.Create(ctx, t.owners); err != nil {
 		return err
 	}
-	at, err := t.converged(ctx, len(t.owners))
+	at, err := t.stage.Converged(ctx, len(t.owners))
 	if err != nil {
 		return err
 	}
 	t.got[live] = at.Sub(first).Seconds()
-	counted, err := t.requests.quiet(ctx, t.side.user(), began, 1)
-	t.got[liveRequests] = float64(counted.writes+counted.reads) / float64(len(t.owners))
+	counted, err := t.stage.Requests.Quiet(ctx, t.side.user(), began, 1)
+	t.got[liveRequests] = float64(counted.Writes+counted.Reads) / float64(len(t.owners))
 	return err
 }

@@ -1,4 +1,4 @@
-package main
+package stage
 
 import (
 	"context"
@@ -18,20 +18,26 @@ import (
 // that the making is not what is measured.
 const creators = 20
 
-// names returns the keys of that many owners, spread over the namespaces.
-func (s *stage) names(owners int) []key {
-	keys := make([]key, owners)
+// Owners returns the names of that many owners, spread over the namespaces.
+func (s *Stage) Owners(number int) []Key {
+	keys, namespaces := make([]Key, number), s.Namespaces()
 	for i := range keys {
-		keys[i] = key{namespace: s.namespace(i % s.Namespaces), name: fmt.Sprintf("cache-%04d", i)}
+		keys[i] = Key{namespace: namespaces[i%len(namespaces)], name: fmt.Sprintf("cache-%04d", i)}
 	}
 	return keys
 }
 
-// namespace returns the name of the i-th namespace.
-func (s *stage) namespace(i int) string { return fmt.Sprintf("bench-%02d", i) }
+// Namespaces returns the names of the namespaces.
+func (s *Stage) Namespaces() []string {
+	names := make([]string, s.options.Namespaces)
+	for i := range names {
+		names[i] = fmt.Sprintf("bench-%02d", i)
+	}
+	return names
+}
 
-// create makes the owners, of size 1, and returns when all are there.
-func (s *stage) create(ctx context.Context, owners []key) error {
+// Create makes the owners, of size 1, and returns when all are there.
+func (s *Stage) Create(ctx context.Context, owners []Key) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(creators)
 	for _, k := range owners {
@@ -49,8 +55,18 @@ func (s *stage) create(ctx context.Context, owners []key) error {
 	return nil
 }
 
+// Grow makes an owner larger by one and returns when its Deployment was seen to be as large.
+func (s *Stage) Grow(ctx context.Context, k Key) (time.Time, error) {
+	size := s.observer.size(k) + 1
+	if err := s.resize(ctx, k, size); err != nil {
+		return time.Time{}, err
+	}
+	return s.observer.wait(ctx, fmt.Sprintf("Deployment %s/%s has size %d", k.namespace, k.name, size),
+		func() bool { return s.observer.pairs[k].replicas == size })
+}
+
 // resize sets the size of an owner.
-func (s *stage) resize(ctx context.Context, k key, size int64) error {
+func (s *Stage) resize(ctx context.Context, k Key, size int64) error {
 	m := &memcached.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: k.namespace, Name: k.name}}
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"size":%d}}`, size))
 	if err := s.admin.Patch(ctx, m, patch); err != nil {
@@ -59,16 +75,16 @@ func (s *stage) resize(ctx context.Context, k key, size int64) error {
 	return nil
 }
 
-// converged waits until that many owners have converged and returns when the
+// Converged waits until that many owners have converged and returns when the
 // last one did.
-func (s *stage) converged(ctx context.Context, owners int) (time.Time, error) {
+func (s *Stage) Converged(ctx context.Context, owners int) (time.Time, error) {
 	return s.observer.wait(ctx, fmt.Sprintf("%d owners have converged", owners),
 		func() bool { return s.observer.done == owners })
 }
 
-// wipe deletes all owners, then their Deployments (there is no garbage collector
-// here), and returns when the watches have seen them go.
-func (s *stage) wipe(ctx context.Context) error {
+// Wipe deletes all owners, then their Deployments (there is no garbage collector
+// here), and returns when the watches have seen them go. It is for a stage without other children.
+func (s *Stage) Wipe(ctx context.Context) error {
 	if err := s.deleteAll(ctx, &memcached.Memcached{}); err != nil {
 		return fmt.Errorf("deleting all owners: %w", err)
 	}
@@ -83,10 +99,10 @@ func (s *stage) wipe(ctx context.Context) error {
 }
 
 // deleteAll deletes all objects of a kind in the namespaces of the benchmark.
-func (s *stage) deleteAll(ctx context.Context, kind client.Object) error {
-	for i := range s.Namespaces {
-		if err := s.admin.DeleteAllOf(ctx, kind, client.InNamespace(s.namespace(i))); err != nil {
-			return fmt.Errorf("in namespace %q: %w", s.namespace(i), err)
+func (s *Stage) deleteAll(ctx context.Context, kind client.Object) error {
+	for _, namespace := range s.Namespaces() {
+		if err := s.admin.DeleteAllOf(ctx, kind, client.InNamespace(namespace)); err != nil {
+			return fmt.Errorf("in namespace %q: %w", namespace, err)
 		}
 	}
 	return nil

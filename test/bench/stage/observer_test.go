@@ -1,7 +1,8 @@
-package main
+package stage
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -24,6 +25,7 @@ const (
 		`"status":{"conditions":[{"type":"Available","observedGeneration":1}]}}}`
 	ownerGone      = `{"type":"DELETED","object":{"kind":"Memcached","metadata":{"namespace":"one","name":"a","generation":2},"spec":{"size":3}}}`
 	deploymentGone = `{"type":"DELETED","object":{"kind":"Deployment","metadata":{"namespace":"one","name":"a"},"spec":{"replicas":2}}}`
+	serviceNew     = `{"type":"ADDED","object":{"kind":"Service","metadata":{"namespace":"one","name":"a"}}}`
 	expired        = `{"type":"ERROR","object":{"kind":"Status","message":"too old resource version"}}`
 )
 
@@ -31,25 +33,25 @@ func TestObserver(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		events []string
-		want   map[key]pair
+		want   map[Key]pair
 		done   int
 	}{
 		"Nothing": {reason: "An owner alone has not converged.", events: []string{ownerNew},
-			want: map[key]pair{{"one", "a"}: {size: 2, generation: 1}}},
+			want: map[Key]pair{{"one", "a"}: {size: 2, generation: 1}}},
 		"NoStatus": {reason: "A Deployment without a status is half the work.", events: []string{ownerNew, deploymentNew},
-			want: map[key]pair{{"one", "a"}: {size: 2, generation: 1, deployed: true, replicas: 2}}},
+			want: map[Key]pair{{"one", "a"}: {size: 2, generation: 1, children: 1, replicas: 2}}},
 		"NoDeployment": {reason: "So is a status without a Deployment.", events: []string{ownerNew, statusWritten},
-			want: map[key]pair{{"one", "a"}: {size: 2, generation: 1, reported: 1}}},
+			want: map[Key]pair{{"one", "a"}: {size: 2, generation: 1, reported: 1}}},
 		"Converged": {reason: "The two watches may tell it in any order.", events: []string{deploymentNew, ownerNew, statusWritten},
-			want: map[key]pair{{"one", "a"}: {size: 2, generation: 1, reported: 1, deployed: true, replicas: 2}}, done: 1},
+			want: map[Key]pair{{"one", "a"}: {size: 2, generation: 1, reported: 1, children: 1, replicas: 2}}, done: 1},
 		"Touched": {reason: "A new spec is new work.", events: []string{ownerNew, deploymentNew, statusWritten, ownerTouched},
-			want: map[key]pair{{"one", "a"}: {size: 3, generation: 2, reported: 1, deployed: true, replicas: 2}}},
-		"Gone": {reason: "What is gone leaves nothing behind.", want: map[key]pair{},
+			want: map[Key]pair{{"one", "a"}: {size: 3, generation: 2, reported: 1, children: 1, replicas: 2}}},
+		"Gone": {reason: "What is gone leaves nothing behind.", want: map[Key]pair{},
 			events: []string{ownerNew, deploymentNew, statusWritten, ownerGone, deploymentGone}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			o := newObserver()
+			o := newObserver([]Child{Deployment()})
 			if err := serve(t, o, tc.events...); err == nil {
 				t.Error("A server that ends watches at once is an error.")
 			}
@@ -84,8 +86,26 @@ func serve(t *testing.T, o *observer, events ...string) error {
 	return follow(t.Context(), s.Client(), s.URL, o)
 }
 
+// TestObserverChildren: an owner has converged when it has a child of each kind.
+func TestObserverChildren(t *testing.T) {
+	o := newObserver([]Child{Deployment(), {Kind: "Service"}})
+	steps := []struct {
+		event string
+		done  int
+	}{{ownerNew, 0}, {statusWritten, 0}, {deploymentNew, 0}, {serviceNew, 1}, {deploymentGone, 0}}
+	for _, step := range steps {
+		var e event
+		if err := json.Unmarshal([]byte(step.event), &e); err != nil {
+			t.Fatal(err)
+		}
+		if o.see(e, time.Unix(7, 0)); o.done != step.done {
+			t.Errorf("After %s %d converged, want %d.", step.event, o.done, step.done)
+		}
+	}
+}
+
 func TestFollowError(t *testing.T) {
-	err := serve(t, newObserver(), ownerNew, expired)
+	err := serve(t, newObserver([]Child{Deployment()}), ownerNew, expired)
 	if err == nil || !strings.Contains(err.Error(), "too old resource version") {
 		t.Errorf("An ERROR event ends following with the server's message, not %v.", err)
 	}
@@ -94,7 +114,7 @@ func TestFollowError(t *testing.T) {
 func TestWait(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	broken := errors.New("the watch ended")
-	o := newObserver()
+	o := newObserver([]Child{Deployment()})
 
 	go o.see(event{Type: "ADDED"}, time.Unix(7, 0))
 	at, err := o.wait(t.Context(), "a pair is there", func() bool { return len(o.pairs) == 0 && !o.last.IsZero() })

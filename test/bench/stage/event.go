@@ -1,4 +1,4 @@
-package main
+package stage
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// event is what is read of an event of a watch on owners or Deployments.
+// event is what is read of an event of a watch on owners or children.
 type event struct {
 	Type   string `json:"type"`
 	Object struct {
@@ -38,16 +38,22 @@ type condition struct {
 	ObservedGeneration int64  `json:"observedGeneration"`
 }
 
-// kindDeployment is the kind of the children.
+// kindDeployment is the kind of children that has the size of its owner.
 const kindDeployment = "Deployment"
 
-// change returns p as it is after the event.
-func (e event) change(p pair) pair {
+// change returns p as it is after the event. kinds are those of the children.
+func (e event) change(p pair, kinds map[string]childSet) pair {
 	gone := e.Type == "DELETED"
-	if e.Object.Kind == kindDeployment {
-		p.deployed, p.replicas = !gone, e.Object.Spec.Replicas
+	if kind := kinds[e.Object.Kind]; kind != 0 {
+		p.children |= kind
 		if gone {
-			p.replicas = 0
+			p.children &^= kind
+		}
+		if e.Object.Kind == kindDeployment {
+			p.replicas = e.Object.Spec.Replicas
+			if gone {
+				p.replicas = 0
+			}
 		}
 		return p
 	}

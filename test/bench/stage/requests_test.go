@@ -1,4 +1,4 @@
-package main
+package stage
 
 import (
 	"testing"
@@ -19,8 +19,8 @@ func TestCount(t *testing.T) {
 		{Verb: "watch", Resource: "pods", Code: 200, Stage: "ResponseStarted"},
 		{Verb: "watch", Resource: "pods", Code: 200, Stage: "ResponseComplete"},
 	})
-	want := counted{writes: 3, reads: 3, failed: 1, watches: 1}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(counted{})); diff != "" {
+	want := Counted{Writes: 3, Reads: 3, Failed: 1, Watches: 1}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Discovery and reviews are reads, a refused write is a write, a watch counts when it opens: -want +got:\n%s", diff)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package stage
 
 import (
 	"context"
@@ -9,22 +9,22 @@ import (
 	"github.com/ambit-dev/ambit/test/cluster"
 )
 
-// requests counts the requests of a user in the audit log.
-type requests struct{ log *cluster.Audit }
+// Requests counts the requests of a user in the audit log.
+type Requests struct{ log *cluster.Audit }
 
-// counted is what a user asked of the API server.
-type counted struct {
-	// writes are those that change something; reads are all others, those of
+// Counted is what a user asked of the API server.
+type Counted struct {
+	// Writes are those that change something; Reads are all others, those of
 	// discovery and access reviews too, but for watches.
-	writes, reads int
-	// failed are the writes and reads whose answer was an error.
-	failed int
-	// watches are those opened.
-	watches int
+	Writes, Reads int
+	// Failed are the writes and reads whose answer was an error.
+	Failed int
+	// Watches are those opened.
+	Watches int
 }
 
-// now returns the place in the log where the requests to come will stand.
-func (r requests) now() cluster.Mark { return r.log.Mark() }
+// Now returns the place in the log where the requests to come will stand.
+func (r Requests) Now() cluster.Mark { return r.log.Mark() }
 
 // Requests are quiet when there was none for quietFor, looked at every pollEvery.
 // Watches do not count: some sides reopen theirs all the time.
@@ -33,18 +33,18 @@ const (
 	pollEvery = 200 * time.Millisecond
 )
 
-// quiet waits until the user has sent that many requests since the mark and none
+// Quiet waits until the user has sent that many requests since the mark and none
 // for quietFor, and returns what it asked for since the mark.
-func (r requests) quiet(ctx context.Context, user string, since cluster.Mark, least int) (counted, error) {
+func (r Requests) Quiet(ctx context.Context, user string, since cluster.Mark, least int) (Counted, error) {
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
 	for seen, last := -1, time.Now(); ; {
 		all, err := r.log.Since(since, user)
 		if err != nil {
-			return counted{}, fmt.Errorf("reading the requests of %q: %w", user, err)
+			return Counted{}, fmt.Errorf("reading the requests of %q: %w", user, err)
 		}
 		c := count(all)
-		if n := c.writes + c.reads; n != seen {
+		if n := c.Writes + c.Reads; n != seen {
 			seen, last = n, time.Now()
 		}
 		if seen >= least && time.Since(last) >= quietFor {
@@ -53,28 +53,28 @@ func (r requests) quiet(ctx context.Context, user string, since cluster.Mark, le
 		select {
 		case <-poll.C:
 		case <-ctx.Done():
-			return counted{}, fmt.Errorf("waiting until %q is quiet, after %d requests: %w", user, seen, context.Cause(ctx))
+			return Counted{}, fmt.Errorf("waiting until %q is quiet, after %d requests: %w", user, seen, context.Cause(ctx))
 		}
 	}
 }
 
 // count sorts requests.
-func count(all []cluster.Request) counted {
-	var c counted
+func count(all []cluster.Request) Counted {
+	var c Counted
 	for _, r := range all {
 		switch {
 		case r.IsWatchOpened():
-			c.watches++
+			c.Watches++
 			continue
 		case r.IsWatch():
 			continue
 		case r.IsWrite() && !isReview(r.Resource):
-			c.writes++
+			c.Writes++
 		default:
-			c.reads++
+			c.Reads++
 		}
 		if r.Code >= 400 {
-			c.failed++
+			c.Failed++
 		}
 	}
 	return c

@@ -1,4 +1,4 @@
-package main
+package stage
 
 import (
 	"context"
@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -21,29 +23,55 @@ import (
 	"github.com/ambit-dev/ambit/test/cluster"
 )
 
-// stage is the control plane that all sides take turns on.
-type stage struct {
-	options
+// Options say what is on the stage.
+type Options struct {
+	// Namespaces is the number of namespaces that the owners are spread over.
+	Namespaces int
+	// Users are the names of those who work here.
+	Users []string
+	// Children are the kinds of which each owner is to have one object of its name: a
+	// Deployment of its size, and what else there is.
+	Children []Child
+	// Rules are what the users may do.
+	Rules []rbacv1.PolicyRule
+	// ByNamespace: they may do it in each namespace by a Role of its own, and nothing in
+	// the cluster as a whole.
+	ByNamespace bool
+}
+
+// Child is a kind of children.
+type Child struct {
+	Kind string
+	// Path is that of the collection of all namespaces.
+	Path string
+}
+
+// Deployment is the kind that each owner has.
+func Deployment() Child { return Child{Kind: kindDeployment, Path: "/apis/apps/v1/deployments"} }
+
+// Stage is a control plane that operators take turns on. For one goroutine.
+type Stage struct {
+	// Requests are those of the users.
+	Requests Requests
+
+	options  Options
 	control  *cluster.Cluster
 	admin    client.Client
-	requests requests
 	observer *observer
 	// folder is a temporary one, for the kubeconfigs.
 	folder string
-	// kubeconfigs are the files of the sides' users, by the name of the side.
-	kubeconfigs map[string]string
 	// stopWatching ends the observer's watches; watching waits for them.
 	stopWatching context.CancelFunc
 	watching     sync.WaitGroup
 }
 
-// open starts a control plane on which only the sides write, with the kind
-// Memcached, the namespaces and the users of the sides. Whoever opens it closes it.
-func open(ctx context.Context, o options, sides []side) (*stage, error) {
-	progress("starting etcd and kube-apiserver")
+// Open starts a control plane on which only the users write, with the kind Memcached, the
+// namespaces and the rights of the users. Whoever opens it closes it. The working directory is the
+// root of the repository.
+func Open(ctx context.Context, o Options) (*Stage, error) {
 	users := map[string][]string{}
-	for _, s := range sides {
-		users[s.user()] = nil
+	for _, name := range o.Users {
+		users[name] = nil
 	}
 	control, err := cluster.Start(ctx, cluster.Options{
 		Audit: true, Users: users,
@@ -56,26 +84,26 @@ func open(ctx context.Context, o options, sides []side) (*stage, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("making a folder: %w", err), control.Stop())
 	}
-	s := &stage{
-		options: o, folder: folder, control: control, requests: requests{log: control.Audit()},
-		observer: newObserver(), kubeconfigs: map[string]string{},
+	s := &Stage{
+		Requests: Requests{log: control.Audit()},
+		options:  o, folder: folder, control: control, observer: newObserver(o.Children),
 	}
 	ctx, s.stopWatching = context.WithCancel(ctx)
-	if err := s.prepare(ctx, sides); err != nil {
-		return nil, errors.Join(err, s.close())
+	if err := s.prepare(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-// close stops all that open started.
-func (s *stage) close() error {
+// Close stops all that Open started.
+func (s *Stage) Close() error {
 	s.stopWatching()
 	s.watching.Wait()
 	return errors.Join(s.control.Stop(), os.RemoveAll(s.folder))
 }
 
 // prepare fills the control plane.
-func (s *stage) prepare(ctx context.Context, sides []side) error {
+func (s *Stage) prepare(ctx context.Context) error {
 	config := rest.CopyConfig(s.control.Admin())
 	config.QPS = -1
 	scheme := runtime.NewScheme()
@@ -93,20 +121,32 @@ func (s *stage) prepare(ctx context.Context, sides []side) error {
 	if err := s.admin.List(ctx, &memcached.MemcachedList{}); err != nil {
 		return fmt.Errorf("listing owners: %w", err)
 	}
-	for i := range s.Namespaces {
-		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace(i)}}
-		if err := s.admin.Create(ctx, namespace); err != nil {
-			return fmt.Errorf("creating namespace %q: %w", namespace.Name, err)
-		}
+	if err := s.makeNamespaces(ctx); err != nil {
+		return err
 	}
-	if err := s.admit(ctx, sides); err != nil {
+	if err := s.admit(ctx); err != nil {
 		return err
 	}
 	return s.watch(ctx, config)
 }
 
+// makeNamespaces makes the namespaces.
+func (s *Stage) makeNamespaces(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(creators)
+	for _, name := range s.Namespaces() {
+		group.Go(func() error {
+			if err := s.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+				return fmt.Errorf("creating namespace %q: %w", name, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
 // installKind installs the kind Memcached.
-func (s *stage) installKind(ctx context.Context) error {
+func (s *Stage) installKind(ctx context.Context) error {
 	const file = "examples/memcached/crd.yaml"
 	crd, err := os.ReadFile(filepath.FromSlash(file))
 	if err != nil {
@@ -119,19 +159,23 @@ func (s *stage) installKind(ctx context.Context) error {
 }
 
 // watch starts the observer's watches.
-func (s *stage) watch(ctx context.Context, config *rest.Config) error {
+func (s *Stage) watch(ctx context.Context, config *rest.Config) error {
 	c, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return fmt.Errorf("making the observer's client: %w", err)
 	}
-	for _, path := range []string{"/apis/cache.example.com/v1alpha1/memcacheds", "/apis/apps/v1/deployments"} {
+	paths := []string{"/apis/cache.example.com/v1alpha1/memcacheds"}
+	for _, child := range s.options.Children {
+		paths = append(paths, child.Path)
+	}
+	for _, path := range paths {
 		s.watching.Go(func() { s.follow(ctx, c, config.Host+path) })
 	}
 	return nil
 }
 
 // follow follows a collection until ctx ends.
-func (s *stage) follow(ctx context.Context, c *http.Client, collection string) {
+func (s *Stage) follow(ctx context.Context, c *http.Client, collection string) {
 	err := follow(ctx, c, collection, s.observer)
 	if ctx.Err() == nil {
 		s.observer.fail(err)

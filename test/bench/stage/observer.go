@@ -1,4 +1,4 @@
-package main
+package stage
 
 import (
 	"context"
@@ -7,55 +7,67 @@ import (
 	"time"
 )
 
-// key names an owner, and its Deployment, which has the same name.
-type key struct{ namespace, name string }
+// Key names an owner, and its children, which have the same name.
+type Key struct{ namespace, name string }
 
-// pair is what is known of an owner and its Deployment.
+// childSet is a set of kinds of children.
+type childSet uint8
+
+// pair is what is known of an owner and its children.
 type pair struct {
 	// size and generation are the owner's; generation 0: there is no owner.
 	size, generation int64
 	// reported is the generation that the owner's status is about; 0: none.
 	reported int64
-	// deployed: there is a Deployment. replicas is its size.
-	deployed bool
+	// children are those that there are; replicas is the size of the Deployment.
+	children childSet
 	replicas int64
 }
 
-// converged says whether nothing is left to do for the owner.
-func (p pair) converged() bool {
-	return p.generation > 0 && p.reported >= p.generation && p.deployed && p.replicas == p.size
+// converged says whether nothing is left to do for the owner, which is to have all these children.
+func (p pair) converged(all childSet) bool {
+	return p.generation > 0 && p.reported >= p.generation && p.children == all && p.replicas == p.size
 }
 
-// observer follows owners and Deployments through two watches and knows which
+// observer follows owners and their children through watches and knows which
 // owners have converged. Safe for concurrent use, but for wait, which one
 // goroutine may be in at a time.
 type observer struct {
+	// kinds are those of the children, each a bit, and all is the set of them.
+	kinds map[string]childSet
+	all   childSet
+
 	mu sync.Mutex // guards all below but bell
-	// pairs has every owner and every Deployment that there is.
-	pairs map[key]pair
+	// pairs has every owner and every child that there is, by the owner's name.
+	pairs map[Key]pair
 	// done is how many of pairs have converged.
 	done int
 	// last is when the last event came in.
 	last time.Time
-	// err is why a watch ended; nil while both run.
+	// err is why a watch ended; nil while all run.
 	err error
 
 	// bell holds a token when something changed since wait looked last.
 	bell chan struct{}
 }
 
-// newObserver returns an observer that has seen nothing.
-func newObserver() *observer {
-	return &observer{pairs: map[key]pair{}, bell: make(chan struct{}, 1)}
+// newObserver returns an observer of owners with such children, that has seen nothing.
+func newObserver(children []Child) *observer {
+	o := &observer{kinds: map[string]childSet{}, pairs: map[Key]pair{}, bell: make(chan struct{}, 1)}
+	for i, child := range children {
+		o.kinds[child.Kind] = 1 << i
+		o.all |= 1 << i
+	}
+	return o
 }
 
 // see takes in an event that came at the given time.
 func (o *observer) see(e event, at time.Time) {
-	k := key{e.Object.Metadata.Namespace, e.Object.Metadata.Name}
+	k := Key{e.Object.Metadata.Namespace, e.Object.Metadata.Name}
 	o.mu.Lock()
 	before := o.pairs[k]
-	after := e.change(before)
-	o.done += one(after) - one(before)
+	after := e.change(before, o.kinds)
+	o.done += o.countOne(after) - o.countOne(before)
 	o.pairs[k] = after
 	if after == (pair{}) {
 		delete(o.pairs, k)
@@ -65,9 +77,9 @@ func (o *observer) see(e event, at time.Time) {
 	o.ring()
 }
 
-// one is 1 for a pair that has converged, else 0.
-func one(p pair) int {
-	if p.converged() {
+// countOne is 1 for a pair that has converged, else 0.
+func (o *observer) countOne(p pair) int {
+	if p.converged(o.all) {
 		return 1
 	}
 	return 0
@@ -120,7 +132,7 @@ func (o *observer) look(holds func() bool) (at time.Time, met bool, err error) {
 func (o *observer) summary() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	var owners, reported, deployed int
+	var owners, reported, whole int
 	for _, p := range o.pairs {
 		if p.generation > 0 {
 			owners++
@@ -128,15 +140,15 @@ func (o *observer) summary() string {
 		if p.reported > 0 {
 			reported++
 		}
-		if p.deployed {
-			deployed++
+		if p.children == o.all {
+			whole++
 		}
 	}
-	return fmt.Sprintf("%d owners, %d with a status, %d Deployments, %d converged", owners, reported, deployed, o.done)
+	return fmt.Sprintf("%d owners, %d with a status, %d with all children, %d converged", owners, reported, whole, o.done)
 }
 
 // size returns the size of an owner, 0 if there is none.
-func (o *observer) size(k key) int64 {
+func (o *observer) size(k Key) int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.pairs[k].size
