@@ -193,6 +193,7 @@ func (o *runOptions) runManager(ctx context.Context, config *rest.Config, source
 	if err != nil {
 		return usageErrorf("%v", err)
 	}
+	limitGarbage()
 	err = manager.Run(ctx, manager.Options{
 		Config:        config,
 		Sources:       &sources,
