@@ -5,7 +5,10 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -159,6 +162,94 @@ func TestStreamSourceRequest(t *testing.T) {
 	}
 	if len(server.asked) != 2 || server.asked[0] != server.asked[1] || !strings.Contains(server.asked[1], "/apis/apps/v1/namespaces/ns/deployments?") {
 		t.Errorf("client-go and the source ask for\n%s", strings.Join(server.asked, "\n"))
+	}
+}
+
+// failing answers by an error so many times.
+type failing struct {
+	times int
+	err   error
+}
+
+// RoundTrip implements http.RoundTripper.
+func (f *failing) RoundTrip(r *http.Request) (*http.Response, error) {
+	if f.times--; f.times >= 0 {
+		return nil, f.err
+	}
+	return answer{code: 200}.RoundTrip(r)
+}
+
+// TestStreamSourceReconnects: a connection that has gone unnoticed costs a watch nothing; that
+// there is none is an error.
+func TestStreamSourceReconnects(t *testing.T) {
+	for name, tc := range map[string]struct {
+		server failing
+		err    string
+	}{
+		"EOF":     {server: failing{times: 1, err: io.EOF}},
+		"Reset":   {server: failing{times: 1, err: syscall.ECONNRESET}},
+		"Twice":   {server: failing{times: 2, err: io.EOF}, err: "EOF"},
+		"Refused": {server: failing{times: 1, err: syscall.ECONNREFUSED}, err: "connection refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, streaming := newSources(t, &tc.server)
+			if events, err := follow(t, streaming); len(events) != 0 || !strings.HasSuffix(err, tc.err) || (err == "") != (tc.err == "") {
+				t.Errorf("it told of %v, error %q, want %q", events, err, tc.err)
+			}
+		})
+	}
+}
+
+// TestStreamSourceNamespace: no namespace leads out of its path.
+func TestStreamSourceNamespace(t *testing.T) {
+	server := &recorder{}
+	client, err := objectclient.NewForConfigAndClient(&rest.Config{Host: "http://api"}, &http.Client{Transport: server})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gvr := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	for _, namespace := range []string{"..", ".", "a/b", "%2e%2e"} {
+		source := StreamSource(client.Resource(gvr).Namespace(namespace), client.RESTClient(), gvr, namespace, nil)
+		if _, err := source.Watch(t.Context(), metav1.ListOptions{}); err == nil {
+			t.Errorf("%q was taken for a namespace", namespace)
+		}
+	}
+	if len(server.asked) > 0 {
+		t.Errorf("it asked for %v", server.asked)
+	}
+}
+
+// TestStreamSourceUnlimited: the client's rate limit is for other requests, as with client-go.
+func TestStreamSourceUnlimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, err := objectclient.NewForConfigAndClient(&rest.Config{Host: "http://api", QPS: 0.001, Burst: 1}, &http.Client{Transport: answer{code: 200}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		gvr, began := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, time.Now()
+		source := StreamSource(client.Resource(gvr), client.RESTClient(), gvr, "", nil)
+		for range 4 {
+			if events, err := follow(t, source); len(events) > 0 || err != "" {
+				t.Errorf("it told of %v, error %s", events, err)
+			}
+		}
+		if took := time.Since(began); took > 0 {
+			t.Errorf("four watches waited for %s", took)
+		}
+	})
+}
+
+// TestStreamSourceBound: each event is bounded, not all of them together.
+func TestStreamSourceBound(t *testing.T) {
+	event := `{"type":"ADDED","object":{"apiVersion":"v1","kind":"ConfigMap","data":{"a":"` + strings.Repeat("x", maxEvent/3) + `"}}}`
+	_, streaming := newSources(t, answer{code: 200, body: event + event + event + event})
+	if events, err := follow(t, streaming); len(events) != 4 || err != "" {
+		t.Errorf("of four large events it told of %d, error %q", len(events), err)
+	}
+	_, streaming = newSources(t, answer{code: 200, body: event + strings.Repeat("[", 10) + strings.Repeat(" ", 2*maxEvent)})
+	events, _ := follow(t, streaming)
+	if len(events) != 2 || !strings.Contains(events[1].Err, "object to decode was longer than maximum allowed size") {
+		t.Errorf("of an event without an end it told as %v", events[len(events)-1].Err)
 	}
 }
 

@@ -29,7 +29,8 @@ func (p *Projection) Decode(data []byte) (Transformed, error) {
 	return Transformed{&unstructured.Unstructured{Object: object}}, nil
 }
 
-// reader reads one object; the interner's mu is held.
+// reader reads one object. The interner's mu is held, which guards what is changed here: its parts, and the elements of
+// lists that are being read.
 type reader struct {
 	projector
 	*interner
@@ -137,30 +138,33 @@ func (r reader) readValue(set *fields.Set) (any, uint64) {
 }
 
 const (
-	// shortSource is the length, in bytes, of the text of an object or a list that is not looked for among those read
-	// before: reading a shorter one costs less.
-	shortSource = 96
-	// deepSource is how deep such a text may be: each is looked at as often as it is nested.
-	deepSource = 12
+	// shortText is the length, in bytes, below which the text of an object or a list is not looked for
+	// among those read before: reading it costs less.
+	shortText = 96
+	// deepText is how deep a text may be that is looked for. Each level makes the digest of all below it, so
+	// an object costs at most so many digests of its length.
+	deepText = 12
 )
 
 // readNested reads an object or a list, and does not if the same text was read lately.
 func (r reader) readNested(set *fields.Set) (any, uint64) {
-	if r.depth++; r.depth > deepSource {
+	if r.depth++; r.depth > deepText {
 		return r.readParts(set)
 	}
 	ahead := *r.Walker
 	raw := ahead.Skip()
-	if len(raw) < shortSource {
+	if len(raw) < shortText {
 		return r.readParts(set)
 	}
-	source := source{sha256.Sum256(raw), set}
-	if found, ok := r.readBefore(source); ok {
+	text := textDigest{sha256.Sum256(raw), set}
+	if found, ok := r.readBefore(text); ok {
 		*r.Walker = ahead
 		return found.value, found.hash
 	}
 	value, hash := r.readParts(set)
-	r.rememberSource(source, sourced{value, hash})
+	if r.Err() == nil {
+		r.rememberText(text, sharedValue{value, hash})
+	}
 	return value, hash
 }
 

@@ -103,6 +103,57 @@ func TestDecodeShares(t *testing.T) {
 	}
 }
 
+// TestDecodeSameText: the same text is the same part, but not where other fields of it are kept, and not
+// if it cannot be read.
+func TestDecodeSameText(t *testing.T) {
+	p := New(Config{Fields: fields.New("a", "b.x", "c.y")})
+	const long = `{"x":"` + "0123456789012345678901234567890123456789" + `","y":"` + "0123456789012345678901234567890123456789" + `","z":[1,2]}`
+	data := []byte(`{"a":` + long + `,"b":` + long + `,"c":` + long + `}`)
+	var objects []map[string]any
+	for range 2 {
+		object, err := p.Decode(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, object.Object)
+	}
+	want := map[string]any{
+		"a": map[string]any{"x": strings.Repeat("0123456789", 4), "y": strings.Repeat("0123456789", 4), "z": []any{int64(1), int64(2)}},
+		"b": map[string]any{"x": strings.Repeat("0123456789", 4)},
+		"c": map[string]any{"y": strings.Repeat("0123456789", 4)},
+	}
+	if diff := cmp.Diff(want, objects[1]); diff != "" {
+		t.Errorf("read again (-want +got):\n%s", diff)
+	}
+	for key := range want {
+		if !identicalValue(objects[0][key], objects[1][key]) {
+			t.Errorf("%q is there twice", key)
+		}
+	}
+	if read := len(p.interner.youngRead) + len(p.interner.oldRead); read != len(want) {
+		t.Errorf("%d texts are remembered, want %d", read, len(want))
+	}
+	wrong := []byte(`{"a":` + strings.ReplaceAll(long, "1,2", "1e999") + `}`)
+	for range 2 {
+		if object, err := p.Decode(wrong); err == nil {
+			t.Errorf("1e999 was taken for a number: %v", object)
+		}
+	}
+}
+
+// TestDecodeDeep: what is nested deeply is read in a time that grows with its length.
+func TestDecodeDeep(t *testing.T) {
+	p := New(Config{Fields: fields.New("a")})
+	const depth = 9000
+	data := `{"a":` + strings.Repeat(`[`, depth) + strings.Repeat(`]`, depth) + `}`
+	if _, err := p.Decode([]byte(data)); err != nil {
+		t.Fatal(err)
+	}
+	if read := len(p.interner.youngRead) + len(p.interner.oldRead); read > deepText {
+		t.Errorf("the digests of %d texts were made, want at most %d", read, deepText)
+	}
+}
+
 func TestDecodeErrors(t *testing.T) {
 	p := New(Config{Fields: fields.All()})
 	for _, data := range []string{`[]`, `"x"`, `null`, `{"a":1e999}`} {
@@ -126,7 +177,11 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		p := New(Config{Fields: set, Manager: "us"})
+		first, firstErr := p.Decode(data)
 		got, err := p.Decode(data)
+		if (firstErr == nil) != (err == nil) || err == nil && !cmp.Equal(first.Object, got.Object) {
+			t.Fatalf("%q is read as %v, error %v, and then as %v, error %v", data, first, firstErr, got, err)
+		}
 		whole := map[string]any{}
 		if wrong := utiljson.Unmarshal(data, &whole); wrong != nil || err != nil {
 			return // what is not read is not looked at

@@ -26,11 +26,11 @@ type interner struct {
 	mu sync.Mutex // guards what is below
 	// young and old are parts by hash, texts are strings by themselves. When young
 	// is full it becomes old: what is met again moves back to young.
-	young, old               map[uint64]any
-	youngTexts, oldTexts     map[string]*internedText
-	youngSources, oldSources map[source]sourced
-	met                      int   // changes since the last generation began
-	elements                 []any // of lists that are being read
+	young, old           map[uint64]any
+	youngTexts, oldTexts map[string]*internedText
+	youngRead, oldRead   map[textDigest]sharedValue
+	met                  int   // changes since the last generation began
+	elements             []any // of lists that are being read
 }
 
 // internedText is a string that is met in many objects, as a key or as a value.
@@ -41,39 +41,39 @@ type internedText struct {
 
 func (t *internedText) textKey() string { return t.value.(string) }
 
-// source is a text of JSON, by its digest, and what is read of it.
-type source struct {
+// textDigest is a text of JSON, by its digest, and what is read of it.
+type textDigest struct {
 	digest [sha256.Size]byte
 	set    *fields.Set
 }
 
-// sourced is a shared part and its hash.
-type sourced struct {
+// sharedValue is a shared part and its hash.
+type sharedValue struct {
 	value any
 	hash  uint64
 }
 
 // readBefore returns what was read of a text lately.
-func (in *interner) readBefore(s source) (sourced, bool) {
-	if found, ok := in.youngSources[s]; ok {
+func (in *interner) readBefore(text textDigest) (sharedValue, bool) {
+	if found, ok := in.youngRead[text]; ok {
 		return found, true
 	}
-	found, ok := in.oldSources[s]
+	found, ok := in.oldRead[text]
 	if ok {
-		in.rememberSource(s, found)
+		in.rememberText(text, found)
 	}
 	return found, ok
 }
 
-// rememberSource adds what was read of a text to the young ones.
-func (in *interner) rememberSource(s source, part sourced) {
-	if len(in.youngSources) >= internedParts {
-		in.oldSources, in.youngSources = in.youngSources, nil
+// rememberText adds what was read of a text to the young ones.
+func (in *interner) rememberText(text textDigest, part sharedValue) {
+	if len(in.youngRead) >= internedParts {
+		in.oldRead, in.youngRead = in.youngRead, nil
 	}
-	if in.youngSources == nil {
-		in.youngSources = map[source]sourced{}
+	if in.youngRead == nil {
+		in.youngRead = map[textDigest]sharedValue{}
 	}
-	in.youngSources[s] = part
+	in.youngRead[text] = part
 }
 
 // internedParts is how many parts, and how many strings, one generation holds.
@@ -92,7 +92,7 @@ func (in *interner) forgetAll() {
 // nextGeneration begins another generation, whatever the size of this one; mu is held.
 func (in *interner) nextGeneration() {
 	in.old, in.young, in.oldTexts, in.youngTexts = in.young, nil, in.youngTexts, nil
-	in.oldSources, in.youngSources = in.youngSources, nil
+	in.oldRead, in.youngRead = in.youngRead, nil
 	in.met = 0
 }
 
@@ -225,7 +225,7 @@ func (in *interner) internText(s string) *internedText {
 	if !ok {
 		found = &internedText{s, maphash.String(in.seed, s)}
 	}
-	return in.rememberText(found)
+	return in.rememberString(found)
 }
 
 // internBytes is internText for a string that need not be made if it is remembered.
@@ -234,13 +234,13 @@ func (in *interner) internBytes(text []byte) *internedText {
 		return found
 	}
 	if found, ok := in.oldTexts[string(text)]; ok {
-		return in.rememberText(found)
+		return in.rememberString(found)
 	}
 	return in.internText(string(text))
 }
 
-// rememberText adds a string to the young ones.
-func (in *interner) rememberText(found *internedText) *internedText {
+// rememberString adds a string to the young ones.
+func (in *interner) rememberString(found *internedText) *internedText {
 	if len(in.youngTexts) >= internedParts {
 		in.oldTexts, in.youngTexts = in.youngTexts, nil
 	}

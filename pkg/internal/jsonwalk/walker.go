@@ -1,5 +1,5 @@
-// Package jsonwalk reads JSON that is known to be valid, value by value, and skips what nobody needs
-// without looking at more than its quotes and brackets. What is read is what
+// Package jsonwalk reads JSON that is known to be valid, value by value, and skips what the caller does not
+// need without looking at more than its quotes and brackets. What is read is what
 // k8s.io/apimachinery/pkg/util/json.Unmarshal makes of it: numbers are int64 where they fit, else
 // float64.
 package jsonwalk
@@ -53,7 +53,7 @@ type Walker struct {
 // nonsense; it does not change data.
 func New(data []byte) *Walker { return &Walker{data: data} }
 
-// Err returns the first number that is none for Go.
+// Err is for the first number that was read and is out of range.
 func (w *Walker) Err() error { return w.err }
 
 // Kind returns the first byte of the next value: one of { [ " t f n, or that of a number. At the end
@@ -192,7 +192,8 @@ func (w *Walker) skipScalar() {
 	}
 }
 
-// Value reads the value that is next as a whole, as objects, lists and strings of its own.
+// Value reads the value that is next as a whole, as objects, lists and strings of its own. It recurses as
+// deep as the value is nested, which valid JSON may be 10,000 times.
 func (w *Walker) Value() any {
 	switch w.Kind() {
 	case '{':

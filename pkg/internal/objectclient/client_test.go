@@ -93,7 +93,10 @@ func FuzzDecode(f *testing.F) {
 		want, got := &unstructured.Unstructured{}, &unstructured.Unstructured{}
 		_, wantKind, wantErr := unstructured.UnstructuredJSONScheme.Decode(data, nil, want)
 		_, gotKind, gotErr := serializer{}.Decode(data, nil, got)
-		if wantErr != nil || gotErr != nil {
+		if (wantErr == nil) != (gotErr == nil) {
+			t.Fatalf("%q: error %v, client-go says %v", data, gotErr, wantErr)
+		}
+		if wantErr != nil {
 			return
 		}
 		if !reflect.DeepEqual(want, got) || *wantKind != *gotKind {
