@@ -83,7 +83,8 @@ func TestPatch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				reviewer := access.New(access.Options{Reviews: func(string) (access.Reviews, error) { return everything{}, nil }})
-				go func() { _ = reviewer.Start(t.Context()) }()
+				ctx, stop := context.WithCancel(t.Context())
+				go func() { _ = reviewer.Start(ctx) }()
 				var wakes atomic.Int32
 				s := ForCustomResources(Options{
 					Access: reviewer, Client: c.server, Namespace: "own",
@@ -93,6 +94,7 @@ func TestPatch(t *testing.T) {
 				s.writes.requireReview(allNamespaces)
 				s.writes.requireReview("own")
 				time.Sleep(time.Second)
+				stop() // a refusal has permissions reviewed anew, which would wake as well
 				synctest.Wait()
 				wakes.Store(0)
 				at := manifest.Origin{Kind: manifest.CustomResource, Namespace: "own", Name: "p"}
