@@ -178,12 +178,6 @@ func (o *runOptions) readFiles(stdin []byte) ([]manifests.Source, error) {
 	if len(o.PoliciesFrom) > 0 {
 		return nil, nil
 	}
-	for _, name := range o.Files {
-		info, err := os.Stat(name)
-		if err == nil && !info.IsDir() && !info.Mode().IsRegular() {
-			return nil, usageErrorf("%s is no regular file, and can be read once only: use -f - for a pipe", name)
-		}
-	}
 	return manifests.ReadPolicies(o.Files, o.Namespace, bytes.NewReader(stdin))
 }
 

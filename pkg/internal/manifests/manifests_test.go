@@ -174,6 +174,27 @@ func TestReadObject(t *testing.T) {
 	}
 }
 
+// TestReadBounds: what is longer than a file may be is refused with its name, of stdin too; objects may be longer than policies.
+func TestReadBounds(t *testing.T) {
+	t.Chdir(t.TempDir())
+	long := good("a") + strings.Repeat("#", syntax.MaxText)
+	write(t, map[string]string{"long.yaml": long, "pod.yaml": "{apiVersion: v1, kind: Pod, metadata: {name: a}}\n" + strings.Repeat("#", syntax.MaxText)})
+	for name, want := range map[string]string{"long.yaml": "reading long.yaml: it has more than 4194304 bytes", "-": "reading stdin: it has more than 4194304 bytes"} {
+		if _, err := Load([]string{name}, nil, "ambit-system", strings.NewReader(long)); err == nil || err.Error() != want {
+			t.Errorf("Load of %s: error %v, want %q", name, err, want)
+		}
+	}
+	if object, err := ReadObject("pod.yaml", "the owner", nil); err != nil || object.GetName() != "a" {
+		t.Errorf("ReadObject = %v, %v", object, err)
+	}
+	if err := os.Truncate("pod.yaml", maxObjects+1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadObjects([]string{"pod.yaml"}, nil); err == nil || err.Error() != "reading pod.yaml: it has more than 134217728 bytes" {
+		t.Errorf("ReadObjects: error %v", err)
+	}
+}
+
 func namesOf(programs []*policy.Program) (names []string) {
 	for _, program := range programs {
 		names = append(names, program.Name)

@@ -17,7 +17,7 @@ import (
 
 // ReadObjects returns every object in the files and folders names, in order.
 func ReadObjects(names []string, stdin io.Reader) ([]*unstructured.Unstructured, error) {
-	files, err := readFiles(names, stdin)
+	files, err := readFiles(names, reading{stdin: stdin, most: maxObjects})
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func ReadObjects(names []string, stdin io.Reader) ([]*unstructured.Unstructured,
 
 // ReadObject returns the one object in a file; what says in a message what it is.
 func ReadObject(path, what string, stdin io.Reader) (*unstructured.Unstructured, error) {
-	f, err := readFile(path, stdin)
+	f, err := reading{stdin: stdin, most: maxObjects}.readFile(path)
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ type Policies struct {
 // in own, Ambit's own. Fields of the kinds that CustomResourceDefinitions in crds define are checked;
 // crds may be empty. That there is no policy at all is an error.
 func Load(names, crds []string, own string, stdin io.Reader) (Policies, error) {
-	sources, err := ReadPolicies(names, own, stdin)
+	sources, err := readPolicies(names, own, reading{stdin: stdin, most: syntax.MaxText})
 	if err != nil {
 		return Policies{}, err
 	}
@@ -53,13 +53,17 @@ type Source struct {
 	err       error  // the mistakes of what is no document; nil for none
 }
 
-// ReadPolicies parses the files. A policy without a namespace is in own. That they hold no policy at all
-// is an error.
+// ReadPolicies parses files that will be read again: a pipe that is named is an error, unlike for Load. A policy
+// without a namespace is in own. That they hold no policy at all is an error.
 func ReadPolicies(names []string, own string, stdin io.Reader) ([]Source, error) {
+	return readPolicies(names, own, reading{stdin: stdin, most: syntax.MaxText, repeatable: true})
+}
+
+func readPolicies(names []string, own string, how reading) ([]Source, error) {
 	if len(names) == 0 {
 		return nil, errors.New("no policy was given: use -f FILE or -f FOLDER")
 	}
-	files, err := readFiles(names, stdin)
+	files, err := readFiles(names, how)
 	if err != nil {
 		return nil, err
 	}

@@ -50,10 +50,13 @@ func IsFileName(name string) bool {
 const MaxText = 4 << 20
 
 // ReadText returns what there is to read, and an error if that is more than MaxText.
-func ReadText(in io.Reader) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(in, MaxText+1))
-	if err == nil && len(data) > MaxText {
-		return nil, fmt.Errorf("it has more than %d bytes", MaxText)
+func ReadText(in io.Reader) ([]byte, error) { return ReadAtMost(in, MaxText) }
+
+// ReadAtMost returns what there is to read, and an error if that is more than so many bytes.
+func ReadAtMost(in io.Reader, most int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(in, most+1))
+	if err == nil && int64(len(data)) > most {
+		return nil, fmt.Errorf("it has more than %d bytes", most)
 	}
 	return data, err
 }
