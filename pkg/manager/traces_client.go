@@ -2,22 +2,22 @@ package manager
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/ambit-dev/ambit/pkg/internal/backoff"
@@ -33,154 +33,76 @@ const (
 )
 
 // traceSender sends spans by OTLP over HTTP. It is an otlptrace.Client of our own because OpenTelemetry's
-// for HTTP comes with gRPC: 91 packages that are never used. It is safe for concurrent use.
+// for HTTP comes with gRPC: 91 packages that are never used. It is safe for concurrent use. newTraceSender makes one.
 type traceSender struct {
 	url     string
 	headers http.Header
-	zip     bool
+	gzip    bool
 	client  *http.Client
-	// abandoned ends what is being sent, and what waits to be sent again.
-	abandoned context.Context
-	abandon   context.CancelFunc
+	// stopped is closed by stop: it ends what is being sent, and what waits to be sent again.
+	stopped  chan struct{}
+	stopOnce sync.Once
 }
 
 var _ otlptrace.Client = (*traceSender)(nil)
 
-// newTraceSender reads how to reach the collector from the environment variables of OpenTelemetry,
-// OTEL_EXPORTER_OTLP_TRACES_* before OTEL_EXPORTER_OTLP_*: ENDPOINT, HEADERS, TIMEOUT, COMPRESSION,
-// CERTIFICATE, CLIENT_CERTIFICATE and CLIENT_KEY. The first that cannot be understood is an error.
-func newTraceSender(getenv func(string) string) (*traceSender, error) {
-	s := &traceSender{headers: http.Header{"Content-Type": {"application/x-protobuf"}, "User-Agent": {"OTel OTLP Exporter Go/" + otlptrace.Version()}}}
-	env := func(name string) (variable, value string) {
-		for _, prefix := range []string{"OTEL_EXPORTER_OTLP_TRACES_", "OTEL_EXPORTER_OTLP_"} {
-			if value := strings.TrimSpace(getenv(prefix + name)); value != "" {
-				return prefix + name, value
-			}
-		}
-		return "", ""
-	}
-	var err error
-	if s.url, err = collectorURL(env("ENDPOINT")); err != nil {
-		return nil, err
-	}
-	variable, headers := env("HEADERS")
-	for pair := range strings.SplitSeq(headers, ",") {
-		if strings.TrimSpace(pair) == "" {
-			continue
-		}
-		name, value, found := strings.Cut(pair, "=")
-		value, err := url.PathUnescape(strings.TrimSpace(value))
-		if !found || err != nil {
-			return nil, fmt.Errorf("%s must be NAME=VALUE, separated by commas, and encoded as in URLs", variable) // a value may be a secret
-		}
-		s.headers.Set(strings.TrimSpace(name), value)
-	}
-	switch variable, value := env("COMPRESSION"); value {
-	case "", "none":
-	case "gzip":
-		s.zip = true
-		s.headers.Set("Content-Encoding", "gzip")
-	default:
-		return nil, fmt.Errorf("%s is %q: there are gzip and none", variable, value)
-	}
-	transport, err := collectorTransport(env)
-	if err != nil {
-		return nil, err
-	}
-	timeout := collectorTimeout
-	if variable, value := env("TIMEOUT"); value != "" {
-		milliseconds, err := strconv.Atoi(value)
-		if err != nil || milliseconds <= 0 {
-			return nil, fmt.Errorf("%s is %q: it must be a number of milliseconds", variable, value)
-		}
-		timeout = time.Duration(milliseconds) * time.Millisecond
-	}
-	s.client = &http.Client{Transport: transport, Timeout: timeout}
-	s.abandoned, s.abandon = context.WithCancel(context.Background())
-	return s, nil
-}
-
-// collectorURL returns where spans are posted: at the endpoint of traces itself, or below one for all signals.
-func collectorURL(variable, value string) (string, error) {
-	at, err := url.Parse(value)
-	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" {
-		return "", fmt.Errorf("%s must be a URL that begins with http:// or https://", variable) // it may hold a password
-	}
-	if !strings.HasSuffix(variable, "_TRACES_ENDPOINT") {
-		return at.JoinPath("v1", "traces").String(), nil
-	}
-	if at.Path == "" {
-		at.Path = "/"
-	}
-	return at.String(), nil
-}
-
-// collectorTransport is Go's, with the certificates that the environment names.
-func collectorTransport(env func(name string) (variable, value string)) (*http.Transport, error) {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	if variable, file := env("CERTIFICATE"); file != "" {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", variable, err)
-		}
-		config.RootCAs = x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM(data) {
-			return nil, fmt.Errorf("reading %s: there is no certificate in %s", variable, file)
-		}
-	}
-	_, certificate := env("CLIENT_CERTIFICATE")
-	_, key := env("CLIENT_KEY")
-	if certificate != "" && key != "" {
-		pair, err := tls.LoadX509KeyPair(certificate, key)
-		if err != nil {
-			return nil, fmt.Errorf("reading the client certificate for traces: %w", err)
-		}
-		config.Certificates = []tls.Certificate{pair}
-	}
-	transport.TLSClientConfig = config
-	return transport, nil
-}
+// stop ends what is being sent, and what waits to be sent again.
+func (s *traceSender) stop() { s.stopOnce.Do(func() { close(s.stopped) }) }
 
 // Start implements otlptrace.Client.
 func (s *traceSender) Start(context.Context) error { return nil }
 
 // Stop implements otlptrace.Client. The exporter calls it when all has been sent, and sends nothing afterwards.
 func (s *traceSender) Stop(context.Context) error {
-	s.abandon()
+	s.stop()
 	s.client.CloseIdleConnections()
 	return nil
 }
 
-// UploadTraces implements otlptrace.Client. It sends again, within ctx and until s is abandoned, while the
-// collector asks for that or is not to be reached.
+// UploadTraces implements otlptrace.Client. It sends again, within ctx and until s is stopped, while the
+// collector asks for that or is not to be reached. Errors hold neither the user nor the query of the URL, which may be secret.
 func (s *traceSender) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpans) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(s.abandoned, cancel)()
+	ctx, release := s.untilStopped(ctx)
+	defer release()
 	body, err := s.encode(spans)
 	if err != nil {
 		return fmt.Errorf("encoding spans: %w", err)
 	}
 	pause := backoff.Exponential{First: time.Second, Last: 30 * time.Second}
 	for attempt := 1; ; attempt++ {
-		after, again, err := s.post(ctx, body)
-		if err == nil || !again || attempt == collectorAttempts {
+		retryAfter, retry, err := s.post(ctx, body)
+		if err == nil || !retry || attempt == collectorAttempts {
 			return err
 		}
 		select {
-		case <-time.After(max(after, pause.After(attempt))):
+		case <-time.After(max(retryAfter, pause.After(attempt))):
 		case <-ctx.Done():
 			return errors.Join(err, ctx.Err())
 		}
 	}
 }
 
+// untilStopped returns a context that ends with ctx and when s is stopped. release must be called: it ends the context, and
+// what waits for the stop.
+func (s *traceSender) untilStopped(ctx context.Context) (_ context.Context, release func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case <-s.stopped:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(); <-ended }
+}
+
 // encode returns a request for spans. A TracesData has the form of an ExportTraceServiceRequest, whose
 // package comes with gRPC.
 func (s *traceSender) encode(spans []*tracepb.ResourceSpans) ([]byte, error) {
 	body, err := proto.Marshal(&tracepb.TracesData{ResourceSpans: spans})
-	if err != nil || !s.zip {
+	if err != nil || !s.gzip {
 		return body, err
 	}
 	var zipped bytes.Buffer
@@ -194,27 +116,103 @@ func (s *traceSender) encode(spans []*tracepb.ResourceSpans) ([]byte, error) {
 	return zipped.Bytes(), nil
 }
 
-// post sends one request. again: the same may be accepted later, not before after has passed.
-func (s *traceSender) post(ctx context.Context, body []byte) (after time.Duration, again bool, err error) {
+// post sends one request. retry: the same may be accepted later, not before retryAfter has passed.
+func (s *traceSender) post(ctx context.Context, body []byte) (retryAfter time.Duration, retry bool, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(body))
 	if err != nil {
-		return 0, false, err
+		return 0, false, s.withoutSecrets(err)
 	}
 	request.Header = s.headers.Clone()
 	answer, err := s.client.Do(request)
 	if err != nil {
-		return 0, ctx.Err() == nil, err
+		return 0, ctx.Err() == nil && isConnectionError(err), s.withoutSecrets(err)
 	}
 	defer answer.Body.Close()
-	text, _ := io.ReadAll(io.LimitReader(answer.Body, collectorAnswer))
+	text, _ := io.ReadAll(io.LimitReader(answer.Body, collectorAnswer)) // the code says what became of the spans
 	switch code := answer.StatusCode; code {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		seconds, _ := strconv.Atoi(answer.Header.Get("Retry-After"))
-		after, again = time.Duration(seconds)*time.Second, true
+		retryAfter, retry = time.Duration(seconds)*time.Second, true
 	default:
 		if code/100 == 2 {
-			return 0, false, nil
+			return 0, false, partialSuccess(answer.Header.Get("Content-Type"), text)
 		}
 	}
-	return after, again, fmt.Errorf("the collector answers %s: %s", answer.Status, strings.TrimSpace(string(text)))
+	return retryAfter, retry, fmt.Errorf("the collector answers %s: %s", answer.Status, strings.TrimSpace(string(text)))
+}
+
+// withoutSecrets is an error of a request with the collector's scheme, host and path in place of the URL.
+func (s *traceSender) withoutSecrets(err error) error {
+	var at *url.Error
+	if errors.As(err, &at) {
+		err = at.Err
+	}
+	to, parseErr := url.Parse(s.url)
+	if parseErr != nil {
+		return fmt.Errorf("sending to the collector: %w", err)
+	}
+	return fmt.Errorf("sending to %s://%s%s: %w", to.Scheme, to.Host, to.EscapedPath(), err)
+}
+
+// Fields of an ExportTraceServiceResponse, and of the ExportTracePartialSuccess in it, whose package comes with gRPC.
+const (
+	fieldPartialSuccess protowire.Number = 1
+	fieldRejectedSpans  protowire.Number = 1
+	fieldErrorMessage   protowire.Number = 2
+)
+
+// partialSuccess returns an error if the answer to a batch that was accepted says that some of its spans were not. An answer
+// that is not legible says nothing.
+func partialSuccess(contentType string, answer []byte) error {
+	if contentType != "application/x-protobuf" {
+		return nil
+	}
+	var rejected uint64
+	var why string
+	eachField(answer, func(field protowire.Number, _ uint64, part []byte) {
+		if field != fieldPartialSuccess {
+			return
+		}
+		eachField(part, func(field protowire.Number, number uint64, text []byte) {
+			switch field {
+			case fieldRejectedSpans:
+				rejected = number
+			case fieldErrorMessage:
+				why = string(text)
+			}
+		})
+	})
+	switch {
+	case rejected > 0:
+		return fmt.Errorf("the collector rejected %d spans: %s", rejected, cmp.Or(why, "it does not say why"))
+	case why != "":
+		return fmt.Errorf("the collector accepted the spans, and warns: %s", why)
+	}
+	return nil
+}
+
+// eachField calls f with the fields of a message until one is not legible: with the number if it is one, or the bytes.
+func eachField(message []byte, f func(field protowire.Number, number uint64, data []byte)) {
+	for len(message) > 0 {
+		field, kind, length := protowire.ConsumeTag(message)
+		if length < 0 {
+			return
+		}
+		message = message[length:]
+		var number uint64
+		var data []byte
+		switch kind {
+		case protowire.VarintType:
+			number, length = protowire.ConsumeVarint(message)
+		case protowire.BytesType:
+			data, length = protowire.ConsumeBytes(message)
+		default:
+			length = protowire.ConsumeFieldValue(field, kind, message)
+		}
+		if length < 0 {
+			return
+		}
+		f(field, number, data)
+		message = message[length:]
+	}
 }

@@ -149,6 +149,7 @@ func TestTracesOff(t *testing.T) {
 		want string // in the error; empty: off
 	}{
 		"nothing is set":       {},
+		"a blank endpoint":     {env: map[string]string{endpoint: " "}},
 		"the SDK is off":       {env: map[string]string{endpoint: "http://localhost:1", "OTEL_SDK_DISABLED": "true"}},
 		"no exporter":          {env: map[string]string{endpoint: "http://localhost:1", "OTEL_TRACES_EXPORTER": "none"}},
 		"another exporter":     {env: map[string]string{endpoint: "http://localhost:1", "OTEL_TRACES_EXPORTER": "zipkin"}, want: `"zipkin"`},
