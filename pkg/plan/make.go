@@ -23,14 +23,16 @@ func Make(ctx context.Context, program *policy.Program, s Snapshot) *Plan {
 	return Begin(ctx, program, s).Finish(ctx)
 }
 
-// Draft is a plan that says what to do, and how the owner fares once it is finished.
+// Draft is a plan that says what to do, and how the owner fares once it is finished. It belongs to the
+// caller, and is for one goroutine.
 type Draft struct {
 	*Plan
 	budget *meter.Budget
 	report *reporter // nil: it is finished
 }
 
-// Begin is Make without Status, Conditions, Partial, RequeueAfter and Blockers.
+// Begin is Make without Status, Conditions, Partial, RequeueAfter and Blockers, but where these need no
+// expressions: a draft that IsFinished has them.
 func Begin(ctx context.Context, program *policy.Program, s Snapshot) *Draft {
 	d := &Draft{budget: meter.NewBudget(0, 0)}
 	ctx = meter.WithBudget(ctx, d.budget)
@@ -40,7 +42,11 @@ func Begin(ctx context.Context, program *policy.Program, s Snapshot) *Draft {
 	return d
 }
 
-// Finish returns the plan as Make makes it. It reads of the snapshot only what may not change.
+// IsFinished reports whether nothing is left to evaluate.
+func (d *Draft) IsFinished() bool { return d.report == nil }
+
+// Finish returns the plan as Make makes it: that of Begin, which gets what it lacks. It may be called again. The
+// snapshot's Problems and ServerNormalized are not read, and may have changed since Begin.
 func (d *Draft) Finish(ctx context.Context) *Plan {
 	if d.report != nil {
 		d.report.finishPlan(meter.WithBudget(ctx, d.budget), d.Plan)

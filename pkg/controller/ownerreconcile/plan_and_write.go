@@ -59,6 +59,7 @@ func (p *Reconciler) syncGrace() time.Duration {
 // than those that are observed, and has no action that was not tried in this reconcile. It
 // returns that plan, or how long to wait for what is to be observed.
 func (p *Reconciler) PlanAndWrite(ctx context.Context, home *permissionset.Set) (*plan.Plan, time.Duration, error) {
+	defer p.recordDraft()
 	for turn := 0; ; turn++ {
 		if wait := p.requireInputs(ctx, home); wait > 0 {
 			p.state.existing = p.existing
@@ -85,10 +86,11 @@ func (p *Reconciler) PlanAndWrite(ctx context.Context, home *permissionset.Set) 
 	}
 }
 
-// makePlan plans as of what is seen now, measured. How the owner fares is said by a plan that has nothing to
-// do: another one is made again after it was carried out.
+// makePlan plans as of what is seen now, measured. The plan is finished only if it has nothing to do: PlanAndWrite
+// finishes the one that it returns.
 func (p *Reconciler) makePlan(ctx context.Context) (planned *plan.Draft) {
-	defer p.RecordEvaluation(p.state.name, p.Now())
+	p.recordDraft()
+	began := p.Now()
 	ctx, end := p.measured.BeginPlan(ctx)
 	snapshot := snapshotReader{p}.takeSnapshot()
 	if p.owner == nil {
@@ -101,13 +103,26 @@ func (p *Reconciler) makePlan(ctx context.Context) (planned *plan.Draft) {
 		}
 	}
 	end(planned.Plan)
+	p.drafted = p.Now().Sub(began)
 	return planned
 }
 
-// finishPlan has the last plan say how the owner fares, if that could not be carried out.
+// finishPlan has the last plan say how the owner fares, if it does not yet.
 func (p *Reconciler) finishPlan(ctx context.Context, planned *plan.Draft) *plan.Plan {
-	defer p.RecordEvaluation(p.state.name, p.Now())
-	return planned.Finish(ctx)
+	if !planned.IsFinished() {
+		began := p.Now()
+		planned.Finish(ctx)
+		p.drafted += p.Now().Sub(began)
+	}
+	return planned.Plan
+}
+
+// recordDraft tells how long the last plan took, in one sum, when nothing is added to it any more.
+func (p *Reconciler) recordDraft() {
+	if p.drafted > 0 {
+		p.RecordEvaluation(p.state.name, p.Now().Add(-p.drafted))
+		p.drafted = 0
+	}
 }
 
 // maxTurns bounds the turns of a reconcile: one may unblock the next object of the graph, an

@@ -102,7 +102,8 @@ type Reconciler struct {
 	measured *telemetry.Reconcile
 	// lastPlan is the plan that the reconcile came to; nil: to none.
 	lastPlan   *plan.Plan
-	isReleased bool // the owner was let go: nothing more is to be said of it
+	drafted    time.Duration // what the last plan took so far, and was not told yet
+	isReleased bool          // the owner was let go: nothing more is to be said of it
 	// soughtKinds are kinds that were looked up for single objects.
 	soughtKinds map[schema.GroupVersionKind]bool
 }
