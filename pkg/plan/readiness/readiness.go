@@ -198,8 +198,7 @@ func evaluateJob(obj *unstructured.Unstructured, conditions []condition) State {
 }
 
 // isRolledOut reports whether it is plain to see that a Deployment is current to kstatus, which reads it
-// by reflection: that is most of them most of the time, and the cost of kstatus is a tenth of a plan.
-// False says nothing.
+// by reflection: that is most of them most of the time. False says nothing.
 func isRolledOut(obj *unstructured.Unstructured, conditions []condition) bool {
 	metadata, _ := obj.Object["metadata"].(map[string]any)
 	spec, _ := obj.Object["spec"].(map[string]any)
@@ -214,9 +213,7 @@ func isRolledOut(obj *unstructured.Unstructured, conditions []condition) bool {
 			return false
 		}
 	}
-	deadline, hasDeadline := spec["progressDeadlineSeconds"]
-	_, isNumber := deadline.(int64)
-	isAvailable, hasProgressed := false, !hasDeadline
+	isAvailable, hasProgressed := false, false
 	for _, c := range conditions {
 		switch {
 		case c.kind == "Available" && c.status == "True":
@@ -227,7 +224,7 @@ func isRolledOut(obj *unstructured.Unstructured, conditions []condition) bool {
 			return false
 		}
 	}
-	return isAvailable && hasProgressed && (isNumber || !hasDeadline)
+	return isAvailable && hasProgressed
 }
 
 // readField returns a field without a copy.

@@ -208,28 +208,45 @@ func TestRolledOut(t *testing.T) {
 		"metadata.generation", "metadata.deletionTimestamp", "spec.replicas", "spec.progressDeadlineSeconds", "status.observedGeneration",
 		"status.replicas", "status.updatedReplicas", "status.readyReplicas", "status.availableReplicas", "status.conditions",
 	}
-	both := slices.Concat(conditions("Available", "True"), conditions("Progressing", "True"))
+	progressed := []any{map[string]any{"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"}}
+	late := []any{map[string]any{"type": "Progressing", "status": "True", "reason": "ProgressDeadlineExceeded"}}
+	both := slices.Concat(conditions("Available", "True"), progressed)
 	values := []any{
-		int64(0), int64(1), int64(2), int64(3), int64(2147483647), 2.0, "2", "", nil, both, conditions("Available", "True"), slices.Concat(both, conditions("Stalled", "True")),
-		[]any{map[string]any{"type": "Available", "status": "True"}, map[string]any{"type": "Progressing", "status": "True", "reason": "ProgressDeadlineExceeded"}},
+		int64(0), int64(1), int64(2), int64(3), int64(2147483647), 2.0, "2", "", nil, both, conditions("Available", "True"), progressed,
+		slices.Concat(conditions("Available", "False"), progressed), slices.Concat(both, late), slices.Concat(conditions("Available", "True"), late),
+		slices.Concat(both, conditions("Stalled", "True")), slices.Concat(both, conditions("Reconciling", "True")), slices.Concat(both, conditions("Other", "True")),
 	}
-	rapid.Check(t, func(t *rapid.T) {
-		obj := plain.DeepCopy()
-		for _, path := range rapid.SliceOfNDistinct(rapid.SampledFrom(paths), 0, 4, rapid.ID).Draw(t, "paths") {
-			if value := rapid.SampledFrom(values).Draw(t, path); value == "" {
-				unstructured.RemoveNestedField(obj.Object, strings.Split(path, ".")...)
-			} else if err := unstructured.SetNestedField(obj.Object, value, strings.Split(path, ".")...); err != nil {
-				t.Fatal(err)
+	plainly := 0
+	for _, found := range values { // in the conditions, with each other value anywhere else
+		for _, path := range paths {
+			for _, value := range values {
+				obj := plain.DeepCopy()
+				setField(t, obj, "status.conditions", found)
+				setField(t, obj, path, value)
+				conditions := conditionsOf(obj)
+				if !isRolledOut(obj, conditions) {
+					continue
+				}
+				plainly++
+				if result, err := status.Compute(kstatusView(obj, conditions)); err != nil || result.Status != status.CurrentStatus {
+					t.Errorf("%v: kstatus says %v, %v", obj.Object, result, err)
+				}
 			}
 		}
-		conditions := conditionsOf(obj)
-		if !isRolledOut(obj, conditions) {
-			return
-		}
-		if result, err := status.Compute(kstatusView(obj, conditions)); err != nil || result.Status != status.CurrentStatus {
-			t.Errorf("%v: kstatus says %v, %v", obj.Object, result, err)
-		}
-	})
+	}
+	if plainly < 10 {
+		t.Errorf("only %d Deployments were plainly rolled out", plainly)
+	}
+}
+
+// setField sets a field, or removes it: "".
+func setField(t *testing.T, obj *unstructured.Unstructured, path string, value any) {
+	t.Helper()
+	if value == "" {
+		unstructured.RemoveNestedField(obj.Object, strings.Split(path, ".")...)
+	} else if err := unstructured.SetNestedField(obj.Object, value, strings.Split(path, ".")...); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func conditions(kind, is string) []any {
