@@ -95,6 +95,9 @@ func newCluster(p *process, info description) (*Cluster, error) {
 // return the same.
 func (c *Cluster) Stop() error { return c.process.stop() }
 
+// PID returns the process of a server, "etcd" or "kube-apiserver" for one; 0 if it is left out.
+func (c *Cluster) PID(server string) int { return c.process.pids[server] }
+
 // Admin returns a configuration that may do everything and is not rate limited.
 // The caller owns it.
 func (c *Cluster) Admin() *rest.Config { return rest.CopyConfig(c.configs[admin]) }

@@ -81,7 +81,7 @@ func (p *Process) Said(n int) string { return tail(p.output.String(), n) }
 
 // Usage returns what the process uses. It needs Linux's /proc; elsewhere it
 // returns an error.
-func (p *Process) Usage() (Usage, error) { return readUsage(p.cmd.Process.Pid) }
+func (p *Process) Usage() (Usage, error) { return ReadUsage(p.cmd.Process.Pid) }
 
 // tail returns the last n bytes of s.
 func tail(s string, n int) string { return s[max(0, len(s)-n):] }

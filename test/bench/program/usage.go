@@ -20,8 +20,8 @@ type Usage struct {
 // that Go runs on.
 const ticks = 100
 
-// readUsage reads what the process uses.
-func readUsage(pid int) (Usage, error) {
+// ReadUsage returns what a process uses. It needs Linux's /proc; elsewhere it returns an error.
+func ReadUsage(pid int) (Usage, error) {
 	dir := fmt.Sprintf("/proc/%d/", pid)
 	status, err := os.ReadFile(dir + "status")
 	if err != nil {

@@ -7,8 +7,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/ambit-dev/ambit/test/bench/memcached"
@@ -36,17 +38,53 @@ func (s *Stage) Namespaces() []string {
 	return names
 }
 
+// ownerVersion is the group and version of the owners.
+func (s *Stage) ownerVersion() schema.GroupVersion {
+	version := memcached.GroupVersion()
+	if s.options.OwnerGroup != "" {
+		version.Group = s.options.OwnerGroup
+	}
+	return version
+}
+
+// newOwner returns an owner of that name, with nothing in it.
+func (s *Stage) newOwner(k Key) *unstructured.Unstructured {
+	owner := &unstructured.Unstructured{Object: map[string]any{}}
+	owner.SetGroupVersionKind(s.ownerVersion().WithKind("Memcached"))
+	owner.SetNamespace(k.namespace)
+	owner.SetName(k.name)
+	return owner
+}
+
+// noOwners returns an empty list of owners.
+func (s *Stage) noOwners() *unstructured.UnstructuredList {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(s.ownerVersion().WithKind("MemcachedList"))
+	return list
+}
+
+// OwnersServed waits until the API server lists owners. It is for a kind that a user makes.
+func (s *Stage) OwnersServed(ctx context.Context) error {
+	var last error
+	err := wait.PollUntilContextCancel(ctx, pollEvery, true, func(ctx context.Context) (bool, error) {
+		last = s.admin.List(ctx, s.noOwners())
+		return last == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting until owners are served: %w: %w", context.Cause(ctx), last)
+	}
+	return nil
+}
+
 // Create makes the owners, of size 1, and returns when all are there.
 func (s *Stage) Create(ctx context.Context, owners []Key) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(creators)
 	for _, k := range owners {
 		group.Go(func() error {
-			m := &memcached.Memcached{
-				ObjectMeta: metav1.ObjectMeta{Namespace: k.namespace, Name: k.name},
-				Spec:       memcached.Spec{Size: 1},
-			}
-			return s.admin.Create(ctx, m)
+			owner := s.newOwner(k)
+			owner.Object["spec"] = map[string]any{"size": int64(1)}
+			return s.admin.Create(ctx, owner)
 		})
 	}
 	if err := group.Wait(); err != nil {
@@ -67,9 +105,8 @@ func (s *Stage) Grow(ctx context.Context, k Key) (time.Time, error) {
 
 // resize sets the size of an owner.
 func (s *Stage) resize(ctx context.Context, k Key, size int64) error {
-	m := &memcached.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: k.namespace, Name: k.name}}
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"size":%d}}`, size))
-	if err := s.admin.Patch(ctx, m, patch); err != nil {
+	if err := s.admin.Patch(ctx, s.newOwner(k), patch); err != nil {
 		return fmt.Errorf("resizing owner %s/%s: %w", k.namespace, k.name, err)
 	}
 	return nil
@@ -85,7 +122,7 @@ func (s *Stage) Converged(ctx context.Context, owners int) (time.Time, error) {
 // Wipe deletes all owners, then their Deployments (there is no garbage collector
 // here), and returns when the watches have seen them go. It is for a stage without other children.
 func (s *Stage) Wipe(ctx context.Context) error {
-	if err := s.deleteAll(ctx, &memcached.Memcached{}); err != nil {
+	if err := s.deleteAll(ctx, s.newOwner(Key{})); err != nil {
 		return fmt.Errorf("deleting all owners: %w", err)
 	}
 	if _, err := s.observer.wait(ctx, "all owners are gone", s.observer.noOwner); err != nil {

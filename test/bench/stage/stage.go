@@ -19,7 +19,6 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/ambit-dev/ambit/test/bench/memcached"
 	"github.com/ambit-dev/ambit/test/cluster"
 )
 
@@ -29,6 +28,9 @@ type Options struct {
 	Namespaces int
 	// Users are the names of those who work here.
 	Users []string
+	// OwnerGroup is the API group of the owners' kind Memcached, v1alpha1; "" is that of
+	// examples/memcached.
+	OwnerGroup string
 	// Children are the kinds of which each owner is to have one object of its name: a
 	// Deployment of its size, and what else there is.
 	Children []Child
@@ -37,6 +39,9 @@ type Options struct {
 	// ByNamespace: they may do it in each namespace by a Role of its own, and nothing in
 	// the cluster as a whole.
 	ByNamespace bool
+	// Prepare adds what else has to be there before the owners, their kind if it is in a group of
+	// its own. The users have their rights by then. nil: nothing.
+	Prepare func(context.Context, *Stage) error
 }
 
 // Child is a kind of children.
@@ -95,6 +100,14 @@ func Open(ctx context.Context, o Options) (*Stage, error) {
 	return s, nil
 }
 
+// Apply applies the documents as administrator, and waits until the kinds among them are served.
+func (s *Stage) Apply(ctx context.Context, documents ...[]byte) error {
+	return s.control.Apply(ctx, documents...)
+}
+
+// ServerPID returns the process of the API server.
+func (s *Stage) ServerPID() int { return s.control.PID("kube-apiserver") }
+
 // Close stops all that Open started.
 func (s *Stage) Close() error {
 	s.stopWatching()
@@ -108,7 +121,6 @@ func (s *Stage) prepare(ctx context.Context) error {
 	config.QPS = -1
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientscheme.AddToScheme(scheme))
-	utilruntime.Must(memcached.AddToScheme(scheme))
 	if err := s.installKind(ctx); err != nil {
 		return err
 	}
@@ -116,15 +128,19 @@ func (s *Stage) prepare(ctx context.Context) error {
 	if s.admin, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
 		return fmt.Errorf("making the admin's client: %w", err)
 	}
-	// The storage of a new kind answers 429 for a moment: a list waits, a watch
-	// would fail.
-	if err := s.admin.List(ctx, &memcached.MemcachedList{}); err != nil {
-		return fmt.Errorf("listing owners: %w", err)
-	}
 	if err := s.makeNamespaces(ctx); err != nil {
 		return err
 	}
 	if err := s.admit(ctx); err != nil {
+		return err
+	}
+	if s.options.Prepare != nil {
+		if err := s.options.Prepare(ctx, s); err != nil {
+			return err
+		}
+	}
+	// The storage of a new kind answers 429 for a moment: a watch would fail.
+	if err := s.OwnersServed(ctx); err != nil {
 		return err
 	}
 	return s.watch(ctx, config)
@@ -164,7 +180,7 @@ func (s *Stage) watch(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("making the observer's client: %w", err)
 	}
-	paths := []string{"/apis/cache.example.com/v1alpha1/memcacheds"}
+	paths := []string{"/apis/" + s.ownerVersion().String() + "/memcacheds"}
 	for _, child := range s.options.Children {
 		paths = append(paths, child.Path)
 	}
