@@ -69,6 +69,8 @@ RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 BENCH_FLAGS ?=
 # More for the run with many owners, such as LARGE_FLAGS='-scale 20 -scenes one-child'.
 LARGE_FLAGS ?=
+# More for the comparison with other engines, such as PEERS_FLAGS='-owners 100 -sides ambit,kro-tuned'.
+PEERS_FLAGS ?=
 # More for the latencies of rights, such as RIGHTS_FLAGS='-cycles 400'.
 RIGHTS_FLAGS ?=
 
@@ -186,6 +188,7 @@ verify: manifests ## Fail if generated files or go.mod are not what the sources 
 	go mod tidy -diff
 	cd test/controlplane && go mod tidy -diff
 	cd hack/deploy && go mod tidy -diff
+	cd test/peers && go mod tidy -diff
 
 .PHONY: install
 install: bin/kubectl ## Install the kind ReconcilePolicy in the cluster of the kubeconfig.
@@ -234,6 +237,12 @@ bench: build controlplane ## Run the Go benchmarks, Ambit beside other operators
 bench-large: build controlplane ## Run Ambit with 1,000 to 10,000 owners, with 36,000 children, and with 1,000 namespaces permitted one by one: a quarter of an hour, three minutes with LARGE_FLAGS='-scale 50'.
 	$(GO_BUILD) -o bin/bench-bare ./test/bench/bare
 	go run -buildvcs=false ./test/bench/large $(LARGE_FLAGS)
+
+# The program builds kro itself, once, and says in the table's foot what cannot be had.
+.PHONY: bench-peers
+bench-peers: build controlplane ## Run Ambit beside kro, which is built from its Go module into bin/, and metacontroller where there is a binary of it: ten minutes once bin/ is there.
+	$(GO_BUILD) -o bin/bench-webhook ./test/bench/webhook
+	go run -buildvcs=false ./test/bench/peers $(PEERS_FLAGS)
 
 .PHONY: clean
 clean: ## Delete bin/, the built servers too.

@@ -1,0 +1,32 @@
+package main
+
+// metric is something that is measured of a side in each turn; the text is how the table calls it.
+type metric string
+
+// The metrics.
+const (
+	converged     metric = "process start to converged, s"
+	convergedCPU  metric = "processor time till then, s"
+	serverCPU     metric = "processor time of the API server till then, s"
+	writes        metric = "writes an owner"
+	reads         metric = "reads an owner"
+	failed        metric = "of these refused or failed, in all"
+	watches       metric = "watches opened"
+	resident      metric = "resident memory, quiet, MiB"
+	peak          metric = "resident memory, most, MiB"
+	restartWrites metric = "writes after a restart"
+	restartReads  metric = "reads after a restart"
+	restartCPU    metric = "processor time for a restart, s"
+	restartTheirs metric = "processor time of the API server for it, s"
+)
+
+// allMetrics returns all metrics in the order of the table.
+func allMetrics() []metric {
+	return []metric{
+		converged, convergedCPU, serverCPU, writes, reads, failed, watches, resident, peak,
+		restartWrites, restartReads, restartCPU, restartTheirs,
+	}
+}
+
+// sample is what one turn of a side gave. A metric that the side has not is not in it.
+type sample map[metric]float64

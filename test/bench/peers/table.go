@@ -1,0 +1,102 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/ambit-dev/ambit/test/bench/quantile"
+)
+
+// table is all that is printed.
+type table struct {
+	options
+	sides []side
+	// absent says which sides are left out, and why.
+	absent  []error
+	samples map[string][]sample
+}
+
+// writeTable prints what was measured: a row for each metric with the median of each side, then the
+// same as multiples of Ambit's. It says how it was measured, so that it can be read without this
+// file.
+func writeTable(w io.Writer, t table) error {
+	fmt.Fprintf(w, "\n%d owners in %d namespaces, medians of %d rounds, a control plane for each turn; %s/%s, %d CPUs, %s.\n",
+		t.Owners, t.Namespaces, t.Rounds, runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
+	fmt.Fprint(w, `Converged: every owner has a Deployment of its size and a status about its generation; the owners are
+there before the process. Requests are counted in the audit log, without watches. metacontroller is
+measured with its webhook.
+
+`)
+	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	t.writeRows(out, "", t.middle)
+	if t.hasAmbit() && len(t.sides) > 1 {
+		fmt.Fprintln(out)
+		t.writeRows(out, "as multiples of "+sideAmbit, func(name string, m metric) float64 {
+			return t.middle(name, m) / t.middle(sideAmbit, m)
+		})
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	t.writeFoot(w)
+	return nil
+}
+
+// writeRows prints the names of the sides and a row for each metric, with what value returns.
+func (t table) writeRows(w io.Writer, title string, value func(side string, m metric) float64) {
+	fmt.Fprintf(w, "%s\t", title)
+	for _, s := range t.sides {
+		fmt.Fprintf(w, "%s\t", s.name)
+	}
+	fmt.Fprintln(w)
+	for _, m := range allMetrics() {
+		fmt.Fprintf(w, "%s\t", m)
+		for _, s := range t.sides {
+			fmt.Fprintf(w, "%s\t", formatNumber(value(s.name, m)))
+		}
+		fmt.Fprintln(w)
+	}
+}
+
+// writeFoot says what the sides are, and which are left out.
+func (t table) writeFoot(w io.Writer) {
+	fmt.Fprintln(w)
+	for _, s := range t.sides {
+		fmt.Fprintf(w, "%s: %s\n", s.name, s.what)
+	}
+	for _, err := range t.absent {
+		fmt.Fprintln(w, err)
+	}
+}
+
+// hasAmbit says whether Ambit takes part.
+func (t table) hasAmbit() bool {
+	return slices.ContainsFunc(t.sides, func(s side) bool { return s.name == sideAmbit })
+}
+
+// middle returns the median of what was measured of a side; NaN if nothing was.
+func (t table) middle(side string, m metric) float64 {
+	var values []float64
+	for _, got := range t.samples[side] {
+		if v, ok := got[m]; ok {
+			values = append(values, v)
+		}
+	}
+	return quantile.Of(values, 0.5)
+}
+
+// formatNumber prints a value with two decimals, a count without, and "-" where there is nothing to
+// say.
+func formatNumber(v float64) string {
+	switch {
+	case math.IsNaN(v), math.IsInf(v, 0):
+		return "-"
+	case v == math.Trunc(v):
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.2f", v)
+}
