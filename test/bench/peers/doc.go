@@ -18,7 +18,8 @@
 //  2. Owners are made, spread over ten namespaces.
 //  3. The side's process starts. It has converged when every owner has a Deployment of its size
 //     and a status about its generation; the time counts from the start of the process.
-//  4. When it has gone quiet its requests and its memory are read.
+//  4. When it has gone quiet its requests and its memory are read, then what it costs to be quiet:
+//     watches do not count as requests, and some sides reopen theirs all the time.
 //  5. The process is stopped and started again: its requests until it is quiet.
 //
 // It exits with 1 if a side does not converge in time, with the end of what that side printed.

@@ -14,6 +14,9 @@ const (
 	watches       metric = "watches opened"
 	resident      metric = "resident memory, quiet, MiB"
 	peak          metric = "resident memory, most, MiB"
+	quietWatches  metric = "watches opened a minute, quiet"
+	quietCPU      metric = "processor time a minute, quiet, s"
+	quietTheirs   metric = "processor time of the API server a minute, quiet, s"
 	restartWrites metric = "writes after a restart"
 	restartReads  metric = "reads after a restart"
 	restartCPU    metric = "processor time for a restart, s"
@@ -24,7 +27,7 @@ const (
 func allMetrics() []metric {
 	return []metric{
 		converged, convergedCPU, serverCPU, writes, reads, failed, watches, resident, peak,
-		restartWrites, restartReads, restartCPU, restartTheirs,
+		quietWatches, quietCPU, quietTheirs, restartWrites, restartReads, restartCPU, restartTheirs,
 	}
 }
 

@@ -29,7 +29,7 @@ type run struct {
 	webhook *program.Process
 	hooks   string
 	// process is the side at work, began where its requests begin in the log, and before what the
-	// API server had used by then.
+	// API server had used by then, or by when a step last looked.
 	process *program.Process
 	began   cluster.Mark
 	before  program.Usage
@@ -141,7 +141,37 @@ func (r *run) converge(ctx context.Context) error {
 	owners := float64(r.Owners)
 	r.got[writes], r.got[reads] = float64(counted.Writes)/owners, float64(counted.Reads)/owners
 	r.got[failed], r.got[watches] = float64(counted.Failed), float64(counted.Watches)
-	return r.readMemory()
+	if err := r.readMemory(); err != nil {
+		return err
+	}
+	return r.measureIdle(ctx, counted.Watches)
+}
+
+// measureIdle measures for idleTime what the side, which has opened that many watches, does when
+// there is nothing to do.
+func (r *run) measureIdle(ctx context.Context, opened int) (err error) {
+	base, err := r.readUsage()
+	if err != nil {
+		return err
+	}
+	if r.before, err = program.ReadUsage(r.stage.ServerPID()); err != nil {
+		return err
+	}
+	began := time.Now()
+	select {
+	case <-time.After(idleTime):
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if err := r.readProcessors(base, quietCPU, quietTheirs); err != nil {
+		return err
+	}
+	minutes := time.Since(began).Minutes()
+	counted, err := r.stage.Requests.Count(r.side.name, r.began)
+	r.got[quietWatches] = float64(counted.Watches-opened) / minutes
+	r.got[quietCPU] /= minutes
+	r.got[quietTheirs] /= minutes
+	return err
 }
 
 // restart measures what the process does when it is started with all work done.
@@ -158,6 +188,9 @@ func (r *run) restart(ctx context.Context) error {
 	progress("%s: %d requests after a restart", r.side.name, counted.Writes+counted.Reads)
 	return r.readProcessors(base, restartCPU, restartTheirs)
 }
+
+// idleTime is how long a side is looked at that has nothing to do.
+const idleTime = 15 * time.Second
 
 // restTime is how long a side rests between two looks at what it has asked for.
 const restTime = 5 * time.Second
@@ -190,7 +223,7 @@ func (r *run) readUsage() (program.Usage, error) {
 }
 
 // readProcessors reads the processor time of the side since base, and that of the API server since
-// the process was started.
+// before.
 func (r *run) readProcessors(base program.Usage, own, server metric) error {
 	use, err := r.readUsage()
 	if err != nil {

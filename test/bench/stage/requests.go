@@ -26,6 +26,15 @@ type Counted struct {
 // Now returns the place in the log where the requests to come will stand.
 func (r Requests) Now() cluster.Mark { return r.log.Mark() }
 
+// Count returns what the user has asked for since the mark.
+func (r Requests) Count(user string, since cluster.Mark) (Counted, error) {
+	all, err := r.log.Since(since, user)
+	if err != nil {
+		return Counted{}, fmt.Errorf("reading the requests of %q: %w", user, err)
+	}
+	return count(all), nil
+}
+
 // Requests are quiet when there was none for quietFor, looked at every pollEvery.
 // Watches do not count: some sides reopen theirs all the time.
 const (
@@ -39,11 +48,10 @@ func (r Requests) Quiet(ctx context.Context, user string, since cluster.Mark, le
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
 	for seen, last := -1, time.Now(); ; {
-		all, err := r.log.Since(since, user)
+		c, err := r.Count(user, since)
 		if err != nil {
-			return Counted{}, fmt.Errorf("reading the requests of %q: %w", user, err)
+			return Counted{}, err
 		}
-		c := count(all)
 		if n := c.Writes + c.Reads; n != seen {
 			seen, last = n, time.Now()
 		}
