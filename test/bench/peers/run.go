@@ -139,7 +139,7 @@ func (r *run) converge(ctx context.Context) error {
 		return err
 	}
 	owners := float64(r.Owners)
-	r.got[writes], r.got[reads] = float64(counted.Writes)/owners, float64(counted.Reads)/owners
+	r.got[requests], r.got[writes] = float64(counted.Writes+counted.Reads)/owners, float64(counted.Writes)/owners
 	r.got[failed], r.got[watches] = float64(counted.Failed), float64(counted.Watches)
 	if err := r.readMemory(); err != nil {
 		return err
@@ -184,7 +184,7 @@ func (r *run) restart(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.got[restartWrites], r.got[restartReads] = float64(counted.Writes), float64(counted.Reads)
+	r.got[restartRequests], r.got[restartWrites] = float64(counted.Writes+counted.Reads), float64(counted.Writes)
 	progress("%s: %d requests after a restart", r.side.name, counted.Writes+counted.Reads)
 	return r.readProcessors(base, restartCPU, restartTheirs)
 }
