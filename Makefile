@@ -240,7 +240,7 @@ bench-large: build controlplane ## Run Ambit with 1,000 to 10,000 owners, with 3
 
 # The program builds kro itself, once, and says in the table's foot what cannot be had.
 .PHONY: bench-peers
-bench-peers: build controlplane ## Run Ambit beside kro, which is built from its Go module into bin/, and metacontroller where there is a binary of it: ten minutes once bin/ is there.
+bench-peers: build controlplane ## Run Ambit beside kro, which is built from its Go module into bin/, and metacontroller where there is a binary of it: five minutes, ten more with metacontroller.
 	$(GO_BUILD) -o bin/bench-webhook ./test/bench/webhook
 	go run -buildvcs=false ./test/bench/peers $(PEERS_FLAGS)
 
