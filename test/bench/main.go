@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ambit-dev/ambit/test/bench/program"
+	"github.com/ambit-dev/ambit/test/bench/report"
 	"github.com/ambit-dev/ambit/test/bench/stage"
 )
 
@@ -66,7 +67,7 @@ type bench struct {
 
 // open opens the stage. Whoever opens it closes it.
 func open(ctx context.Context, o options, sides []side) (*bench, error) {
-	progress("starting etcd and kube-apiserver")
+	report.Progress("starting etcd and kube-apiserver")
 	on := stage.Options{
 		Namespaces: o.Namespaces, Children: []stage.Child{stage.Deployment()}, Rules: stage.MemcachedRules(),
 	}
@@ -110,7 +111,7 @@ const warmUp = 50
 
 // rounds lets the sides take turns and returns what was measured of each, by name.
 func (b *bench) rounds(ctx context.Context, sides []side) (map[string][]sample, error) {
-	progress("warming up with %s", sides[0].name)
+	report.Progress("warming up with %s", sides[0].name)
 	if _, err := b.turn(ctx, sides[0], min(b.Owners, warmUp)); err != nil {
 		return nil, fmt.Errorf("warming up with %s: %w", sides[0].name, err)
 	}
@@ -122,15 +123,10 @@ func (b *bench) rounds(ctx context.Context, sides []side) (map[string][]sample, 
 			if err != nil {
 				return nil, fmt.Errorf("round %d of %s: %w", round+1, side.name, err)
 			}
-			progress("round %d of %d, %s: converged in %.2f s, live in %.2f s",
+			report.Progress("round %d of %d, %s: converged in %.2f s, live in %.2f s",
 				round+1, b.Rounds, side.name, got[converge], got[live])
 			samples[side.name] = append(samples[side.name], got)
 		}
 	}
 	return samples, nil
-}
-
-// progress tells whoever waits what is going on.
-func progress(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "[%s] %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
 }

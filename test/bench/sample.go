@@ -3,12 +3,12 @@ package main
 import (
 	"time"
 
-	"github.com/ambit-dev/ambit/test/bench/quantile"
+	"github.com/ambit-dev/ambit/test/bench/report"
 )
 
 // metric is something that is measured of a side in each turn; the text is how
 // the table calls it.
-type metric string
+type metric = report.Metric
 
 // The metrics.
 const (
@@ -39,11 +39,7 @@ func metrics() []metric {
 
 // sample is what one turn of a side gave. A metric that the side has not is not
 // in it.
-type sample map[metric]float64
-
-// median returns the middle of the values; NaN if there is none. It does not
-// change them.
-func median(values []float64) float64 { return quantile.Of(values, 0.5) }
+type sample = report.Sample
 
 // milliseconds returns durations in ms.
 func milliseconds(durations []time.Duration) []float64 {

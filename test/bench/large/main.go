@@ -69,8 +69,3 @@ func measure(ctx context.Context, o options) error {
 	}
 	return nil
 }
-
-// progress tells whoever waits what is going on.
-func progress(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "[%s] %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
-}

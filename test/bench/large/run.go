@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ambit-dev/ambit/test/bench/program"
+	"github.com/ambit-dev/ambit/test/bench/report"
 	"github.com/ambit-dev/ambit/test/bench/stage"
 	"github.com/ambit-dev/ambit/test/cluster"
 )
@@ -48,7 +49,7 @@ func (s scene) runAll(ctx context.Context) (map[string][]sample, error) {
 
 // measure opens a stage for the run, and takes the steps.
 func (r *run) measure(ctx context.Context) (err error) {
-	progress("%s, %s: making %d owners in %d namespaces", r.Title, r.side, r.owners, r.On.Namespaces)
+	report.Progress("%s, %s: making %d owners in %d namespaces", r.Title, r.side, r.owners, r.On.Namespaces)
 	on := r.On
 	on.Users = []string{r.side}
 	if r.stage, err = stage.Open(ctx, on); err != nil {
@@ -98,7 +99,7 @@ func (r *run) converge(ctx context.Context) error {
 	counted, err := r.rest(ctx, rss, peak)
 	r.got[writes], r.got[reads] = float64(counted.Writes), float64(counted.Reads)
 	r.got[failed], r.got[watches] = float64(counted.Failed), float64(counted.Watches)
-	progress("%s: converged in %.1f s, %.0f MiB", r.side, r.got[converged], r.got[rss])
+	report.Progress("%s: converged in %.1f s, %.0f MiB", r.side, r.got[converged], r.got[rss])
 	return err
 }
 
@@ -117,7 +118,7 @@ func (r *run) restart(ctx context.Context) error {
 	text := r.readMetrics(ctx)
 	r.got[streams], r.got[objects] = float64(sumSeries(text, "ambit_watches")), float64(sumSeries(text, "ambit_watched_objects"))
 	r.got[restartWrites], r.got[restartReads] = float64(counted.Writes), float64(counted.Reads)
-	progress("%s: verified in %.1f s after a restart, %.0f MiB", r.side, r.got[verified], r.got[restartRSS])
+	report.Progress("%s: verified in %.1f s after a restart, %.0f MiB", r.side, r.got[verified], r.got[restartRSS])
 	return err
 }
 

@@ -1,7 +1,9 @@
 package main
 
+import "github.com/ambit-dev/ambit/test/bench/report"
+
 // metric is something that is measured in a run; the text is how the table calls it.
-type metric string
+type metric = report.Metric
 
 // The metrics that are read.
 const (
@@ -41,7 +43,7 @@ func metrics() []metric {
 }
 
 // sample is what one run gave. A metric that the side has not is not in it.
-type sample map[metric]float64
+type sample = report.Sample
 
 // growing are the metrics that say what one more owner costs, and what they follow from.
 func growing() map[metric]share {

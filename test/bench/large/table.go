@@ -4,15 +4,16 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"runtime"
 	"slices"
 	"text/tabwriter"
+
+	"github.com/ambit-dev/ambit/test/bench/report"
 )
 
 // writeHead says how it was measured, so that the tables can be read without this file.
 func writeHead(w io.Writer, o options) {
-	fmt.Fprintf(w, "\nScale 1/%d, %d workers, one run each on a control plane of its own; %s/%s, %d CPUs, %s.\n",
-		o.Scale, o.Workers, runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
+	fmt.Fprintf(w, "\nScale 1/%d, %d workers, one run each on a control plane of its own; %s.\n",
+		o.Scale, o.Workers, report.DescribeMachine())
 	fmt.Fprint(w, `Converged: every owner has all its children and a status about its generation; the owners are there
 before the process. Verified: every owner was reconciled, and none for two seconds after. bare: only the
 two writes. Memory is read when there was no request for seven seconds.
@@ -97,18 +98,10 @@ func writeRow(w io.Writer, m metric, columns []column) {
 	fmt.Fprintf(w, "%s\t", m)
 	for _, c := range columns {
 		value, ok := c.got[m]
-		fmt.Fprintf(w, "%s\t", number(value, ok))
+		if !ok {
+			value = math.NaN()
+		}
+		fmt.Fprintf(w, "%s\t", report.FormatNumber(value))
 	}
 	fmt.Fprintln(w)
-}
-
-// number prints a value with two decimals, a count without, and "-" where there is nothing to say.
-func number(v float64, ok bool) string {
-	switch {
-	case !ok, math.IsNaN(v), math.IsInf(v, 0):
-		return "-"
-	case v == math.Trunc(v):
-		return fmt.Sprintf("%.0f", v)
-	}
-	return fmt.Sprintf("%.2f", v)
 }

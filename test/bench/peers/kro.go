@@ -15,6 +15,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"github.com/ambit-dev/ambit/test/bench/report"
 	"github.com/ambit-dev/ambit/test/bench/stage"
 )
 
@@ -119,7 +120,7 @@ func buildKro(ctx context.Context, module goModule, bin string) (string, error) 
 	if builtVersion(binary) == module.Version {
 		return binary, nil
 	}
-	progress("building kro %s (2 to 6 minutes the first time)", module.Version)
+	report.Progress("building kro %s (2 to 6 minutes the first time)", module.Version)
 	done := sayEvery(30*time.Second, "still building kro")
 	defer done()
 	build := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", binary, kroProgram)
@@ -158,7 +159,7 @@ func sayEvery(pause time.Duration, what string) (done func()) {
 		for {
 			select {
 			case <-ticker.C:
-				progress("%s, %s so far", what, time.Since(began).Round(time.Second))
+				report.Progress("%s, %s so far", what, time.Since(began).Round(time.Second))
 			case <-end:
 				return
 			}

@@ -77,8 +77,3 @@ func measureAll(ctx context.Context, o options) error {
 	}
 	return writeTable(os.Stdout, table{options: o, sides: sides, absent: absent, samples: samples})
 }
-
-// progress tells whoever waits what is going on.
-func progress(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "[%s] %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
-}

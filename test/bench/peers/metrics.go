@@ -1,7 +1,9 @@
 package main
 
+import "github.com/ambit-dev/ambit/test/bench/report"
+
 // metric is something that is measured of a side in each turn; the text is how the table calls it.
-type metric string
+type metric = report.Metric
 
 // The metrics.
 const (
@@ -32,4 +34,4 @@ func allMetrics() []metric {
 }
 
 // sample is what one turn of a side gave. A metric that the side has not is not in it.
-type sample map[metric]float64
+type sample = report.Sample

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ambit-dev/ambit/test/bench/program"
+	"github.com/ambit-dev/ambit/test/bench/report"
 	"github.com/ambit-dev/ambit/test/bench/stage"
 	"github.com/ambit-dev/ambit/test/cluster"
 )
@@ -39,7 +40,7 @@ type run struct {
 
 // measure opens a stage for the turn, and takes the steps.
 func (r *run) measure(ctx context.Context) (err error) {
-	progress("%s: preparing %d owners", r.side.name, r.Owners)
+	report.Progress("%s: preparing %d owners", r.side.name, r.Owners)
 	if r.side.hooks {
 		if err := r.startWebhook(); err != nil {
 			return err
@@ -133,7 +134,7 @@ func (r *run) converge(ctx context.Context) error {
 	if err := r.readProcessors(base, convergedCPU, serverCPU); err != nil {
 		return err
 	}
-	progress("%s: converged in %.1f s", r.side.name, r.got[converged])
+	report.Progress("%s: converged in %.1f s", r.side.name, r.got[converged])
 	counted, err := r.settle(ctx)
 	if err != nil {
 		return err
@@ -185,7 +186,7 @@ func (r *run) restart(ctx context.Context) error {
 		return err
 	}
 	r.got[restartRequests], r.got[restartWrites] = float64(counted.Writes+counted.Reads), float64(counted.Writes)
-	progress("%s: %d requests after a restart", r.side.name, counted.Writes+counted.Reads)
+	report.Progress("%s: %d requests after a restart", r.side.name, counted.Writes+counted.Reads)
 	return r.readProcessors(base, restartCPU, restartTheirs)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"github.com/ambit-dev/ambit/test/bench/report"
 	"github.com/ambit-dev/ambit/test/bench/stage"
 )
 
@@ -69,7 +70,7 @@ func pickSides(ctx context.Context, o options) (sides []side, absent []error, er
 		}
 		s, err := newSide(ctx, o, name)
 		if missing := (absentError{}); errors.As(err, &missing) {
-			progress("%v", err)
+			report.Progress("%v", err)
 			if !slices.ContainsFunc(absent, func(other error) bool { return other.Error() == err.Error() }) {
 				absent = append(absent, err)
 			}

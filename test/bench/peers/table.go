@@ -3,12 +3,10 @@ package main
 import (
 	"fmt"
 	"io"
-	"math"
-	"runtime"
 	"slices"
 	"text/tabwriter"
 
-	"github.com/ambit-dev/ambit/test/bench/quantile"
+	"github.com/ambit-dev/ambit/test/bench/report"
 )
 
 // table is all that is printed.
@@ -24,8 +22,8 @@ type table struct {
 // same as multiples of Ambit's. It says how it was measured, so that it can be read without this
 // file.
 func writeTable(w io.Writer, t table) error {
-	fmt.Fprintf(w, "\n%d owners in %d namespaces, medians of %d rounds, a control plane for each turn; %s/%s, %d CPUs, %s.\n",
-		t.Owners, t.Namespaces, t.Rounds, runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
+	fmt.Fprintf(w, "\n%d owners in %d namespaces, medians of %d rounds, a control plane for each turn; %s.\n",
+		t.Owners, t.Namespaces, t.Rounds, report.DescribeMachine())
 	fmt.Fprint(w, `Converged: every owner has a Deployment of its size and a status about its generation; the owners are
 there before the process. Requests are counted in the audit log, without watches. metacontroller is
 measured with its webhook.
@@ -56,7 +54,7 @@ func (t table) writeRows(w io.Writer, title string, value func(side string, m me
 	for _, m := range allMetrics() {
 		fmt.Fprintf(w, "%s\t", m)
 		for _, s := range t.sides {
-			fmt.Fprintf(w, "%s\t", formatNumber(value(s.name, m)))
+			fmt.Fprintf(w, "%s\t", report.FormatNumber(value(s.name, m)))
 		}
 		fmt.Fprintln(w)
 	}
@@ -80,23 +78,5 @@ func (t table) hasAmbit() bool {
 
 // middle returns the median of what was measured of a side; NaN if nothing was.
 func (t table) middle(side string, m metric) float64 {
-	var values []float64
-	for _, got := range t.samples[side] {
-		if v, ok := got[m]; ok {
-			values = append(values, v)
-		}
-	}
-	return quantile.Of(values, 0.5)
-}
-
-// formatNumber prints a value with two decimals, a count without, and "-" where there is nothing to
-// say.
-func formatNumber(v float64) string {
-	switch {
-	case math.IsNaN(v), math.IsInf(v, 0):
-		return "-"
-	case v == math.Trunc(v):
-		return fmt.Sprintf("%.0f", v)
-	}
-	return fmt.Sprintf("%.2f", v)
+	return report.Median(t.samples[side], m)
 }
