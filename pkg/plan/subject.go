@@ -162,13 +162,14 @@ func (s *subject) eachPlace(yield func(Problem)) {
 			blocked = append(blocked, at)
 		}
 	}
-	slices.SortFunc(blocked, compareLocations)
+	slices.SortFunc(blocked, CompareLocations)
 	for _, at := range blocked {
 		yield(*s.snapshot.Children[at].Blocked)
 	}
 }
 
-func compareLocations(a, b Location) int {
+// CompareLocations orders places by child, then by namespace.
+func CompareLocations(a, b Location) int {
 	return cmp.Or(cmp.Compare(a.Child, b.Child), cmp.Compare(a.Namespace, b.Namespace))
 }
 

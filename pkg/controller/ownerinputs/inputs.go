@@ -205,15 +205,11 @@ func (s *Inputs) IsObserved(at plan.Location) bool {
 
 // childAt returns where the input of a place comes from, and whether the inputs are about the place.
 func (s *Inputs) childAt(at plan.Location) (source, bool) {
-	i, found := slices.BinarySearchFunc(s.children, at, func(c childSource, at plan.Location) int { return compareLocations(c.at, at) })
+	i, found := slices.BinarySearchFunc(s.children, at, func(c childSource, at plan.Location) int { return plan.CompareLocations(c.at, at) })
 	if !found {
 		return source{}, false
 	}
 	return s.children[i].source, true
-}
-
-func compareLocations(a, b plan.Location) int {
-	return cmp.Or(cmp.Compare(a.Child, b.Child), cmp.Compare(a.Namespace, b.Namespace))
 }
 
 // HasLookedUp reports whether a kind was looked up for the inputs.

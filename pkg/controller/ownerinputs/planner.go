@@ -118,7 +118,7 @@ func (p *Planner) Plan(ctx context.Context, subject Subject) (*Inputs, time.Dura
 	for at, from := range l.children {
 		s.children = append(s.children, childSource{at, from})
 	}
-	slices.SortFunc(s.children, func(a, b childSource) int { return compareLocations(a.at, b.at) })
+	slices.SortFunc(s.children, func(a, b childSource) int { return plan.CompareLocations(a.at, b.at) })
 	return s, 0
 }
 

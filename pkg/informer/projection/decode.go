@@ -49,7 +49,7 @@ func (r reader) readObject() map[string]any {
 		case string(key) == "metadata" && r.Kind() == '{':
 			object["metadata"] = r.readMetadata(sub)
 		default:
-			object[r.internBytes(key).textKey()], _ = r.readValue(sub)
+			object[internText(r.interner, key).textKey()], _ = r.readValue(sub)
 		}
 	}
 	return object
@@ -72,7 +72,7 @@ func (r reader) readMetadata(set *fields.Set) map[string]any {
 			r.Skip()
 			continue
 		}
-		name := r.internBytes(key).textKey()
+		name := internText(r.interner, key).textKey()
 		switch {
 		case (name == "name" || name == "uid" || name == "resourceVersion") && r.Kind() == '"':
 			metadata[name] = string(r.Text())
@@ -131,7 +131,7 @@ func (r reader) readValue(set *fields.Set) (any, uint64) {
 	case '{', '[':
 		return r.readNested(set)
 	case '"':
-		t := r.internBytes(r.Text())
+		t := internText(r.interner, r.Text())
 		return t.value, t.hash
 	}
 	return r.shareValue(r.Scalar())
@@ -184,7 +184,7 @@ func (r reader) readMap(set *fields.Set) (any, uint64) {
 			r.Skip()
 			continue
 		}
-		name := r.internBytes(key)
+		name := internText(r.interner, key)
 		value, h := r.readValue(sub)
 		object[name.textKey()] = value
 		hash += mixHashes(name.hash, h) // whatever the order
@@ -194,7 +194,7 @@ func (r reader) readMap(set *fields.Set) (any, uint64) {
 }
 
 func (r reader) readList(set *fields.Set) (any, uint64) {
-	hash, begin, sub := uint64(0), len(r.elements), set.SubOf([]byte(fields.Any))
+	hash, begin, sub := uint64(0), len(r.elements), set.Sub(fields.Any)
 	for r.Enter(); r.NextElement(); {
 		var value any
 		var h uint64

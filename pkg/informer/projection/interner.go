@@ -120,7 +120,7 @@ func (in *interner) internObject(obj *unstructured.Unstructured) {
 			in.internMetadata(metadata)
 			continue
 		}
-		obj.Object[in.internText(key).textKey()], _ = in.shareValue(value)
+		obj.Object[internText(in, key).textKey()], _ = in.shareValue(value)
 	}
 }
 
@@ -132,7 +132,7 @@ func (in *interner) internMetadata(metadata map[string]any) {
 		default:
 			value, _ = in.shareValue(value)
 		}
-		metadata[in.internText(key).textKey()] = value
+		metadata[internText(in, key).textKey()] = value
 	}
 }
 
@@ -146,7 +146,7 @@ func (in *interner) shareValue(v any) (any, uint64) {
 			if !isScalar(value) {
 				v[key] = shared
 			}
-			hash += mixHashes(in.internText(key).hash, h) // whatever the order
+			hash += mixHashes(internText(in, key).hash, h) // whatever the order
 		}
 		return in.sharedPart(v, hash), hash
 	case []any:
@@ -159,7 +159,7 @@ func (in *interner) shareValue(v any) (any, uint64) {
 		hash = mixHashes(^uint64(len(v)), hash)
 		return in.sharedPart(v, hash), hash
 	case string:
-		t := in.internText(v)
+		t := internText(in, v)
 		return t.value, t.hash
 	case int64:
 		return v, mixHashes(1, uint64(v))
@@ -211,32 +211,22 @@ func (in *interner) sharedPart(v any, hash uint64) any {
 func (in *interner) internKeys(v any) {
 	if v, ok := v.(map[string]any); ok {
 		for key, value := range v {
-			v[in.internText(key).textKey()] = value
+			v[internText(in, key).textKey()] = value
 		}
 	}
 }
 
-// internText returns what is remembered of a string.
-func (in *interner) internText(s string) *internedText {
-	if found, ok := in.youngTexts[s]; ok {
-		return found
-	}
-	found, ok := in.oldTexts[s]
-	if !ok {
-		found = &internedText{s, maphash.String(in.seed, s)}
-	}
-	return in.rememberString(found)
-}
-
-// internBytes is internText for a string that need not be made if it is remembered.
-func (in *interner) internBytes(text []byte) *internedText {
+// internText returns what is remembered of a text, of which no string is made if there is something; mu is held.
+func internText[T string | []byte](in *interner, text T) *internedText {
 	if found, ok := in.youngTexts[string(text)]; ok {
 		return found
 	}
-	if found, ok := in.oldTexts[string(text)]; ok {
-		return in.rememberString(found)
+	found, ok := in.oldTexts[string(text)]
+	if !ok {
+		s := string(text)
+		found = &internedText{s, maphash.String(in.seed, s)}
 	}
-	return in.internText(string(text))
+	return in.rememberString(found)
 }
 
 // rememberString adds a string to the young ones.

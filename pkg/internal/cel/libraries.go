@@ -8,9 +8,9 @@ import (
 
 // newBaseEnv makes an environment with all that Kubernetes lets into expressions that are stored: a
 // policy is not read by an older API server. It is what the package environment of k8s.io/apiserver
-// makes for that, which comes with the feature gates and the metrics of an API server;
-// TestBaseEnv holds the two to be the same. The options of that
-// one for programs, and its estimation of costs, are left out: package sandbox makes the programs, and meters them.
+// makes for that, which comes with the feature gates and the metrics of an API server; TestBaseEnv
+// holds the two to be the same. The options of that one for programs, and its estimation of costs, are
+// left out: package sandbox makes the programs, and meters them.
 func newBaseEnv() (*celgo.Env, error) {
 	return celgo.NewEnv(
 		celgo.HomogeneousAggregateLiterals(),

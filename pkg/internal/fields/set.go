@@ -111,22 +111,16 @@ func (s *Set) Has(path ...string) bool {
 
 // Sub returns what is covered below one path element: nil if it is not covered
 // at all, an empty set if its presence is. It is part of s.
-func (s *Set) Sub(element string) *Set {
+func (s *Set) Sub(element string) *Set { return subOf(s, element) }
+
+// SubOf is Sub for an element that need not be a string for that.
+func (s *Set) SubOf(element []byte) *Set { return subOf(s, element) }
+
+func subOf[T string | []byte](s *Set, element T) *Set {
 	switch {
 	case s == nil:
 		return nil
 	case s.whole:
-		return s
-	}
-	if named := s.below[element]; named != nil {
-		return named
-	}
-	return s.below[Any]
-}
-
-// SubOf is Sub for an element that need not be a string for that.
-func (s *Set) SubOf(element []byte) *Set {
-	if s == nil || s.whole {
 		return s
 	}
 	if named := s.below[string(element)]; named != nil {
