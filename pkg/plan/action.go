@@ -16,7 +16,7 @@ const (
 	// Create makes an object that does not exist.
 	Create Verb = "Create"
 	// Apply changes an object that is ours to what the policy wants, by server-side
-	// apply with force.
+	// apply with force, or by a merge patch where that does the same.
 	Apply Verb = "Apply"
 	// Delete removes an object that is ours, in the background.
 	Delete Verb = "Delete"
@@ -63,6 +63,9 @@ type Action struct {
 	// our entry of operation Update holds: that entry has to become one of
 	// operation Apply before a server-side apply can remove the field.
 	Migrate bool
+	// Changes, for Apply, is a merge patch that is as good as applying Object: all that differs are
+	// single values of fields that are ours. It costs the API server less. Nil: it takes an apply.
+	Changes map[string]any
 	// Recreates: the object is never changed, but deleted and made anew where it differs
 	// (apply Recreate).
 	Recreates bool

@@ -122,7 +122,7 @@ func BenchmarkDiffMemcached(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if d, _ := ssadiff.Compare(desired, live, v1alpha1.FieldManager("memcached")); len(d) != 0 {
+				if d := ssadiff.Compare(desired, live, v1alpha1.FieldManager("memcached")).Differences; len(d) != 0 {
 					b.Fatal(d)
 				}
 			}

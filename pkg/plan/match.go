@@ -109,7 +109,8 @@ func (p *planner) compareLive(c *child, it *instance) bool {
 	if it.ownership == mergedInto {
 		manager, verb = p.mergeManager(), Merge
 	}
-	differences, migrate := ssadiff.Compare(it.desired, it.live, manager)
+	compared := ssadiff.Compare(it.desired, it.live, manager)
+	differences := compared.Differences
 	if len(differences) == 0 {
 		return true
 	}
@@ -120,10 +121,14 @@ func (p *planner) compareLive(c *child, it *instance) bool {
 	if p.snapshot.ServerNormalized[it.live.GetUID()] == digest {
 		return true
 	}
-	p.planAction(c, it, Action{
+	a := Action{
 		Verb: verb, UID: it.live.GetUID(), ResourceVersion: it.live.GetResourceVersion(),
-		Migrate: migrate && verb == Apply, Reason: ssadiff.Reason(differences), Fields: ssadiff.Paths(differences), Digest: digest,
-	})
+		Reason: ssadiff.Reason(differences), Fields: ssadiff.Paths(differences), Digest: digest,
+	}
+	if verb == Apply {
+		a.Migrate, a.Changes = compared.Migrate, compared.Changes
+	}
+	p.planAction(c, it, a)
 	return false
 }
 
@@ -152,7 +157,7 @@ func (p *planner) planRecreation(c *child, it *instance, differences []ssadiff.D
 // by the API server or admission; so was what the Create of an object that is made anew when
 // it differs (apply Recreate) does. What another Create leaves is for an Apply to try.
 func NormalizedDigest(a Action, live *unstructured.Unstructured, manager string) string {
-	differences, _ := ssadiff.Compare(a.Object, live, manager)
+	differences := ssadiff.Compare(a.Object, live, manager).Differences
 	switch {
 	case a.Verb == Apply, a.Verb == Merge:
 		return ssadiff.Digest(differences)

@@ -289,9 +289,32 @@ func (o *operator) do(a Action) bool {
 		o.world.apply(live, &unstructured.Unstructured{Object: map[string]any{"kind": a.GVK.Kind}}, a.Manager)
 	default:
 		o.world.check(live, "applies to")
-		o.world.apply(live, a.Object, manager)
+		o.change(live, a, manager)
 	}
 	return true
+}
+
+// change writes as package apply does, and finds out whether an apply would have given the same.
+func (o *operator) change(live *unstructured.Unstructured, a Action, manager string) {
+	before := slices.Clone(o.world.objects)
+	o.world.apply(live, a.Object, manager)
+	if a.Changes == nil {
+		return
+	}
+	applied := encodeUnmanaged(o.world.findIn(a.GVK.Kind, a.Namespace, a.Name))
+	o.world.objects = before
+	o.world.edit(live, a.Changes, manager)
+	if patched := encodeUnmanaged(o.world.findIn(a.GVK.Kind, a.Namespace, a.Name)); patched != applied {
+		o.world.crimes = append(o.world.crimes, fmt.Sprintf("%s: the merge patch gives\n%s\nthe apply\n%s", a.title(), patched, applied))
+	}
+}
+
+// encodeUnmanaged is an object without what each write changes.
+func encodeUnmanaged(obj *unstructured.Unstructured) string {
+	obj = obj.DeepCopy()
+	obj.SetManagedFields(nil)
+	obj.SetResourceVersion("")
+	return encode(obj.Object)
 }
 
 func (o *operator) create(a Action, live *unstructured.Unstructured) bool {

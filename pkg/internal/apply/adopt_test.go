@@ -117,7 +117,7 @@ func (a *arena) wantAdopted(t *testing.T, k kind, action plan.Action, out apply.
 	if out.Object == nil || !out.Adopted || out.Met || out.Object.GetUID() != before.GetUID() {
 		t.Fatalf("gave %+v (%+v), want it adopted", out, out.Problem)
 	}
-	if difference, _ := ssadiff.Compare(action.Object, out.Object, manager); len(difference) > 0 {
+	if difference := ssadiff.Compare(action.Object, out.Object, manager).Differences; len(difference) > 0 {
 		t.Errorf("differs from what is wanted: %+v", difference)
 	}
 	for _, path := range [][]string{{"data", "theirs"}, {"metadata", "labels", "app"}, {"spec", "paused"}, {"metadata", "annotations", "theirs"}} {

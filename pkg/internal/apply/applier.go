@@ -2,7 +2,9 @@ package apply
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -94,16 +96,18 @@ func (a *Applier) CarryOut(ctx context.Context, action plan.Action, t Target) (O
 	return Outcome{}, fmt.Errorf("carrying out an action on %s: unknown verb %q", describeAction(action), action.Verb)
 }
 
-// applyObject makes the object as it is to be by a server-side apply, if it still is the one that was seen.
+// applyObject makes the object as it is to be, if it still is the one that was seen.
 func (a *Applier) applyObject(ctx context.Context, w actionWrite) Outcome {
 	if w.Migrate {
 		if outcome, ok := a.migrateManager(ctx, w); !ok {
 			return outcome
 		}
 	}
-	desired := w.Object.DeepCopy()
-	desired.SetUID(w.UID)
-	applied, err := w.serverSideApply(ctx, desired, metav1.PatchOptions{FieldManager: a.Manager, Force: new(true)})
+	write := a.forceApply
+	if w.Changes != nil {
+		write = a.patchChanges
+	}
+	applied, err := write(ctx, w)
 	switch {
 	case err == nil:
 		return Outcome{Object: applied}
@@ -111,6 +115,31 @@ func (a *Applier) applyObject(ctx context.Context, w actionWrite) Outcome {
 		return Outcome{Stale: true}
 	}
 	return a.refusedOutcome(err, "patch", w)
+}
+
+func (a *Applier) forceApply(ctx context.Context, w actionWrite) (*unstructured.Unstructured, error) {
+	desired := w.Object.DeepCopy()
+	desired.SetUID(w.UID)
+	return w.serverSideApply(ctx, desired, metav1.PatchOptions{FieldManager: a.Manager, Force: new(true)})
+}
+
+// patchChanges sends only what differs. An apply makes the API server work a millisecond longer
+// on a Deployment.
+func (a *Applier) patchChanges(ctx context.Context, w actionWrite) (*unstructured.Unstructured, error) {
+	patch := maps.Clone(w.Changes)
+	metadata, _ := patch["metadata"].(map[string]any)
+	metadata = maps.Clone(metadata)
+	if metadata == nil {
+		metadata = map[string]any{}
+	}
+	metadata["uid"] = w.UID
+	patch["metadata"] = metadata
+	body, err := json.Marshal(patch)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %s: %w", describeAction(w.Action), err)
+	}
+	options := metav1.PatchOptions{FieldManager: a.Manager, FieldValidation: metav1.FieldValidationStrict}
+	return w.objects.Patch(ctx, w.Name, types.MergePatchType, body, options)
 }
 
 // serverSideApply sends one apply of the object, which has to carry the uid of the

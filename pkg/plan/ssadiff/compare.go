@@ -7,10 +7,21 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
+// Comparison is what a server-side apply has to change, and what it takes.
+type Comparison struct {
+	// Differences are sorted by path; nil if there is nothing to change.
+	Differences []Difference
+	// Migrate is true if the manager's entry of operation Update has to become one of operation
+	// Apply first.
+	Migrate bool
+	// Changes is a JSON merge patch (RFC 7386) that changes the same fields as the apply, as one
+	// update of the manager; nil if it takes an apply.
+	Changes map[string]any
+}
+
 // Compare returns what a server-side apply of desired as the given field manager has to change
-// in live, sorted by path; nil if nothing. migrate is true if, for that, the manager's entry
-// of operation Update has to become one of operation Apply first. live may be projected to the
-// fields that desired has, and metadata. The result is the caller's.
+// in live. live may be projected to the fields that desired has, and metadata. The result is the
+// caller's.
 //
 // Where a value is compared:
 //   - a map: every desired key must be there and equal; other keys are not the manager's;
@@ -26,7 +37,7 @@ import (
 //
 // An object without any metadata.managedFields (as `kubectl get` prints it) is compared by
 // values alone. An object that has them, but none of the manager, is different.
-func Compare(desired, live *unstructured.Unstructured, manager string) (differences []Difference, migrate bool) {
+func Compare(desired, live *unstructured.Unstructured, manager string) Comparison {
 	entries := entriesOf(live, manager)
 	d := comparison{secret: desired.GetKind() == "Secret", hasTexts: hasTexts(desired.GroupVersionKind()), migrate: entries.migrate}
 	d.path = d.buffer[:0]
@@ -40,7 +51,10 @@ func Compare(desired, live *unstructured.Unstructured, manager string) (differen
 	slices.SortFunc(d.found, func(a, b Difference) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Have, b.Have), cmp.Compare(a.valuesHash, b.valuesHash))
 	})
-	return d.found, d.migrate && len(d.found) > 0
+	if len(d.found) == 0 {
+		return Comparison{}
+	}
+	return Comparison{Differences: d.found, Migrate: d.migrate, Changes: d.changesAlone()}
 }
 
 // comparison walks a desired and a live value side by side.
@@ -57,6 +71,11 @@ type comparison struct {
 	// extras: the Update entry holds fields that desired does not have, and that may be
 	// the API server's defaults.
 	extras bool
+	// isOwn: the manager's entries name the field at the current path.
+	isOwn bool
+	// changes are the differences that a merge patch makes good; needsApply: there are others.
+	changes    map[string]any
+	needsApply bool
 }
 
 func (d *comparison) push(s segment) { d.path = append(d.path, s) }
@@ -70,6 +89,7 @@ func (d *comparison) addDifference(want, have any) {
 		found.Want, found.Have = hideValue(want), hideValue(have)
 	}
 	d.found = append(d.found, found)
+	d.noteChange(want, have)
 }
 
 // compareValue compares one desired value with the live one. own is what the manager's
@@ -107,13 +127,13 @@ func (d *comparison) compareMaps(want, have map[string]any, own ownership) {
 			below = ownsNothing // a leaf is the map itself, each key of which others have taken over
 		}
 		before := d.lost
-		d.lost = before || lost
+		d.lost, d.isOwn = before || lost, own.isKnown() && !lost
 		if lost && !isEmpty(value) && isComposite(value) && !d.isMetadata() {
 			d.addTakenOver(value, have[key])
 		} else {
 			d.compareValue(value, have[key], below)
 		}
-		d.lost = before
+		d.lost, d.isOwn = before, false
 		d.pop()
 	}
 	d.addRemovedFields(want, have, own)

@@ -15,6 +15,8 @@ func TestCompare(t *testing.T) {
 		fields, entry string
 		want          []string
 		migrate       bool
+		// changes is the merge patch that does it, if one does.
+		changes string
 	}{
 		"SameKeyOtherProtocol": {
 			reason:  "A key field that we do not set has a default: the item that sets it chooses first.",
@@ -49,6 +51,7 @@ func TestCompare(t *testing.T) {
 			live:    `{spec: {a: 3.0, b: 9007199254740992}}`,
 			fields:  `{"f:spec": {"f:a": {}, "f:b": {}}}`,
 			want:    []string{`spec.b is another number`},
+			changes: `{spec: {b: 9007199254740993}}`,
 		},
 		"Empty": {
 			reason:  "What is empty equals what is not there, both ways.",
@@ -75,6 +78,7 @@ func TestCompare(t *testing.T) {
 			live:    `{kind: Secret, data: {p: eQ==}}`,
 			fields:  `{"f:data": {"f:p": {}}}`,
 			want:    []string{`data.p is (hidden), want (hidden)`},
+			changes: `{data: {p: eA==}}`,
 		},
 		"NoEntryOfOurs": {
 			reason:  "There are entries and none of ours: nothing could be removed later.",
@@ -112,6 +116,49 @@ func TestCompare(t *testing.T) {
 			want:    []string{`metadata.labels.b is a text of 1 character, want nothing`},
 			migrate: true,
 		},
+		"ChangedScalars": {
+			reason:  "A merge patch changes single values of fields that are ours, whichever entry has them.",
+			desired: `{metadata: {labels: {a: x}}, spec: {a: {b: {c: 2, d: 1}}, ok: true}}`,
+			live:    `{metadata: {labels: {a: z, theirs: z}}, spec: {a: {b: {c: 1, d: 1}}, ok: false}}`,
+			entry:   `{manager: us, operation: Update, apiVersion: v1, fieldsV1: {"f:metadata": {"f:labels": {"f:a": {}}}, "f:spec": {"f:a": {"f:b": {"f:c": {}, "f:d": {}}}, "f:ok": {}}}}`,
+			want:    []string{`metadata.labels.a is another text of 1 character`, `spec.a.b.c is another number`, `spec.ok is another bool`},
+			changes: `{metadata: {labels: {a: x}}, spec: {a: {b: {c: 2}}, ok: true}}`,
+		},
+		"ChangedBesideRemoved": {
+			reason:  "What is to go takes an apply, and the rest goes with it.",
+			desired: `{spec: {a: 2}}`,
+			live:    `{spec: {a: 1, b: 1}}`,
+			fields:  `{"f:spec": {"f:a": {}, "f:b": {}}}`,
+			want:    []string{`spec.a is another number`, `spec.b is a number, want nothing`},
+		},
+		"ChangedAndNew": {
+			reason:  "So does a field that is not there yet.",
+			desired: `{spec: {a: 2, c: 1}}`,
+			live:    `{spec: {a: 1}}`,
+			fields:  `{"f:spec": {"f:a": {}}}`,
+			want:    []string{`spec.a is another number`, `spec.c is nothing, want a number`},
+		},
+		"ChangedInAtomicMap": {
+			reason:  "A map that is ours as one is written as one: a patch would leave the keys that are to go.",
+			desired: `{spec: {nodeSelector: {a: z}}}`,
+			live:    `{spec: {nodeSelector: {a: x, b: x}}}`,
+			fields:  `{"f:spec": {"f:nodeSelector": {}}}`,
+			want:    []string{`spec.nodeSelector.a is another text of 1 character`},
+		},
+		"ChangedByAnother": {
+			reason:  "What another manager has taken over is taken back by an apply.",
+			desired: `{spec: {a: 2, b: 1}}`,
+			live:    `{spec: {a: 1, b: 1}}`,
+			fields:  `{"f:spec": {"f:b": {}}}`,
+			want:    []string{`spec.a is another number`},
+		},
+		"OtherFieldSet": {
+			reason:  "With other fields than before it takes an apply.",
+			desired: `{metadata: {annotations: {ambit.dev/fields: new}}, spec: {a: 2}}`,
+			live:    `{metadata: {annotations: {ambit.dev/fields: old}}, spec: {a: 1}}`,
+			fields:  `{"f:metadata": {"f:annotations": {"f:ambit.dev/fields": {}}}, "f:spec": {"f:a": {}}}`,
+			want:    []string{`the desired object has other fields than the one applied last`, `spec.a is another number`},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -119,13 +166,20 @@ func TestCompare(t *testing.T) {
 				tc.entry = "{manager: us, operation: Apply, apiVersion: v1, fieldsV1: " + tc.fields + "}"
 			}
 			desired, live := objectOf(t, tc.desired), withEntry(t, tc.live, tc.entry)
-			differences, migrate := Compare(desired, live, "us")
+			compared := Compare(desired, live, "us")
 			var got []string
-			for _, d := range differences {
+			for _, d := range compared.Differences {
 				got = append(got, d.String())
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" || migrate != tc.migrate {
-				t.Errorf("%s\nmigrate: %v, want %v\n-want +got:\n%s", tc.reason, migrate, tc.migrate, diff)
+			if diff := cmp.Diff(tc.want, got); diff != "" || compared.Migrate != tc.migrate {
+				t.Errorf("%s\nmigrate: %v, want %v\n-want +got:\n%s", tc.reason, compared.Migrate, tc.migrate, diff)
+			}
+			var changes map[string]any
+			if tc.changes != "" {
+				changes = objectOf(t, tc.changes).Object
+			}
+			if diff := cmp.Diff(changes, compared.Changes); diff != "" {
+				t.Errorf("%s\nthe merge patch, -want +got:\n%s", tc.reason, diff)
 			}
 		})
 	}

@@ -96,7 +96,7 @@ func TestDrift(t *testing.T) {
 	for name, tc := range drifts {
 		t.Run(name, func(t *testing.T) {
 			desired, live := objectOf(t, tc.desired), managedBy(t, tc.live, tc.fields)
-			differences, _ := Compare(desired, live, "us")
+			differences := Compare(desired, live, "us").Differences
 			var got []string
 			for _, d := range Drift(differences) {
 				got = append(got, d.Path)
@@ -158,8 +158,7 @@ func TestReasonAndPaths(t *testing.T) {
 
 func TestDigest(t *testing.T) {
 	digest := func(want, have string) string {
-		differences, _ := Compare(objectOf(t, want), objectOf(t, have), "us")
-		return Digest(differences)
+		return Digest(Compare(objectOf(t, want), objectOf(t, have), "us").Differences)
 	}
 	const secret = `{kind: Secret, data: {p: eA==}}`
 	switch {
