@@ -21,6 +21,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/controller/fairqueue"
 	"github.com/ambit-dev/ambit/pkg/controller/telemetry"
+	"github.com/ambit-dev/ambit/pkg/internal/lazylog"
 	"github.com/ambit-dev/ambit/pkg/permitted"
 )
 
@@ -132,7 +133,7 @@ func (e *Controller) loggerFor(key *Key) logr.Logger {
 	if key == nil {
 		return e.options.Logger.V(1) // the controller's own coming and going
 	}
-	log := e.options.Logger.WithValues("policy", key.Policy)
+	log := lazylog.New(e.options.Logger).WithValues("policy", key.Policy)
 	if key.Name == "" {
 		return log
 	}

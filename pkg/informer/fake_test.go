@@ -24,7 +24,6 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/informer/listwatch"
 	"github.com/ambit-dev/ambit/pkg/informer/objectstore"
-	"github.com/ambit-dev/ambit/pkg/informer/projection"
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
 )
 
@@ -346,7 +345,7 @@ func clientsOfNobody(string) (dynamic.Interface, metadata.Interface, error) {
 func testSet(servers map[string]*server, o Options) *Set {
 	o.Clients = clientsOfNobody
 	s := New(o)
-	s.env.connect = func(key Key, kept *projection.Projection) (listwatch.Source, error) {
+	s.env.connect = func(key Key, decode decoder) (listwatch.Source, error) {
 		return servers[key.Namespace], nil
 	}
 	return s

@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/ambit-dev/ambit/pkg/informer/projection"
 )
 
 func at(object *unstructured.Unstructured, rv int) *unstructured.Unstructured {
@@ -47,4 +49,62 @@ func TestObserve(t *testing.T) {
 		s.Observe(needOf("nobody").Key, early)
 		s.Deleted(needOf("nobody").Key, early)
 	})
+}
+
+// TestDecodeOnce: the answer of a write and its event are one object, whichever comes first; no other
+// version is taken for it.
+func TestDecodeOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := newServer()
+		s := testSet(map[string]*server{"ns": api}, Options{})
+		defer begin(t, s)()
+		need := needOf("ns")
+		writer := &recorder{}
+		view := s.Require(writer, []Interest{need})[0]
+		synctest.Wait()
+		informer := s.informerOf(need.Key)
+		event := func(object *unstructured.Unstructured) *unstructured.Unstructured {
+			decoded, err := informer.decodeEvent(jsonOf(t, object))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return decoded.(projection.Transformed).Unstructured
+		}
+		answer := func(object *unstructured.Unstructured) *unstructured.Unstructured {
+			decoded, err := s.DecoderFor(need.Key)(jsonOf(t, object))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return decoded
+		}
+
+		written := at(thing("a", "1"), 500)
+		written.Object["status"] = "not kept"
+		kept := answer(written)
+		expect(t, "kept of an answer", at(thing("a", "1"), 500), kept)
+		s.ObserveDecoded(need.Key, kept, writer)
+		expect(t, "the store has it", true, view.Get("ns", "a") == kept)
+		expect(t, "its event has it", true, event(written) == kept)
+		later := event(at(thing("a", "2"), 501))
+		expect(t, "a later event", at(thing("a", "2"), 501), later)
+
+		api.mu.Lock()
+		api.rv = 501
+		api.mu.Unlock()
+		api.put(thing("b", "1"))
+		synctest.Wait()
+		shown := view.Get("ns", "b")
+		expect(t, "an answer after its event", true, answer(at(thing("b", "1"), 502)) == shown)
+		expect(t, "an event of somebody else's write", false, event(at(thing("b", "1"), 502)) == shown)
+		expect(t, "nobody needs it", true, s.DecoderFor(needOf("nobody").Key) == nil)
+		s.ObserveDecoded(needOf("nobody").Key, kept)
+	})
+}
+
+func jsonOf(t *testing.T, object *unstructured.Unstructured) []byte {
+	data, err := object.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }

@@ -45,7 +45,7 @@ func (st *sharedInformer) runEpoch(ctx context.Context) (*epoch, listwatch.Class
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	e := st.beginEpoch(end)
-	source, err := st.env.connect(st.key, st.projection)
+	source, err := st.env.connect(st.key, st.decodeEvent)
 	if err != nil {
 		return e, listwatch.Classification{Class: listwatch.Degraded, Reason: "NoClient", Err: err}
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/informer/listwatch"
 	"github.com/ambit-dev/ambit/pkg/informer/objectstore"
-	"github.com/ambit-dev/ambit/pkg/informer/projection"
 )
 
 func fixed(d time.Duration) Backoff { return func(int) time.Duration { return d } }
@@ -303,7 +302,7 @@ func TestEndedBeforeItBegan(t *testing.T) {
 		defer begin(t, s)()
 		sub := &recorder{}
 		api.failsOnce(nil)
-		s.env.connect = func(Key, *projection.Projection) (listwatch.Source, error) { return &brokenOnce{server: api}, nil }
+		s.env.connect = func(Key, decoder) (listwatch.Source, error) { return &brokenOnce{server: api}, nil }
 		s.Require(sub, []Interest{needOf("ns")})
 		expect(t, "told", events("StateChanged Degraded"), sub.take())
 		time.Sleep(1001 * time.Millisecond)
@@ -334,11 +333,11 @@ func TestNoClients(t *testing.T) {
 		defer begin(t, s)()
 		works := s.env.connect
 		var mended atomic.Bool
-		s.env.connect = func(key Key, kept *projection.Projection) (listwatch.Source, error) {
+		s.env.connect = func(key Key, decode decoder) (listwatch.Source, error) {
 			if !mended.Load() {
 				return nil, errors.New("no such account")
 			}
-			return works(key, kept)
+			return works(key, decode)
 		}
 		sub := &recorder{}
 		s.Require(sub, []Interest{needOf("ns")})
@@ -449,7 +448,7 @@ func TestStartWaitsForCalls(t *testing.T) {
 		api.old = true
 		slow := false
 		s := testSet(nil, Options{})
-		s.env.connect = func(Key, *projection.Projection) (listwatch.Source, error) { return slowList{api, &slow}, nil }
+		s.env.connect = func(Key, decoder) (listwatch.Source, error) { return slowList{api, &slow}, nil }
 		stop := begin(t, s)
 		s.Require(&recorder{}, []Interest{needOf("ns")})
 		synctest.Wait()

@@ -55,6 +55,12 @@ func (w childWriter) applyAction(ctx context.Context, action plan.Action) (did b
 	if w.isChildHeldBack(ctx, action, applier.Client.Resource(found.GVR).Namespace(action.Namespace)) {
 		return true, nil
 	}
+	streams := w.streamsOf(action, found)
+	if len(streams) == 1 {
+		if writer, ok := w.writerFor(applier.Client, streams[0], action.Namespace); ok {
+			applier.Writer = writer
+		}
+	}
 	sent := w.Now()
 	outcome, err := w.carryOut(ctx, applier, action, found)
 	if err != nil {
@@ -67,7 +73,7 @@ func (w childWriter) applyAction(ctx context.Context, action plan.Action) (did b
 	if w.lacksLabels(ctx, action, found, outcome) {
 		return true, nil
 	}
-	w.takeOutcome(ctx, action, found, outcome, sent)
+	w.takeOutcome(ctx, action, streams, outcome, sent)
 	if !outcome.Stale && !outcome.Met {
 		w.state.conflicts.RecordWrite(action, w.Backoff, w.Now())
 	}
@@ -115,8 +121,9 @@ func (w childWriter) handleRefusal(ctx context.Context, action plan.Action, a ac
 	actionLog(ctx, action).V(refusalLevel(ctx, isNews)).Info("refused", "reason", problem.Reason, "message", problem.Message)
 }
 
-// takeOutcome lets the next plan know what an action that was sent then, and accepted, has made.
-func (w childWriter) takeOutcome(ctx context.Context, action plan.Action, k discovery.Resource, outcome apply.Outcome, sent time.Time) {
+// takeOutcome lets the next plan know what an action that was sent then, and accepted, has made. streams
+// are those that show it.
+func (w childWriter) takeOutcome(ctx context.Context, action plan.Action, streams []informer.Key, outcome apply.Outcome, sent time.Time) {
 	log := actionLog(ctx, action)
 	switch {
 	case outcome.Stale:
@@ -148,8 +155,8 @@ func (w childWriter) takeOutcome(ctx context.Context, action plan.Action, k disc
 			w.recordAnswer(action, outcome.Object.GetUID(), sent)
 		}
 		w.recordNormalized(action, outcome.Object)
-		for _, key := range w.streamsOf(action, k) {
-			w.Informers.Observe(key, outcome.Object, w.state.handler)
+		for _, key := range streams {
+			w.observeAnswer(key, outcome.Object, outcome.IsPartial, w.state.handler)
 		}
 		if outcome.Adopted {
 			log.Info("taken over", "because", action.Reason)
@@ -159,7 +166,7 @@ func (w childWriter) takeOutcome(ctx context.Context, action plan.Action, k disc
 		w.dropExisting(action)
 		w.recordAnswer(action, "", sent)
 		delete(w.state.serverNormalized, action.UID)
-		for _, key := range w.streamsOf(action, k) {
+		for _, key := range streams {
 			w.Informers.Deleted(key, lastSeen(action), w.state.handler)
 		}
 		log.Info("deleted", "because", action.Reason)

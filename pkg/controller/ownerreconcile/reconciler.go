@@ -67,6 +67,8 @@ type Options struct {
 type Informers interface {
 	ownerinputs.Informers
 	Observe(key informer.Key, obj *unstructured.Unstructured, by ...informer.EventHandler)
+	DecoderFor(key informer.Key) func(data []byte) (*unstructured.Unstructured, error)
+	ObserveDecoded(key informer.Key, object *unstructured.Unstructured, by ...informer.EventHandler)
 	Deleted(key informer.Key, obj *unstructured.Unstructured, by ...informer.EventHandler)
 }
 

@@ -140,8 +140,14 @@ func (w statusWriter) writeStatus(ctx context.Context, planned *plan.Plan) error
 	if w.isStatusHeldBack(ctx, contested, objects) {
 		return nil
 	}
+	var patcher status.Patcher = objects
+	stream := w.ownerKey(found)
+	writer, isPartial := w.writerFor(client, stream, w.owner.GetNamespace())
+	if isPartial {
+		patcher = writer
+	}
 	writing, end := w.measured.BeginWrite(ctx, "patch", permissionset.ResourceText(found.GVR.GroupResource(), "status"), w.owner.GetNamespace())
-	written, err := status.WriteStatus(writing, objects, w.owner, next, w.Manager)
+	written, err := status.WriteStatus(writing, patcher, w.owner, next, w.Manager)
 	end(telemetry.OwnerOutcome(err != nil))
 	w.recordStatusConflict(contested, err)
 	switch {
@@ -161,19 +167,19 @@ func (w statusWriter) writeStatus(ctx context.Context, planned *plan.Plan) error
 		// The policy's part of the status is what is wrong: say that, in Ambit's own.
 		return w.writeStatus(ctx, planned.Stalled(v1alpha1.ReasonInvalid, err.Error()))
 	}
-	w.statusWritten(ctx, found, next, written, planned)
+	w.statusWritten(ctx, next, written, planned)
+	w.observeAnswer(stream, written, isPartial, w.Owners)
 	return nil
 }
 
 // statusWritten notes the owner as the API server answered the write of its status.
-func (w statusWriter) statusWritten(ctx context.Context, owner discovery.Resource, next map[string]any, written *unstructured.Unstructured, planned *plan.Plan) {
+func (w statusWriter) statusWritten(ctx context.Context, next map[string]any, written *unstructured.Unstructured, planned *plan.Plan) {
 	if !planned.Partial {
 		w.state.refused.ForgetRefusal(statusProblem)
 	}
 	w.logStatus(ctx, planned)
 	w.noteFeedback(status.StatusOf(w.owner), status.StatusOf(written))
 	w.state.status = newWrittenStatus(next, status.StatusOf(written))
-	w.Informers.Observe(w.ownerKey(owner), written, w.Owners)
 	w.owner = written
 	w.confirmStatus(ctx)
 }

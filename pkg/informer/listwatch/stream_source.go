@@ -22,6 +22,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/ambit-dev/ambit/pkg/internal/jsonwalk"
+	"github.com/ambit-dev/ambit/pkg/internal/objectclient"
 )
 
 // maxEvent bounds one event, in bytes, as client-go does: no API server keeps objects that are larger by far.
@@ -32,14 +33,7 @@ const maxEvent = 16 << 20
 // client is one for objects of all groups, as client-go's dynamic client has. Its rate limit does not count here,
 // as it does not for client-go's watches.
 func StreamSource(objects dynamic.ResourceInterface, client rest.Interface, gvr schema.GroupVersionResource, namespace string, decode func([]byte) (runtime.Object, error)) Source {
-	path := []string{"apis", gvr.Group, gvr.Version}
-	if gvr.Group == "" {
-		path = []string{"api", gvr.Version}
-	}
-	if namespace != "" {
-		path = append(path, "namespaces", namespace)
-	}
-	return streamSource{dynamicSource{objects}, client, append(path, gvr.Resource), namespace, decode}
+	return streamSource{dynamicSource{objects}, client, objectclient.ResourcePath(gvr, namespace), namespace, decode}
 }
 
 type streamSource struct {

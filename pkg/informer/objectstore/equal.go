@@ -8,7 +8,7 @@ import (
 
 // equalObjects reports whether two objects differ in nothing but the resourceVersion.
 func equalObjects(a, b *unstructured.Unstructured) bool {
-	return equalMaps(a.Object, b.Object, func(key string, x, y any) bool {
+	return a == b || equalMaps(a.Object, b.Object, func(key string, x, y any) bool {
 		mx, okX := x.(map[string]any)
 		my, okY := y.(map[string]any)
 		if key != "metadata" || !okX || !okY {

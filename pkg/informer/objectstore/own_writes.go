@@ -53,6 +53,18 @@ func (s *Store) ObserveWrite(object *unstructured.Unstructured, belongs Selectio
 	return c
 }
 
+// OwnWrite returns the object of an own write whose event is still to come, nil if that name has
+// none of that resourceVersion.
+func (s *Store) OwnWrite(name types.NamespacedName, resourceVersion string) *unstructured.Unstructured {
+	if _, ok := s.ownWrites.unconfirmed[name]; !ok {
+		return nil
+	}
+	return s.ObjectOfVersion(name, resourceVersion)
+}
+
+// HasOwnWrites reports whether the event of an own write is still to come.
+func (s *Store) HasOwnWrites() bool { return len(s.ownWrites.unconfirmed) > 0 }
+
 // applyHeld uses what was written before the first list, where the list is older.
 func (s *Store) applyHeld() {
 	held := s.ownWrites.held

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -288,9 +289,21 @@ func (h *historian) own(t *rapid.T) {
 	object := h.write(t)
 	rv := h.server.rv
 	h.answers = append(h.answers, answer{NameOf(object), func() {
-		h.store.ObserveWrite(object, Selected)
+		h.store.ObserveWrite(h.known(object, h.store.ObjectOfVersion), Selected)
 		h.wrote[NameOf(object)] = max(rv, h.wrote[NameOf(object)])
 	}})
+}
+
+// known is what the informer takes for an object where it can: what the store holds already.
+func (h *historian) known(object *unstructured.Unstructured, find func(types.NamespacedName, string) *unstructured.Unstructured) *unstructured.Unstructured {
+	known := find(NameOf(object), object.GetResourceVersion())
+	if known == nil {
+		return object
+	}
+	if diff := cmp.Diff(object, known); diff != "" {
+		panic("it is another object: " + diff)
+	}
+	return known
 }
 
 // respond delivers the answer of an own write; those for one object come in
@@ -329,7 +342,7 @@ func (h *historian) next() {
 		if e.deleted {
 			h.store.RemoveObject(e.object)
 		} else {
-			h.store.SetObject(e.object)
+			h.store.SetObject(h.known(e.object, h.store.OwnWrite))
 		}
 		h.seen = e.rv
 		h.store.AdvanceTo(strconv.Itoa(e.rv))

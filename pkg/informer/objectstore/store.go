@@ -67,6 +67,14 @@ func (s *Store) IsSynced() bool { return s.synced }
 // ObjectCount returns the number of objects.
 func (s *Store) ObjectCount() int { return len(s.objects) }
 
+// ObjectOfVersion returns the object of that name if it has that resourceVersion, which is not empty; else nil.
+func (s *Store) ObjectOfVersion(name types.NamespacedName, resourceVersion string) *unstructured.Unstructured {
+	if found, ok := s.objects[name]; ok && resourceVersion != "" && found.object.GetResourceVersion() == resourceVersion {
+		return found.object
+	}
+	return nil
+}
+
 // SetObject stores an object that the API server showed as added or changed.
 func (s *Store) SetObject(object *unstructured.Unstructured) Change {
 	if s.ownWrites.isOutdated(object) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
 	"github.com/ambit-dev/ambit/pkg/internal/jsonwalk"
@@ -27,6 +28,54 @@ func (p *Projection) Decode(data []byte) (Transformed, error) {
 		return Transformed{}, fmt.Errorf("decoding an object: %w", err)
 	}
 	return Transformed{&unstructured.Unstructured{Object: object}}, nil
+}
+
+// ReadVersion returns what tells one version of an object from all others of its kind, of its JSON, which
+// must be valid. It reads no further than it must.
+func ReadVersion(data []byte) (name types.NamespacedName, resourceVersion string) {
+	w := jsonwalk.New(data)
+	if w.Kind() != '{' {
+		return name, ""
+	}
+	w.Enter()
+	for key, ok := w.NextKey(); ok; key, ok = w.NextKey() {
+		if string(key) == "metadata" && w.Kind() == '{' {
+			return readVersion(w)
+		}
+		w.Skip()
+	}
+	return name, ""
+}
+
+// readVersion is ReadVersion of the metadata that is next.
+func readVersion(w *jsonwalk.Walker) (name types.NamespacedName, resourceVersion string) {
+	w.Enter()
+	for key, ok := w.NextKey(); ok; key, ok = w.NextKey() {
+		var into *string
+		switch string(key) {
+		case "name":
+			into = &name.Name
+		case "namespace":
+			into = &name.Namespace
+		case "resourceVersion": // after the others, as the API server writes them
+			return name, stringOf(w)
+		}
+		if into == nil {
+			w.Skip()
+		} else {
+			*into = stringOf(w)
+		}
+	}
+	return name, ""
+}
+
+// stringOf reads the value that is next; empty if it is no string.
+func stringOf(w *jsonwalk.Walker) string {
+	if w.Kind() == '"' {
+		return string(w.Text())
+	}
+	w.Skip()
+	return ""
 }
 
 // reader reads one object. The interner's mu is held, which guards what is changed here: its parts, and the elements of

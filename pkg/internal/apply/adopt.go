@@ -40,7 +40,7 @@ func (a *Applier) takeOver(ctx context.Context, w actionWrite, live *unstructure
 	desired := w.Object.DeepCopy()
 	desired.SetUID(live.GetUID())
 	desired.SetResourceVersion(live.GetResourceVersion())
-	return w.serverSideApply(ctx, desired, metav1.PatchOptions{FieldManager: a.Manager, Force: new(true)})
+	return w.serverSideApply(ctx, w.objects, desired, metav1.PatchOptions{FieldManager: a.Manager, Force: new(true)})
 }
 
 // tieToOwner adds to an object what ties it to its owner, and changes nothing else. It is a merge

@@ -20,10 +20,20 @@ import (
 type Applier struct {
 	// Client acts as the identity of the policy. Required, but for Mark.
 	Client dynamic.Interface
+	// Writer sends creates and applies, to the resource and namespace of the one action, where only a
+	// part of their answers is wanted: what identifies an object, its labels, and what
+	// ssadiff.Compare needs, at least. Nil: Client sends them.
+	Writer Writer
 	// Manager is the field manager of the policy. Required.
 	Manager string
 	// Identity is the user name behind Client, for messages. Required.
 	Identity string
+}
+
+// Writer is what is used of a dynamic.ResourceInterface to make and change objects.
+type Writer interface {
+	Create(ctx context.Context, object *unstructured.Unstructured, opts metav1.CreateOptions, subresources ...string) (*unstructured.Unstructured, error)
+	Patch(ctx context.Context, name string, kind types.PatchType, data []byte, opts metav1.PatchOptions, subresources ...string) (*unstructured.Unstructured, error)
 }
 
 // Target says where an action goes: the resource behind its kind, and the owner
@@ -41,13 +51,15 @@ type Target struct {
 	Lives func(owner types.UID) bool
 }
 
-// Outcome says how an action ended. Exactly one of its fields is set, Met and
+// Outcome says how an action ended. Exactly one of its fields is set, IsPartial, Met and
 // Adopted aside, or none for a delete whose object was gone already. That a kind is
 // not served is a Problem also for a delete: the object may still be there.
 type Outcome struct {
 	// Object is the live object after a write, or the object of ours that a create
 	// met.
 	Object *unstructured.Unstructured
+	// IsPartial is true, beside Object, if it is an answer of Applier.Writer.
+	IsPartial bool
 	// Met is true, beside Object, if the object was there already and nothing was
 	// written: the cache does not show it, or not yet.
 	Met bool
@@ -71,6 +83,7 @@ type actionWrite struct {
 	plan.Action
 	Target
 	objects dynamic.ResourceInterface
+	writer  Writer
 }
 
 // CarryOut carries out one action. What the API server refuses is in the outcome; the
@@ -81,6 +94,9 @@ func (a *Applier) CarryOut(ctx context.Context, action plan.Action, t Target) (O
 		return Outcome{}, fmt.Errorf("carrying out %s on %s: the uid is missing", action.Verb, describeAction(action))
 	}
 	w := actionWrite{Action: action, Target: t, objects: a.Client.Resource(t.Resource).Namespace(action.Namespace)}
+	if w.writer = a.Writer; w.writer == nil {
+		w.writer = w.objects
+	}
 	switch action.Verb {
 	case plan.Create:
 		return a.createObject(ctx, w), nil
@@ -110,7 +126,7 @@ func (a *Applier) applyObject(ctx context.Context, w actionWrite) Outcome {
 	applied, err := write(ctx, w)
 	switch {
 	case err == nil:
-		return Outcome{Object: applied}
+		return Outcome{Object: applied, IsPartial: a.Writer != nil}
 	case isAnother(err):
 		return Outcome{Stale: true}
 	}
@@ -120,7 +136,7 @@ func (a *Applier) applyObject(ctx context.Context, w actionWrite) Outcome {
 func (a *Applier) forceApply(ctx context.Context, w actionWrite) (*unstructured.Unstructured, error) {
 	desired := w.Object.DeepCopy()
 	desired.SetUID(w.UID)
-	return w.serverSideApply(ctx, desired, metav1.PatchOptions{FieldManager: a.Manager, Force: new(true)})
+	return w.serverSideApply(ctx, w.writer, desired, metav1.PatchOptions{FieldManager: a.Manager, Force: new(true)})
 }
 
 // patchChanges sends only what differs. An apply makes the API server work a millisecond longer
@@ -139,16 +155,16 @@ func (a *Applier) patchChanges(ctx context.Context, w actionWrite) (*unstructure
 		return nil, fmt.Errorf("encoding %s: %w", describeAction(w.Action), err)
 	}
 	options := metav1.PatchOptions{FieldManager: a.Manager, FieldValidation: metav1.FieldValidationStrict}
-	return w.objects.Patch(ctx, w.Name, types.MergePatchType, body, options)
+	return w.writer.Patch(ctx, w.Name, types.MergePatchType, body, options)
 }
 
 // serverSideApply sends one apply of the object, which has to carry the uid of the
 // live one.
-func (w actionWrite) serverSideApply(ctx context.Context, object *unstructured.Unstructured, options metav1.PatchOptions) (*unstructured.Unstructured, error) {
+func (w actionWrite) serverSideApply(ctx context.Context, by Writer, object *unstructured.Unstructured, options metav1.PatchOptions) (*unstructured.Unstructured, error) {
 	body, err := object.MarshalJSON()
 	if err != nil {
 		return nil, fmt.Errorf("encoding %s: %w", describeAction(w.Action), err)
 	}
 	options.FieldValidation = metav1.FieldValidationStrict
-	return w.objects.Patch(ctx, w.Name, types.ApplyPatchType, body, options)
+	return by.Patch(ctx, w.Name, types.ApplyPatchType, body, options)
 }

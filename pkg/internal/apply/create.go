@@ -14,9 +14,9 @@ import (
 )
 
 func (a *Applier) createObject(ctx context.Context, w actionWrite) Outcome {
-	made, err := w.objects.Create(ctx, w.Object, metav1.CreateOptions{FieldManager: a.Manager, FieldValidation: metav1.FieldValidationStrict})
+	made, err := w.writer.Create(ctx, w.Object, metav1.CreateOptions{FieldManager: a.Manager, FieldValidation: metav1.FieldValidationStrict})
 	if err == nil {
-		return Outcome{Object: made}
+		return Outcome{Object: made, IsPartial: a.Writer != nil}
 	}
 	if apierrors.IsAlreadyExists(err) {
 		return a.resolveExisting(ctx, w)

@@ -111,7 +111,7 @@ func (a *Applier) releaseFields(ctx context.Context, w actionWrite) Outcome {
 // uid sees to it that the object is the one that was seen, and is not made.
 func (a *Applier) applyBeside(ctx context.Context, w actionWrite, fields *unstructured.Unstructured) Outcome {
 	fields.SetUID(w.UID)
-	applied, err := w.serverSideApply(ctx, fields, metav1.PatchOptions{FieldManager: cmp.Or(w.Manager, a.Manager)})
+	applied, err := w.serverSideApply(ctx, w.objects, fields, metav1.PatchOptions{FieldManager: cmp.Or(w.Manager, a.Manager)})
 	if err == nil {
 		return Outcome{Object: applied}
 	}

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/policy"
@@ -43,10 +42,15 @@ func equalValues(a, b any) bool {
 	return equality.Semantic.DeepEqual(a, b)
 }
 
+// Patcher is what is used of a dynamic.ResourceInterface to write a status.
+type Patcher interface {
+	Patch(ctx context.Context, name string, kind types.PatchType, data []byte, opts metav1.PatchOptions, subresources ...string) (*unstructured.Unstructured, error)
+}
+
 // WriteStatus patches the status of the owner to next. It is one request, refused
 // with a conflict (apierrors.IsConflict) if the owner changed since it was
 // read. The result is the owner as the API server has it afterwards.
-func WriteStatus(ctx context.Context, objects dynamic.ResourceInterface, owner *unstructured.Unstructured, next map[string]any, manager string) (*unstructured.Unstructured, error) {
+func WriteStatus(ctx context.Context, objects Patcher, owner *unstructured.Unstructured, next map[string]any, manager string) (*unstructured.Unstructured, error) {
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"resourceVersion": owner.GetResourceVersion(), "uid": string(owner.GetUID())},
 		"status":   mergePatch(StatusOf(owner), next),
