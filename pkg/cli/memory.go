@@ -2,6 +2,7 @@ package cli
 
 import (
 	"os"
+	"runtime"
 	"runtime/debug"
 )
 
@@ -14,5 +15,12 @@ const garbagePercent = 70
 func limitGarbage() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(garbagePercent)
+	}
+}
+
+// profileMemory has allocations sampled only where profiles are served: their records take a megabyte.
+func profileMemory(isServed bool) {
+	if !isServed {
+		runtime.MemProfileRate = 0
 	}
 }

@@ -133,6 +133,7 @@ func (o *runOptions) Run(ctx context.Context) error {
 	if err := o.checkFlags(); err != nil {
 		return err
 	}
+	profileMemory(o.Pprof != "" && o.Pprof != "0")
 	stdin, err := o.readInput()
 	if err != nil {
 		return err

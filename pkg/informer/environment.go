@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/ambit-dev/ambit/pkg/informer/listwatch"
+	"github.com/ambit-dev/ambit/pkg/informer/projection"
 )
 
 // environment is what the informers of a Set have in common.
@@ -18,6 +19,7 @@ type environment struct {
 	options  Options // with defaults
 	connect  func(Key, decoder) (listwatch.Source, error)
 	requests *listwatch.Factory
+	forms    projection.Pool
 	epochs   atomic.Uint64 // the last one given out
 }
 

@@ -35,7 +35,7 @@ type sharedInformer struct {
 func newSharedInformer(env *environment, need Interest) *sharedInformer {
 	return &sharedInformer{
 		key: need.Key, env: env,
-		projection: projection.New(projection.Config{
+		projection: env.forms.New(projection.Config{
 			Fields: need.Fields, Manager: need.Key.Form.Manager,
 			APIVersion: need.Key.GVR.GroupVersion().String(), Kind: need.Kind,
 		}),
@@ -78,6 +78,7 @@ func (st *sharedInformer) stopInformer() {
 	}
 	st.stopped = true
 	st.store = objectstore.New(st.key.Form.Versions)
+	st.projection.Release()
 	st.status = Status{State: Stopped, Since: st.currentTime(), Epoch: st.status.Epoch}
 	if st.cancel != nil {
 		st.cancel()

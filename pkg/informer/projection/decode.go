@@ -145,7 +145,7 @@ func (r reader) readEntries() any {
 		if !r.keepsManager(managerOf(raw)) {
 			continue
 		}
-		entry, h := reader{r.projector, r.interner, jsonwalk.New(raw), 0}.readValue(everything)
+		entry, h := reader{r.projector, r.interner, jsonwalk.New(raw), 0}.readValue(r.entries)
 		kept, hash = append(kept, entry), mixHashes(hash, h)
 	}
 	if kept == nil {
@@ -153,9 +153,6 @@ func (r reader) readEntries() any {
 	}
 	return r.sharedPart(slices.Clip(kept), hash)
 }
-
-// everything is for what is kept as a whole. Nobody changes it.
-var everything = fields.All()
 
 // managerOf returns the manager that an entry of managedFields names.
 func managerOf(entry []byte) (manager string) {

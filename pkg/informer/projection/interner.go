@@ -12,7 +12,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
 )
 
-// interner lets the objects of an informer share the parts that are the same in
+// interner lets the objects of informers of one form share the parts that are the same in
 // many of them: what a template says of every child, and above all the paths in
 // managedFields, which are most of an object. It remembers a bounded number of
 // parts, those met lately: no longer than it takes to meet as many objects as there
@@ -29,6 +29,7 @@ type interner struct {
 	young, old           map[uint64]any
 	youngTexts, oldTexts map[string]*internedText
 	youngRead, oldRead   map[textDigest]sharedValue
+	objects              int   // that there are
 	met                  int   // changes since the last generation began
 	elements             []any // of lists that are being read
 }
@@ -81,10 +82,8 @@ const internedParts = 256
 
 func newInterner() *interner { return &interner{seed: maphash.MakeSeed()} }
 
-// forgetAll lets go of all that is remembered.
+// forgetAll lets go of all that is remembered; mu is held.
 func (in *interner) forgetAll() {
-	in.mu.Lock()
-	defer in.mu.Unlock()
 	in.nextGeneration()
 	in.nextGeneration()
 }
@@ -96,17 +95,16 @@ func (in *interner) nextGeneration() {
 	in.met = 0
 }
 
-// fitTo is called after each change, with the number of objects that there are now. Two
+// fitBy is called after each change, with how many objects there are more; mu is held. Two
 // generations together remember what was met in about as many changes for each of
 // them, and in the first list. A single object shares with nobody.
-func (in *interner) fitTo(objects int) {
-	if objects <= 1 {
+func (in *interner) fitBy(more int) {
+	in.objects += more
+	in.met++
+	switch {
+	case in.objects <= 1:
 		in.forgetAll()
-		return
-	}
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	if in.met++; in.met > objects {
+	case in.met > in.objects:
 		in.nextGeneration()
 	}
 }

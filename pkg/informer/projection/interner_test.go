@@ -122,6 +122,45 @@ func TestInternLetsGo(t *testing.T) {
 	}
 }
 
+// TestPool: what two informers keep is shared if they keep the same, and remembered as long as one of
+// them has objects of it.
+func TestPool(t *testing.T) {
+	pool := &Pool{}
+	made := func(p *Projection, name string) any {
+		return templateOf(projectDelivered(t, p, thing(name, map[string]any{"own": name, "template": map[string]any{"image": "one"}})))
+	}
+	spec := Config{Fields: fields.New("spec"), Manager: "us"}
+	a, b := pool.New(spec), pool.New(Config{Fields: fields.New("spec"), Manager: "us"})
+	other := pool.New(Config{Fields: fields.New("spec"), Manager: "them"})
+	template := made(a, "a")
+	if !identicalValue(template, made(b, "b")) || identicalValue(template, made(other, "c")) {
+		t.Error("the template is not shared where the same is kept, or is where it is not")
+	}
+	a.FitTo(2)
+	b.FitTo(1)
+	a.Release()
+	a.Release()
+	if in := b.interner; in.objects != 1 || len(in.young)+len(in.old) > 0 {
+		t.Errorf("of %d objects it remembers %d parts", in.objects, len(in.young)+len(in.old))
+	}
+	b.FitTo(2)
+	template = made(b, "b")
+	again := pool.New(spec)
+	if !identicalValue(template, made(again, "again")) {
+		t.Error("who comes later does not share")
+	}
+	a.ForgetShared()
+	if identicalValue(template, made(again, "again")) {
+		t.Error("what was read under a right that is gone is remembered")
+	}
+	for _, p := range []*Projection{b, again, other} {
+		p.Release()
+	}
+	if len(pool.forms) > 0 {
+		t.Errorf("%d forms are left", len(pool.forms))
+	}
+}
+
 func templateOf(object *unstructured.Unstructured) any {
 	spec, _ := object.Object["spec"].(map[string]any)
 	return spec["template"]

@@ -22,7 +22,7 @@ type Config struct {
 	// Fields are kept; nil are none. It must not change any more.
 	Fields *fields.Set
 	// Manager keeps the managedFields entries of this field manager, and of those
-	// whose names begin with it and a slash; "" keeps none.
+	// whose names begin with it and a slash, but for their times; "" keeps none.
 	Manager string
 	// APIVersion and Kind are those of objects of which the API server gives metadata
 	// only: it does not say them there. An empty Kind leaves PartialObjectMetadata.
@@ -32,14 +32,13 @@ type Config struct {
 // Projection makes the objects that the store of one informer holds. It is safe for
 // concurrent use.
 type Projection struct {
-	projector projector
-	interner  *interner
+	*form
+	objects  int // of the store; guarded by the interner's mu
+	released bool
 }
 
-// New makes a Projection that has met no object.
-func New(c Config) *Projection {
-	return &Projection{projector: newProjector(c), interner: newInterner()}
-}
+// New makes a Projection that has met no object, and shares nothing with others.
+func New(c Config) *Projection { return (&Pool{}).New(c) }
 
 // Transformed is an object that Transform has made: the Reflector's own list of an initial
 // stream holds small objects.
@@ -84,14 +83,25 @@ func (p *Projection) internObject(object *unstructured.Unstructured) *unstructur
 
 // FitTo is called after each change of the store, with the number of its objects, once
 // that is known. It drops shared parts that no object has any more.
-func (p *Projection) FitTo(objects int) { p.interner.fitTo(objects) }
+func (p *Projection) FitTo(objects int) {
+	p.interner.mu.Lock()
+	defer p.interner.mu.Unlock()
+	change := objects - p.objects
+	p.objects = objects
+	p.interner.fitBy(change)
+}
 
-// ForgetShared drops all shared parts.
-func (p *Projection) ForgetShared() { p.interner.forgetAll() }
+// ForgetShared drops all shared parts, also those that other Projections have met.
+func (p *Projection) ForgetShared() {
+	p.interner.mu.Lock()
+	defer p.interner.mu.Unlock()
+	p.interner.forgetAll()
+}
 
 // projector reduces objects to what an informer keeps of them. It is immutable.
 type projector struct {
 	fields           *fields.Set
+	entries          *fields.Set // of a managedFields entry
 	manager          string
 	apiVersion, kind string // of metadata-only informers
 }
@@ -102,9 +112,15 @@ var identifying = sync.OnceValue(func() *fields.Set {
 		"metadata.resourceVersion", "metadata.deletionTimestamp", "metadata.labels")
 })
 
+// entryFields are kept of a managedFields entry. Its time is different in every object. Nobody changes it.
+var entryFields = sync.OnceValue(func() *fields.Set {
+	return fields.New("manager", "operation", "apiVersion", "subresource", "fieldsType", "fieldsV1")
+})
+
 func newProjector(c Config) projector {
 	return projector{
 		fields:     identifying().Union(c.Fields),
+		entries:    entryFields(),
 		manager:    c.Manager,
 		apiVersion: c.APIVersion,
 		kind:       c.Kind,
@@ -151,7 +167,7 @@ func (p projector) keptEntries(obj *unstructured.Unstructured) []any {
 	for _, entry := range all {
 		fields, _ := entry.(map[string]any)
 		if manager, _ := fields["manager"].(string); p.keepsManager(manager) {
-			kept = append(kept, entry)
+			kept = append(kept, p.entries.Project(fields))
 		}
 	}
 	return kept

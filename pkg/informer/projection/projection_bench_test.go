@@ -114,7 +114,7 @@ func benchmarkProject(b *testing.B, p projector, data []byte) {
 		in.internObject(object)
 		return object
 	}), "B-kept/object")
-	decoding := Projection{p, newInterner()}
+	decoding := Projection{form: &form{projector: p, interner: newInterner()}}
 	b.ReportMetric(kept(b, data, func(obj *unstructured.Unstructured) *unstructured.Unstructured {
 		data, err := json.Marshal(obj.Object)
 		if err != nil {

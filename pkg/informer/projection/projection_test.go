@@ -15,6 +15,13 @@ func entryOf(manager string) map[string]any {
 	return map[string]any{"manager": manager, "operation": "Apply"}
 }
 
+// timedEntry is as the API server writes it.
+func timedEntry(manager string) map[string]any {
+	entry := entryOf(manager)
+	entry["time"] = "2026-01-01T00:00:00Z"
+	return entry
+}
+
 func full() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Thing",
@@ -22,7 +29,7 @@ func full() *unstructured.Unstructured {
 			"name": "a", "namespace": "ns", "uid": "u", "resourceVersion": "7", "generation": int64(2),
 			"deletionTimestamp": "2026-01-01T00:00:00Z",
 			"labels":            map[string]any{"l": "1"}, "annotations": map[string]any{"big": "text"},
-			"managedFields": []any{entryOf("us"), entryOf("them"), entryOf("us"), entryOf("u/1")},
+			"managedFields": []any{timedEntry("us"), timedEntry("them"), timedEntry("us"), timedEntry("u/1")},
 		},
 		"spec": map[string]any{"replicas": int64(1), "template": "big"}, "status": map[string]any{"ready": true},
 	}}
@@ -57,7 +64,7 @@ func TestProject(t *testing.T) {
 			map[string]any{"apiVersion": "v1", "kind": "Thing", "metadata": with("generation", int64(2)), "spec": map[string]any{"replicas": int64(1)}},
 		},
 		"Manager": {
-			"the entries of one manager, and of no other", nil, "us",
+			"the entries of one manager, and of no other, without their times", nil, "us",
 			map[string]any{"apiVersion": "v1", "kind": "Thing", "metadata": with("managedFields", []any{entryOf("us"), entryOf("us")})},
 		},
 		"ManagersBelow": {
@@ -104,7 +111,7 @@ func TestProjectMetadata(t *testing.T) {
 			Name: "a", Namespace: "ns", UID: "u", ResourceVersion: "7", Labels: map[string]string{"l": "1"},
 			Annotations:       map[string]string{"a": "b"},
 			CreationTimestamp: metav1.NewTime(time.Unix(0, 0)),
-			ManagedFields:     []metav1.ManagedFieldsEntry{{Manager: "us", Operation: "Apply"}, {Manager: "them"}},
+			ManagedFields:     []metav1.ManagedFieldsEntry{{Manager: "us", Operation: "Apply", Time: &metav1.Time{Time: time.Unix(0, 0)}}, {Manager: "them"}},
 		},
 	}
 	p := New(Config{APIVersion: "apps/v1", Kind: "Deployment", Manager: "us"})
