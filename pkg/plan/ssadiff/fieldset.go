@@ -13,7 +13,7 @@ import (
 // It is needed because a POST gives the manager's Update entry not only the fields of the
 // request but also those that the API server sets by default. A field of that entry that
 // desired does not have may be either; another hash shows that it was desired before. Nothing
-// depends on it once the entry is one of operation Apply, which holds exactly what was applied.
+// depends on it for fields that only the entry of operation Apply has, which holds exactly what was applied.
 // An object without the annotation is not different for that.
 const annotationFields = v1alpha1.AnnotationFields
 
