@@ -153,6 +153,9 @@ func TestPool(t *testing.T) {
 	if identicalValue(template, made(again, "again")) {
 		t.Error("what was read under a right that is gone is remembered")
 	}
+	if b.ForgetShared(); again.interner.objects != 0 {
+		t.Errorf("%d objects of a store that was emptied still count", again.interner.objects)
+	}
 	for _, p := range []*Projection{b, again, other} {
 		p.Release()
 	}

@@ -86,15 +86,21 @@ func (p *Projection) internObject(object *unstructured.Unstructured) *unstructur
 func (p *Projection) FitTo(objects int) {
 	p.interner.mu.Lock()
 	defer p.interner.mu.Unlock()
+	p.fitLocked(objects)
+}
+
+func (p *Projection) fitLocked(objects int) {
 	change := objects - p.objects
 	p.objects = objects
 	p.interner.fitBy(change)
 }
 
-// ForgetShared drops all shared parts, also those that other Projections have met.
+// ForgetShared is called when the store has dropped all objects. It drops all shared parts, also those
+// that other Projections have met.
 func (p *Projection) ForgetShared() {
 	p.interner.mu.Lock()
 	defer p.interner.mu.Unlock()
+	p.fitLocked(0)
 	p.interner.forgetAll()
 }
 
