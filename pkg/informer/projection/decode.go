@@ -51,19 +51,15 @@ func ReadVersion(data []byte) (name types.NamespacedName, resourceVersion string
 func readVersion(w *jsonwalk.Walker) (name types.NamespacedName, resourceVersion string) {
 	w.Enter()
 	for key, ok := w.NextKey(); ok; key, ok = w.NextKey() {
-		var into *string
 		switch string(key) {
 		case "name":
-			into = &name.Name
+			name.Name = stringOf(w)
 		case "namespace":
-			into = &name.Namespace
+			name.Namespace = stringOf(w)
 		case "resourceVersion": // after the others, as the API server writes them
 			return name, stringOf(w)
-		}
-		if into == nil {
+		default:
 			w.Skip()
-		} else {
-			*into = stringOf(w)
 		}
 	}
 	return name, ""

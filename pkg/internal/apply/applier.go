@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -142,15 +142,9 @@ func (a *Applier) forceApply(ctx context.Context, w actionWrite) (*unstructured.
 // patchChanges sends only what differs. An apply makes the API server work a millisecond longer
 // on a Deployment.
 func (a *Applier) patchChanges(ctx context.Context, w actionWrite) (*unstructured.Unstructured, error) {
-	patch := maps.Clone(w.Changes)
-	metadata, _ := patch["metadata"].(map[string]any)
-	metadata = maps.Clone(metadata)
-	if metadata == nil {
-		metadata = map[string]any{}
-	}
-	metadata["uid"] = w.UID
-	patch["metadata"] = metadata
-	body, err := json.Marshal(patch)
+	patch := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(w.Changes)}
+	patch.SetUID(w.UID)
+	body, err := json.Marshal(patch.Object)
 	if err != nil {
 		return nil, fmt.Errorf("encoding %s: %w", describeAction(w.Action), err)
 	}

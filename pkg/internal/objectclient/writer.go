@@ -55,7 +55,7 @@ func (w Writer) Create(ctx context.Context, object *unstructured.Unstructured, o
 	if err != nil {
 		return nil, err
 	}
-	return w.send(ctx, w.client.Post().AbsPath(w.path...).SetHeader("Content-Type", runtime.ContentTypeJSON), body, &opts)
+	return w.sendRequest(ctx, w.client.Post().AbsPath(w.path...).SetHeader("Content-Type", runtime.ContentTypeJSON), body, &opts)
 }
 
 // Patch is that of dynamic.ResourceInterface.
@@ -64,7 +64,7 @@ func (w Writer) Patch(ctx context.Context, name string, kind types.PatchType, da
 		return nil, fmt.Errorf("invalid name %q: %v", name, wrong) // .. would be all of them
 	}
 	request := w.client.Patch(kind).AbsPath(w.path...).Suffix(append([]string{name}, subresources...)...)
-	return w.send(ctx, request, data, &opts)
+	return w.sendRequest(ctx, request, data, &opts)
 }
 
 // answers are buffers of answers that were decoded.
@@ -73,7 +73,7 @@ var answers = sync.Pool{New: func() any { return &bytes.Buffer{} }}
 // largestKept is the size, in bytes, of the largest buffer that is used again.
 const largestKept = 64 << 10
 
-func (w Writer) send(ctx context.Context, request *rest.Request, body []byte, opts runtime.Object) (*unstructured.Unstructured, error) {
+func (w Writer) sendRequest(ctx context.Context, request *rest.Request, body []byte, opts runtime.Object) (*unstructured.Unstructured, error) {
 	if wrong := rest.IsValidPathSegmentName(w.namespace); len(wrong) > 0 {
 		return nil, fmt.Errorf("invalid namespace %q: %v", w.namespace, wrong)
 	}

@@ -1,6 +1,10 @@
 package ssadiff
 
-import "slices"
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
 
 // noteChange notes the difference at the current path for the merge patch, or that it takes an
 // apply. A merge patch is as good where one scalar becomes another, below maps alone, and the
@@ -15,24 +19,11 @@ func (d *comparison) noteChange(want, have any) {
 	if d.changes == nil {
 		d.changes = map[string]any{}
 	}
-	at, last := d.changes, len(d.path)-1
-	for _, s := range d.path[:last] {
-		below, _ := at[s.name].(map[string]any)
-		if below == nil {
-			below = map[string]any{}
-			at[s.name] = below
-		}
-		at = below
+	names := make([]string, len(d.path))
+	for i, s := range d.path {
+		names[i] = s.name
 	}
-	at[d.path[last].name] = want
-}
-
-// changesAlone returns the merge patch if it makes all differences good.
-func (d *comparison) changesAlone() map[string]any {
-	if d.needsApply {
-		return nil
-	}
-	return d.changes
+	_ = unstructured.SetNestedField(d.changes, want, names...) // above it are only maps that were made here
 }
 
 // isInList reports whether a step of a path leads into a list.

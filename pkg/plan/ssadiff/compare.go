@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Comparison is what a server-side apply has to change, and what it takes.
-type Comparison struct {
+// Result is what a server-side apply has to change, and what it takes.
+type Result struct {
 	// Differences are sorted by path; nil if there is nothing to change.
 	Differences []Difference
 	// Migrate is true if the manager's entry of operation Update has to become one of operation
@@ -37,7 +37,7 @@ type Comparison struct {
 //
 // An object without any metadata.managedFields (as `kubectl get` prints it) is compared by
 // values alone. An object that has them, but none of the manager, is different.
-func Compare(desired, live *unstructured.Unstructured, manager string) Comparison {
+func Compare(desired, live *unstructured.Unstructured, manager string) Result {
 	entries := entriesOf(live, manager)
 	d := comparison{secret: desired.GetKind() == "Secret", hasTexts: hasTexts(desired.GroupVersionKind()), migrate: entries.migrate}
 	d.path = d.buffer[:0]
@@ -52,9 +52,13 @@ func Compare(desired, live *unstructured.Unstructured, manager string) Compariso
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Have, b.Have), cmp.Compare(a.valuesHash, b.valuesHash))
 	})
 	if len(d.found) == 0 {
-		return Comparison{}
+		return Result{}
 	}
-	return Comparison{Differences: d.found, Migrate: d.migrate, Changes: d.changesAlone()}
+	r := Result{Differences: d.found, Migrate: d.migrate}
+	if !d.needsApply {
+		r.Changes = d.changes
+	}
+	return r
 }
 
 // comparison walks a desired and a live value side by side.
