@@ -52,7 +52,7 @@ func layers() []layer {
 		{packages: []string{"pkg/internal/cel/sandbox"}, pure: true},
 		{packages: []string{"pkg/internal/cel/sandbox/charge"}, pure: true},
 		{packages: []string{"pkg/internal/cel/sandbox/jsonvalue"}, pure: true},
-		{packages: []string{"pkg/internal/cel/sandbox/meter", "pkg/internal/fields", "pkg/internal/jsonwalk", "pkg/internal/backoff", "pkg/internal/spelling"}, pure: true},
+		{packages: []string{"pkg/internal/cel/sandbox/meter", "pkg/internal/fields", "pkg/internal/jsonwalk", "pkg/internal/packed", "pkg/internal/backoff", "pkg/internal/spelling"}, pure: true},
 		{packages: []string{"pkg/api/v1alpha1", "pkg/internal/version"}, pure: true},
 	}
 }
