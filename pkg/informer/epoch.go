@@ -1,6 +1,8 @@
 package informer
 
 import (
+	"iter"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/ambit-dev/ambit/pkg/informer/listwatch"
@@ -77,7 +79,7 @@ func (e *epoch) changeState(do func(*sharedInformer)) {
 }
 
 // receiveList stores a complete list, changes the state and notifies handlers.
-func (e *epoch) receiveList(objects []*unstructured.Unstructured, resourceVersion string) {
+func (e *epoch) receiveList(objects iter.Seq[*unstructured.Unstructured], resourceVersion string) {
 	st := e.informer
 	st.mu.Lock()
 	if e.isOver() {

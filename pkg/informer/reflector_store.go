@@ -5,6 +5,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/ambit-dev/ambit/pkg/informer/objectstore"
+	"github.com/ambit-dev/ambit/pkg/internal/packed"
 )
 
 // reflectorStore is what the Reflector of an epoch writes to.
@@ -43,17 +44,28 @@ func (k reflectorStore) Transformer() cache.TransformFunc {
 	return k.epoch.informer.projection.Transform
 }
 
-// Replace implements cache.ReflectorStore.
+// Replace implements cache.ReflectorStore. The objects of the list are made one after the other.
 func (k reflectorStore) Replace(list []any, resourceVersion string) error {
-	objects := make([]*unstructured.Unstructured, len(list))
+	projection := k.epoch.informer.projection
+	objects := make([]packed.Map, len(list))
 	for i, obj := range list {
-		object, err := k.epoch.informer.projection.ProjectDelivered(obj)
-		if err != nil {
-			return err
+		object, isPacked := obj.(packed.Map)
+		if !isPacked {
+			projected, err := projection.ProjectDelivered(obj)
+			if err != nil {
+				return err
+			}
+			object = projection.Pack(projected)
 		}
 		objects[i] = object
 	}
-	k.epoch.receiveList(objects, resourceVersion)
+	k.epoch.receiveList(func(yield func(*unstructured.Unstructured) bool) {
+		for _, object := range objects {
+			if !yield(projection.Unpack(object)) {
+				return
+			}
+		}
+	}, resourceVersion)
 	return nil
 }
 

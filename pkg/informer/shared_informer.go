@@ -33,16 +33,17 @@ type sharedInformer struct {
 }
 
 func newSharedInformer(env *environment, need Interest) *sharedInformer {
+	form := env.forms.New(projection.Config{
+		Fields: need.Fields, Manager: need.Key.Form.Manager,
+		APIVersion: need.Key.GVR.GroupVersion().String(), Kind: need.Kind,
+	})
 	return &sharedInformer{
 		key: need.Key, env: env,
-		projection: env.forms.New(projection.Config{
-			Fields: need.Fields, Manager: need.Key.Form.Manager,
-			APIVersion: need.Key.GVR.GroupVersion().String(), Kind: need.Kind,
-		}),
-		selector: objectstore.NewSelector(need.Key.Namespace, need.Key.LabelSelector, need.Key.FieldSelector),
-		woken:    make(chan struct{}, 1),
-		status:   Status{State: Probing, Since: env.options.Clock.Now()},
-		store:    objectstore.New(need.Key.Form.Versions),
+		projection: form,
+		selector:   objectstore.NewSelector(need.Key.Namespace, need.Key.LabelSelector, need.Key.FieldSelector),
+		woken:      make(chan struct{}, 1),
+		status:     Status{State: Probing, Since: env.options.Clock.Now()},
+		store:      objectstore.New(need.Key.Form.Versions, form),
 	}
 }
 
@@ -77,7 +78,7 @@ func (st *sharedInformer) stopInformer() {
 		return
 	}
 	st.stopped = true
-	st.store = objectstore.New(st.key.Form.Versions)
+	st.store = objectstore.New(st.key.Form.Versions, st.projection)
 	st.projection.Release()
 	st.status = Status{State: Stopped, Since: st.currentTime(), Epoch: st.status.Epoch}
 	if st.cancel != nil {

@@ -1,12 +1,16 @@
 package objectstore
 
 import (
+	"runtime"
+	"slices"
 	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/ambit-dev/ambit/pkg/internal/packed"
 )
 
 func expect(t *testing.T, what string, want, got any) {
@@ -76,4 +80,34 @@ func (h *history) past(rv int) map[types.NamespacedName]*unstructured.Unstructur
 		}
 	}
 	return then
+}
+
+// plainForm packs objects that share nothing.
+type plainForm struct{}
+
+func (plainForm) Pack(object *unstructured.Unstructured) packed.Map {
+	return packed.Pack(object.Object, nil)
+}
+
+func (plainForm) Unpack(object packed.Map) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: object.Unpack(nil)}
+}
+
+func newStore() *Store { return New(false, plainForm{}) }
+
+// TestRecent: all readers get the same object as long as one of them has it.
+func TestRecent(t *testing.T) {
+	s := newStore()
+	s.ReplaceAll(slices.Values([]*unstructured.Unstructured{at(thing("a", "x"), 1)}), "1")
+	name := types.NamespacedName{Namespace: "ns", Name: "a"}
+	first := s.GetObject(Subset{}, name)
+	runtime.GC()
+	expect(t, "what was stored", at(thing("a", "x"), 1), first)
+	if again := s.ListSubset(Subset{})[0]; again != first {
+		t.Error("a second reader got another object")
+	}
+	if c := s.SetObject(first); !c.IsEmpty() {
+		t.Errorf("the same object again was taken for a change: %v", c)
+	}
+	expect(t, "that of its version", first, s.ObjectOfVersion(name, "1"))
 }

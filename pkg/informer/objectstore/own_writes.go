@@ -41,7 +41,7 @@ func (s *Store) ObserveWrite(object *unstructured.Unstructured, belongs Selectio
 	name, rv := NameOf(object), object.GetResourceVersion()
 	found, ok := s.objects[name]
 	switch {
-	case !isNewer(rv, s.progress), ok && !isNewer(rv, found.object.GetResourceVersion()):
+	case !isNewer(rv, s.progress), ok && !isNewer(rv, found.resourceVersion):
 		return Change{} // the informer knows better
 	case belongs == NotSelected && ok:
 		return s.dropObject(name)
@@ -78,7 +78,7 @@ func (s *Store) applyHeld() {
 func (s *Store) ObserveDeletion(object *unstructured.Unstructured) Change {
 	name, uid, rv := NameOf(object), object.GetUID(), object.GetResourceVersion()
 	found, ok := s.objects[name]
-	gone := ok && (found.object.GetUID() == uid || isNewer(rv, found.object.GetResourceVersion()))
+	gone := ok && (s.objectOf(found).GetUID() == uid || isNewer(rv, found.resourceVersion))
 	if s.synced && !gone && !isNewer(rv, s.progress) {
 		return Change{} // the informer has shown that already
 	}

@@ -28,7 +28,7 @@ func dying(object *unstructured.Unstructured) *unstructured.Unstructured {
 type step func(*Store) []Change
 
 func lists(rv int, objects ...*unstructured.Unstructured) step {
-	return func(s *Store) []Change { return s.ReplaceAll(objects, strconv.Itoa(rv)) }
+	return func(s *Store) []Change { return s.ReplaceAll(slices.Values(objects), strconv.Itoa(rv)) }
 }
 
 func shows(object *unstructured.Unstructured) step {
@@ -201,7 +201,7 @@ func TestOwnWrites(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := New(false)
+			s := newStore()
 			s.IndexLabel("x")
 			var told []string
 			for _, do := range c.steps {
@@ -238,7 +238,7 @@ func wordOf(c Change) string {
 // in the end sees exactly what there is.
 func TestOwnWritesAgainstHistory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		h := &historian{store: New(false), server: newHistory(), wrote: map[types.NamespacedName]int{}}
+		h := &historian{store: newStore(), server: newHistory(), wrote: map[types.NamespacedName]int{}}
 		t.Repeat(map[string]func(*rapid.T){
 			"other":    func(t *rapid.T) { h.write(t) },
 			"own":      func(t *rapid.T) { h.own(t) },
@@ -359,7 +359,7 @@ func (h *historian) bookmark() {
 // relist gives a list that may be stale, but not older than what was seen.
 func (h *historian) relist(t *rapid.T) {
 	rv := rapid.IntRange(max(h.seen, 100), h.server.rv).Draw(t, "rv")
-	h.store.ReplaceAll(h.past(rv), strconv.Itoa(rv))
+	h.store.ReplaceAll(slices.Values(h.past(rv)), strconv.Itoa(rv))
 	h.seen = rv
 }
 
@@ -381,12 +381,12 @@ func (h *historian) check(t *rapid.T) {
 		if !ok || !there {
 			continue
 		}
-		if rv, _ := strconv.Atoi(found.object.GetResourceVersion()); rv < wrote {
+		if rv, _ := strconv.Atoi(found.resourceVersion); rv < wrote {
 			t.Fatalf("%s is shown at %d after an own write at %d", object.GetName(), rv, wrote)
 		}
 	}
 	for name, found := range h.store.objects {
-		rv, _ := strconv.Atoi(found.object.GetResourceVersion())
+		rv, _ := strconv.Atoi(found.resourceVersion)
 		if _, lives := h.server.objects[name]; !lives && rv < h.wrote[name] {
 			t.Fatalf("%s is shown at %d after its own deletion at %d", name, rv, h.wrote[name])
 		}
@@ -395,7 +395,7 @@ func (h *historian) check(t *rapid.T) {
 
 func (h *historian) catchUp() {
 	if !h.store.synced {
-		h.store.ReplaceAll(h.past(100), "100")
+		h.store.ReplaceAll(slices.Values(h.past(100)), "100")
 		h.seen = 100
 	}
 	for _, answer := range h.answers {
@@ -410,7 +410,7 @@ func (h *historian) catchUp() {
 func (h *historian) compare(t *rapid.T) {
 	for name, live := range h.server.objects {
 		found, ok := h.store.objects[name]
-		if !ok || found.object.GetResourceVersion() != live.GetResourceVersion() {
+		if !ok || found.resourceVersion != live.GetResourceVersion() {
 			t.Fatalf("in the end %s is not as it is on the server", name)
 		}
 	}

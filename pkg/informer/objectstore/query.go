@@ -16,7 +16,7 @@ func (s *Store) IndexLabel(label string) {
 	}
 	s.labels[label] = map[string]map[*entry]struct{}{}
 	for _, found := range s.objects {
-		s.labels.moveLabel(found, label, nil)
+		s.labels.moveLabel(found, label, nil, s.objectOf(found))
 	}
 }
 
@@ -26,10 +26,13 @@ func (s *Store) DropIndex(label string) { delete(s.labels, label) }
 // GetObject returns one object of a subset, nil if it is not there.
 func (s *Store) GetObject(p Subset, name types.NamespacedName) *unstructured.Unstructured {
 	found, ok := s.objects[name]
-	if !ok || !p.matches(name, found.object) {
+	if !ok {
 		return nil
 	}
-	return found.object
+	if object := s.objectOf(found); p.matches(name, object) {
+		return object
+	}
+	return nil
 }
 
 // ListSubset returns the objects of a subset, in no order.
@@ -47,7 +50,7 @@ func (s *Store) ListSubset(p Subset) []*unstructured.Unstructured {
 	}
 	objects := make([]*unstructured.Unstructured, 0, len(entries))
 	for found := range entries {
-		objects = append(objects, found.object)
+		objects = append(objects, s.objectOf(found))
 	}
 	return objects
 }
@@ -57,7 +60,7 @@ func (s *Store) listNames(p Subset) []*unstructured.Unstructured {
 	var objects []*unstructured.Unstructured
 	for name := range p.Names() {
 		if found, ok := s.objects[name]; ok {
-			objects = append(objects, found.object)
+			objects = append(objects, s.objectOf(found))
 		}
 	}
 	return objects
@@ -73,8 +76,8 @@ func (s *Store) scanLabel(label, value string) []*unstructured.Unstructured {
 		objects = make([]*unstructured.Unstructured, 0, len(s.objects))
 	}
 	for _, found := range s.objects {
-		if label == "" || hasLabel(found.object, label, value) {
-			objects = append(objects, found.object)
+		if object := s.objectOf(found); label == "" || hasLabel(object, label, value) {
+			objects = append(objects, object)
 		}
 	}
 	return objects
@@ -85,14 +88,14 @@ type labelIndex map[string]map[string]map[*entry]struct{}
 
 // move moves an entry that had the object old (nil: it is new) to where its
 // object belongs.
-func (x labelIndex) move(found *entry, old *unstructured.Unstructured) {
+func (x labelIndex) move(found *entry, old, object *unstructured.Unstructured) {
 	for label := range x {
-		x.moveLabel(found, label, old)
+		x.moveLabel(found, label, old, object)
 	}
 }
 
-func (x labelIndex) moveLabel(found *entry, label string, old *unstructured.Unstructured) {
-	value, has := LabelOf(found.object, label)
+func (x labelIndex) moveLabel(found *entry, label string, old, object *unstructured.Unstructured) {
+	value, has := LabelOf(object, label)
 	was, had := LabelOf(old, label)
 	if has == had && value == was {
 		return
@@ -108,9 +111,9 @@ func (x labelIndex) moveLabel(found *entry, label string, old *unstructured.Unst
 	values[value][found] = struct{}{}
 }
 
-func (x labelIndex) remove(found *entry) {
+func (x labelIndex) remove(found *entry, object *unstructured.Unstructured) {
 	for label := range x {
-		x.removeLabel(found, label, found.object)
+		x.removeLabel(found, label, object)
 	}
 }
 

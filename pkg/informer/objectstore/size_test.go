@@ -15,7 +15,7 @@ func TestSize(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const n = 2000
 			before := heap()
-			s := New(false)
+			s := newStore()
 			s.ReplaceAll(nil, "1")
 			for i := range n {
 				s.SetObject(sizedObject(i, payload))
@@ -27,7 +27,7 @@ func TestSize(t *testing.T) {
 			runtime.KeepAlive(s)
 		})
 	}
-	if got := New(false).EstimateBytes(); got != 0 {
+	if got := newStore().EstimateBytes(); got != 0 {
 		t.Errorf("an empty store takes %d bytes", got)
 	}
 }

@@ -199,13 +199,13 @@ func (r reader) readNested(set *fields.Set) (any, uint64) {
 		return r.readParts(set)
 	}
 	text := textDigest{sha256.Sum256(raw), set}
-	if found, ok := r.readBefore(text); ok {
+	if found, ok := r.read.find(text); ok {
 		*r.Walker = ahead
 		return found.value, found.hash
 	}
 	value, hash := r.readParts(set)
 	if r.Err() == nil {
-		r.rememberText(text, sharedValue{value, hash})
+		r.read.remember(text, sharedValue{value, hash})
 	}
 	return value, hash
 }

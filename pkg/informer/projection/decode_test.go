@@ -130,7 +130,7 @@ func TestDecodeSameText(t *testing.T) {
 			t.Errorf("%q is there twice", key)
 		}
 	}
-	if read := len(p.interner.youngRead) + len(p.interner.oldRead); read != len(want) {
+	if read := p.interner.read.count(); read != len(want) {
 		t.Errorf("%d texts are remembered, want %d", read, len(want))
 	}
 	wrong := []byte(`{"a":` + strings.ReplaceAll(long, "1,2", "1e999") + `}`)
@@ -149,7 +149,7 @@ func TestDecodeDeep(t *testing.T) {
 	if _, err := p.Decode([]byte(data)); err != nil {
 		t.Fatal(err)
 	}
-	if read := len(p.interner.youngRead) + len(p.interner.oldRead); read > deepText {
+	if read := p.interner.read.count(); read > deepText {
 		t.Errorf("the digests of %d texts were made, want at most %d", read, deepText)
 	}
 }

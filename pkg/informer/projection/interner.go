@@ -6,8 +6,10 @@ import (
 	"math/bits"
 	"reflect"
 	"sync"
+	"unsafe"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
 )
@@ -24,14 +26,14 @@ type interner struct {
 	seed maphash.Seed // set once
 
 	mu sync.Mutex // guards what is below
-	// young and old are parts by hash, texts are strings by themselves. When young
-	// is full it becomes old: what is met again moves back to young.
-	young, old           map[uint64]any
-	youngTexts, oldTexts map[string]*internedText
-	youngRead, oldRead   map[textDigest]sharedValue
-	objects              int   // that there are
-	met                  int   // changes since the last generation began
-	elements             []any // of lists that are being read
+	// parts are by hash, texts are strings by themselves.
+	parts    generations[uint64, any]
+	texts    generations[string, *internedText]
+	read     generations[textDigest, sharedValue]
+	users    generations[partIdentity, partUser]
+	objects  int   // that there are
+	met      int   // changes since the last generation began
+	elements []any // of lists that are being read
 }
 
 // internedText is a string that is met in many objects, as a key or as a value.
@@ -54,44 +56,67 @@ type sharedValue struct {
 	hash  uint64
 }
 
-// readBefore returns what was read of a text lately.
-func (in *interner) readBefore(text textDigest) (sharedValue, bool) {
-	if found, ok := in.youngRead[text]; ok {
-		return found, true
-	}
-	found, ok := in.oldRead[text]
-	if ok {
-		in.rememberText(text, found)
-	}
-	return found, ok
+// partIdentity tells a map or a list that is not empty from all others that there are.
+type partIdentity struct {
+	at      unsafe.Pointer
+	entries int
 }
 
-// rememberText adds what was read of a text to the young ones.
-func (in *interner) rememberText(text textDigest, part sharedValue) {
-	if len(in.youngRead) >= internedParts {
-		in.oldRead, in.youngRead = in.youngRead, nil
+func identityOf(part any) partIdentity {
+	switch part := part.(type) {
+	case map[string]any:
+		return partIdentity{reflect.ValueOf(part).UnsafePointer(), len(part)}
+	case []any:
+		return partIdentity{unsafe.Pointer(unsafe.SliceData(part)), len(part)}
 	}
-	if in.youngRead == nil {
-		in.youngRead = map[textDigest]sharedValue{}
-	}
-	in.youngRead[text] = part
+	return partIdentity{}
 }
 
-// internedParts is how many parts, and how many strings, one generation holds.
-const internedParts = 256
+// partUser says which objects a part was packed with lately.
+type partUser struct {
+	first   types.NamespacedName
+	several bool
+}
+
+// noteUser notes that an object has a part, and reports whether others have it too; mu is held. Versions of one
+// object have most parts in common, which does not count.
+func (in *interner) noteUser(part any, name types.NamespacedName) (shared bool) {
+	identity := identityOf(part)
+	user, ok := in.users.look(identity)
+	if !ok {
+		user.first = name
+	}
+	user.several = user.several || user.first != name
+	in.users.remember(identity, user)
+	return user.several
+}
+
+// knownText returns the string of a text that was met lately, in its box; mu is held.
+func (in *interner) knownText(text string) (any, bool) {
+	found, ok := in.texts.look(text)
+	if !ok {
+		return nil, false
+	}
+	return found.value, true
+}
 
 func newInterner() *interner { return &interner{seed: maphash.MakeSeed()} }
 
 // forgetAll lets go of all that is remembered; mu is held.
 func (in *interner) forgetAll() {
-	in.nextGeneration()
-	in.nextGeneration()
+	in.parts.forgetAll()
+	in.texts.forgetAll()
+	in.read.forgetAll()
+	in.users.forgetAll()
+	in.met = 0
 }
 
 // nextGeneration begins another generation, whatever the size of this one; mu is held.
 func (in *interner) nextGeneration() {
-	in.old, in.young, in.oldTexts, in.youngTexts = in.young, nil, in.youngTexts, nil
-	in.oldRead, in.youngRead = in.youngRead, nil
+	in.parts.beginNext()
+	in.texts.beginNext()
+	in.read.beginNext()
+	in.users.beginNext()
 	in.met = 0
 }
 
@@ -186,21 +211,12 @@ func mixHashes(a, b uint64) uint64 {
 
 // sharedPart returns the part that is remembered as equal to v, or v, which is then.
 func (in *interner) sharedPart(v any, hash uint64) any {
-	found, ok := in.young[hash]
-	if !ok {
-		found, ok = in.old[hash]
-	}
+	found, ok := in.parts.look(hash)
 	if !ok || !isIdentical(found, v) {
 		in.internKeys(v)
 		found = v
 	}
-	if len(in.young) >= internedParts {
-		in.old, in.young = in.young, nil
-	}
-	if in.young == nil {
-		in.young = map[uint64]any{}
-	}
-	in.young[hash] = found
+	in.parts.remember(hash, found)
 	return found
 }
 
@@ -216,26 +232,15 @@ func (in *interner) internKeys(v any) {
 
 // internText returns what is remembered of a text, of which no string is made if there is something; mu is held.
 func internText[T string | []byte](in *interner, text T) *internedText {
-	if found, ok := in.youngTexts[string(text)]; ok {
+	if found, ok := in.texts.young[string(text)]; ok {
 		return found
 	}
-	found, ok := in.oldTexts[string(text)]
+	found, ok := in.texts.old[string(text)]
 	if !ok {
 		s := string(text)
 		found = &internedText{s, maphash.String(in.seed, s)}
 	}
-	return in.rememberString(found)
-}
-
-// rememberString adds a string to the young ones.
-func (in *interner) rememberString(found *internedText) *internedText {
-	if len(in.youngTexts) >= internedParts {
-		in.oldTexts, in.youngTexts = in.youngTexts, nil
-	}
-	if in.youngTexts == nil {
-		in.youngTexts = map[string]*internedText{}
-	}
-	in.youngTexts[found.textKey()] = found
+	in.texts.remember(found.textKey(), found)
 	return found
 }
 

@@ -75,7 +75,7 @@ func TestInternShares(t *testing.T) {
 		return object
 	}
 	first := made("one")
-	for i := range 10 * internedParts { // shared parts outlive the generations
+	for i := range 10 * generationEntries { // shared parts outlive the generations
 		object := made(string(rune('a'+i%26)) + string(rune('a'+i/26)))
 		spec, again := first.Object["spec"].(map[string]any), object.Object["spec"].(map[string]any)
 		if !identicalValue(spec["template"], again["template"]) {
@@ -85,7 +85,7 @@ func TestInternShares(t *testing.T) {
 			t.Fatal("different parts are one")
 		}
 	}
-	if parts := len(in.young) + len(in.old); parts > 2*internedParts {
+	if parts := in.parts.count(); parts > 2*generationEntries {
 		t.Errorf("%d parts are remembered", parts)
 	}
 }
@@ -106,7 +106,7 @@ func TestInternLetsGo(t *testing.T) {
 			}
 			// spec, status and list of each; the template; and strings: two of each, and keys.
 			in := p.interner
-			parts, texts := len(in.young)+len(in.old), len(in.youngTexts)+len(in.oldTexts)
+			parts, texts := in.parts.count(), in.texts.count()
 			if most := 2 * (3*(objects+1) + 5); parts > most {
 				t.Errorf("%d parts are remembered, want at most %d", parts, most)
 			}
@@ -140,8 +140,8 @@ func TestPool(t *testing.T) {
 	b.FitTo(1)
 	a.Release()
 	a.Release()
-	if in := b.interner; in.objects != 1 || len(in.young)+len(in.old) > 0 {
-		t.Errorf("of %d objects it remembers %d parts", in.objects, len(in.young)+len(in.old))
+	if in := b.interner; in.objects != 1 || in.parts.count() > 0 {
+		t.Errorf("of %d objects it remembers %d parts", in.objects, in.parts.count())
 	}
 	b.FitTo(2)
 	template = made(b, "b")
@@ -186,16 +186,17 @@ func thing(name string, spec any) *unstructured.Unstructured {
 	}}
 }
 
-// TestTransform: what was made for the Reflector is kept as it is, and what is no object is
+// TestTransform: what was made for the Reflector is what is kept, and what is no object is
 // an error.
 func TestTransform(t *testing.T) {
-	p := New(Config{})
-	first, err := p.Transform(thing("a", "not kept"))
+	p := New(Config{Fields: fields.New("spec.kept")})
+	first, err := p.Transform(thing("a", map[string]any{"kept": "x", "other": "y"}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again := projectDelivered(t, p, first); again != first.(Transformed).Unstructured {
-		t.Error("it was made twice")
+	want := thing("a", map[string]any{"kept": "x"})
+	if diff := cmp.Diff(want, projectDelivered(t, p, first)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 	if _, err := p.Transform("text"); err == nil {
 		t.Error("a text was taken for an object")
@@ -211,4 +212,36 @@ func TestProjectWritten(t *testing.T) {
 	if diff := cmp.Diff(thing("a", map[string]any{"list": []any{"x"}}).Object, kept.Object); diff != "" {
 		t.Errorf("it has changed with the caller's (-want +got):\n%s", diff)
 	}
+}
+
+// TestPack: what is packed keeps the parts that other objects have as well, and no part that only versions of
+// the same object have.
+func TestPack(t *testing.T) {
+	p := New(Config{Fields: fields.New("spec")})
+	made := func(name, own string) *unstructured.Unstructured {
+		return projectDelivered(t, p, thing(name, map[string]any{
+			"template": map[string]any{"image": "memcached"}, "own": map[string]any{"of": own},
+		}))
+	}
+	first := p.Pack(made("a", "a"))
+	second := p.Pack(made("b", "b"))
+	if second.Size() >= first.Size() {
+		t.Errorf("the second object takes %d bytes, the first %d: they share nothing", second.Size(), first.Size())
+	}
+	b := made("b", "b")
+	again := p.Unpack(p.Pack(b))
+	if diff := cmp.Diff(b, again); diff != "" {
+		t.Errorf("-packed +unpacked:\n%s", diff)
+	}
+	if !identicalValue(templateOf(b), templateOf(again)) {
+		t.Error("a part that others have was copied")
+	}
+	if identicalValue(ownOf(b), ownOf(again)) {
+		t.Error("a part that no other object has is kept as it is")
+	}
+}
+
+func ownOf(object *unstructured.Unstructured) any {
+	spec, _ := object.Object["spec"].(map[string]any)
+	return spec["own"]
 }

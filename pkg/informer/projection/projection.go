@@ -12,8 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
+	"github.com/ambit-dev/ambit/pkg/internal/packed"
 )
 
 // Config says what is kept of each object, beside what identifies it: apiVersion, kind, and
@@ -40,20 +42,25 @@ type Projection struct {
 // New makes a Projection that has met no object, and shares nothing with others.
 func New(c Config) *Projection { return (&Pool{}).New(c) }
 
-// Transformed is an object that Transform has made: the Reflector's own list of an initial
-// stream holds small objects.
+// Transformed is an object that Decode has made.
 type Transformed struct{ *unstructured.Unstructured }
 
-// Transform is a cache.TransformFunc. It gives a Transformed.
+// Transform is a cache.TransformFunc. It gives a packed.Map: the Reflector's own list of an initial
+// stream takes no more memory than the store will.
 func (p *Projection) Transform(obj any) (any, error) {
 	object, err := p.ProjectDelivered(obj)
-	return Transformed{object}, err
+	if err != nil {
+		return nil, err
+	}
+	return p.Pack(object), nil
 }
 
-// ProjectDelivered makes the object to keep of one that a client or Transform gave. The
+// ProjectDelivered makes the object to keep of one that a client, Decode or Transform gave. The
 // input must not be used for anything else after that.
 func (p *Projection) ProjectDelivered(obj any) (*unstructured.Unstructured, error) {
 	switch obj := obj.(type) {
+	case packed.Map:
+		return p.Unpack(obj), nil
 	case Transformed:
 		return obj.Unstructured, nil
 	case *unstructured.Unstructured:
@@ -79,6 +86,22 @@ func (p *Projection) internObject(object *unstructured.Unstructured) *unstructur
 	object = object.DeepCopy()
 	p.interner.internObject(object)
 	return object
+}
+
+// Pack packs an object that a Projection of this form has made. Parts that others have as well stay what
+// they are.
+func (p *Projection) Pack(object *unstructured.Unstructured) packed.Map {
+	p.interner.mu.Lock()
+	defer p.interner.mu.Unlock()
+	name := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
+	return packed.Pack(object.Object, func(part any) bool { return p.interner.noteUser(part, name) })
+}
+
+// Unpack makes an object of what Pack has packed.
+func (p *Projection) Unpack(object packed.Map) *unstructured.Unstructured {
+	p.interner.mu.Lock()
+	defer p.interner.mu.Unlock()
+	return &unstructured.Unstructured{Object: object.Unpack(p.interner.knownText)}
 }
 
 // FitTo is called after each change of the store, with the number of its objects, once

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
 	"github.com/ambit-dev/ambit/pkg/internal/jsonwalk"
+	"github.com/ambit-dev/ambit/pkg/internal/packed"
 )
 
 // BenchmarkProject is what an object costs on entry, and what is kept of it: a
@@ -88,6 +89,36 @@ func BenchmarkDecode(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// BenchmarkPack is what it costs to pack an object for the store, and to unpack it for a reader.
+func BenchmarkPack(b *testing.B) {
+	const many = 1000
+	for _, c := range benchmarkCases() {
+		p := New(c.config)
+		objects, stored := make([]*unstructured.Unstructured, many), make([]packed.Map, many)
+		for i := range objects {
+			decoded, err := p.Decode(another(readCompact(b, c.file), i))
+			if err != nil {
+				b.Fatal(err)
+			}
+			objects[i] = decoded.Unstructured
+			stored[i] = p.Pack(objects[i])
+		}
+		b.Run(c.file+"/pack", func(b *testing.B) {
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				p.Pack(objects[i%many])
+			}
+			b.ReportMetric(float64(stored[many-1].Size()), "B-packed/object")
+		})
+		b.Run(c.file+"/unpack", func(b *testing.B) {
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				p.Unpack(stored[i%many])
+			}
+		})
 	}
 }
 
