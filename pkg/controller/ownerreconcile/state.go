@@ -11,6 +11,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/controller/refusedwrites"
 	"github.com/ambit-dev/ambit/pkg/controller/writeconflict"
 	"github.com/ambit-dev/ambit/pkg/informer"
+	"github.com/ambit-dev/ambit/pkg/internal/packed"
 	"github.com/ambit-dev/ambit/pkg/internal/status"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
@@ -87,21 +88,23 @@ func (s *State) ReleaseInputs(informers Informers) {
 // writtenStatus remembers what the owner's status was to be and what the API server kept of
 // it, which may be less (a schema without some of its fields): so that it is not written again
 // at each reconcile, and that it is seen when somebody else overwrites it. Both are as of the last
-// write, or the last reconcile since that found nothing to write; nil: there was none.
+// write, or the last reconcile since that found nothing to write; of nil: there was none. They stay for as long
+// as nothing happens to the owner, and are seldom read: so they are packed.
 type writtenStatus struct {
-	wanted, kept map[string]any
+	wanted, kept packed.Map
 }
 
-// newWrittenStatus notes what was written and what was kept of it, which is mostly the same and then kept once:
-// both stay for as long as nothing happens to the owner.
 func newWrittenStatus(wanted, kept map[string]any) writtenStatus {
-	if status.Equal(wanted, kept) {
-		wanted = kept
+	s := writtenStatus{kept: packed.Pack(kept, nil)}
+	s.wanted = s.kept
+	if !status.Equal(wanted, kept) {
+		s.wanted = packed.Pack(wanted, nil)
 	}
-	return writtenStatus{wanted: wanted, kept: kept}
+	return s
 }
 
 // isUnchanged says whether writing next over old was done before, to no effect.
 func (s writtenStatus) isUnchanged(old, next map[string]any) bool {
-	return s.wanted != nil && status.SaysSame(s.kept, old) && status.SaysSame(s.wanted, next)
+	wanted := s.wanted.Unpack(nil)
+	return wanted != nil && status.SaysSame(s.kept.Unpack(nil), old) && status.SaysSame(wanted, next)
 }

@@ -112,7 +112,7 @@ func (w statusWriter) writeStatus(ctx context.Context, planned *plan.Plan) error
 	switch {
 	case status.Equal(old, next):
 		if !planned.Partial {
-			w.state.status = writtenStatus{wanted: old, kept: old}
+			w.state.status = newWrittenStatus(old, old)
 			w.resetFeedback()
 		}
 		w.confirmStatus(ctx)
@@ -156,7 +156,7 @@ func (w statusWriter) writeStatus(ctx context.Context, planned *plan.Plan) error
 		return nil
 	case apierrors.IsNotFound(err):
 		// The owner is gone, and its event will say so; or its kind has no status.
-		w.state.status = writtenStatus{wanted: next, kept: old}
+		w.state.status = newWrittenStatus(next, old)
 		ctrllog.FromContext(ctx).V(1).Info("the owner has no status to write", "reason", err.Error())
 		return nil
 	case err != nil:
@@ -198,7 +198,7 @@ func (w statusWriter) statusRefused(ctx context.Context, owner discovery.Resourc
 // else made of the status in between is no news.
 func (w statusWriter) logStatus(ctx context.Context, planned *plan.Plan) {
 	stalled := slices.IndexFunc(planned.Conditions, func(c metav1.Condition) bool { return c.Type == v1alpha1.ConditionStalled })
-	before := w.state.status.wanted
+	before := w.state.status.wanted.Unpack(nil)
 	if before == nil {
 		before = status.StatusOf(w.owner)
 	}

@@ -16,10 +16,11 @@ import (
 // empty. That another controller has noted the owner's latest generation before us is no
 // contest.
 func (w statusWriter) statusConflictOf(old, next map[string]any) string {
-	if w.state.status.kept == nil {
+	written := w.state.status.kept.Unpack(nil)
+	if written == nil {
 		return ""
 	}
-	kept, now := status.ManagedPart(w.Program, w.state.status.kept), status.ManagedPart(w.Program, old)
+	kept, now := status.ManagedPart(w.Program, written), status.ManagedPart(w.Program, old)
 	if seen, ok := now["observedGeneration"]; ok && seen == w.owner.GetGeneration() {
 		kept["observedGeneration"] = seen
 	}

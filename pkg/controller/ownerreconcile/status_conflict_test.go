@@ -10,6 +10,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller/writeconflict"
+	"github.com/ambit-dev/ambit/pkg/internal/packed"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
@@ -67,7 +68,7 @@ func TestContested(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			b.reset()
-			b.state.status.kept = tc.kept
+			b.state.status.kept = packed.Pack(tc.kept, nil)
 			p := b.begin(owner)
 			got := statusWriter{p}.statusConflictOf(tc.old, says(v1alpha1.ConditionReady, "True"))
 			if (got != "") != tc.want {
