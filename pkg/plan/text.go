@@ -99,17 +99,13 @@ func writeChildren(b *strings.Builder, children []ChildState) {
 
 // isSpread says whether the objects are in more than one namespace.
 func isSpread(children []ChildState) bool {
-	var first *ChildState
-	for i := range children {
-		switch c := &children[i]; {
-		case c.Name == "":
-		case first == nil:
-			first = c
-		case c.Namespace != first.Namespace:
-			return true
+	namespaces := map[string]bool{}
+	for _, c := range children {
+		if c.Name != "" {
+			namespaces[c.Namespace] = true
 		}
 	}
-	return false
+	return len(namespaces) > 1
 }
 
 // messageSuffix is a message behind a colon, on one line; nothing for none.
