@@ -26,8 +26,11 @@ func (p *Plan) String() string {
 	for _, c := range p.Conditions {
 		fmt.Fprintf(&b, "  %s=%s %s%s\n", c.Type, c.Status, c.Reason, messageSuffix(c.Message))
 	}
-	if len(p.Conditions) == 0 {
-		writeBlockers(&b, p.Blockers)
+	if len(p.Conditions) == 0 && len(p.Blockers) > 0 {
+		b.WriteString("blockers:\n")
+		for _, blocker := range p.Blockers {
+			fmt.Fprintf(&b, "  %s%s\n", blocker.Reason, messageSuffix(blocker.Message))
+		}
 	}
 	for _, gvk := range p.Former {
 		fmt.Fprintf(&b, "former kind: %s\n", gvk.Kind)
@@ -154,14 +157,5 @@ func writeOwnerMetadata(b *strings.Builder, m *OwnerMetadata) {
 	b.WriteString("\n")
 	for _, e := range inv.Entries {
 		fmt.Fprintf(b, "  - %s\n", e)
-	}
-}
-
-func writeBlockers(b *strings.Builder, blockers []Problem) {
-	if len(blockers) > 0 {
-		b.WriteString("blockers:\n")
-	}
-	for _, p := range blockers {
-		fmt.Fprintf(b, "  %s%s\n", p.Reason, messageSuffix(p.Message))
 	}
 }
