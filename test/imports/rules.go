@@ -26,7 +26,7 @@ func layers() []layer {
 		{packages: []string{"pkg/uninstall", "pkg/internal/manifests"}},
 		{packages: []string{"pkg/simulate"}, pure: true},
 		{packages: []string{"pkg/manager"}},
-		{packages: []string{"pkg/policysource", "pkg/controller", "pkg/permissions"}},
+		{packages: []string{"pkg/policysource", "pkg/controller", "pkg/permissions", "pkg/scopedcache"}},
 		{packages: []string{"pkg/controller/impersonation", "pkg/controller/clusterwatch", "pkg/controller/ownerreconcile"}},
 		{packages: []string{"pkg/controller/ownerviews"}, pure: true},
 		{packages: []string{"pkg/controller/telemetry"}},

@@ -1,0 +1,64 @@
+package scopedcache
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Options are the inputs of a cache beside those of controller-runtime. The zero value works: then a cache
+// watches what its cache.Options say.
+type Options struct {
+	// Namespaces is where kinds that have namespaces are watched. The zero value leaves that to
+	// DefaultNamespaces and ByObject of cache.Options; any other must not be given together with
+	// DefaultNamespaces. A kind that has Namespaces in ByObject is watched there.
+	Namespaces Namespaces
+	// AllowPartial: a list over several namespaces is no error if some of them are denied. Without it,
+	// the list has what may be seen, and List returns a DeniedError for the first of the others.
+	AllowPartial bool
+	// DeleteOnLeave: when a namespace is no longer watched, because it left Namespaces or because a
+	// right was taken away, event handlers are told of a Delete for each object that was there, as a
+	// DeletedFinalStateUnknown. Without it they are not: the objects may well exist.
+	DeleteOnLeave bool
+	// LongWatches: watches last as long as client-go asks for, 5 to 10 minutes, and a right that is taken
+	// away is noticed when they end. Without it they are opened again every 3 or 4 seconds, without
+	// a list: the API server looks at rights when a watch is opened, and never again.
+	LongWatches bool
+	// WriteTimeout is how long a write of a client of NewClient waits at most until the cache shows it. 0
+	// means 10 seconds.
+	WriteTimeout time.Duration
+}
+
+// Namespaces says which namespaces are watched. The zero value says nothing: see Options.
+type Namespaces struct {
+	rule     namespaceRule
+	names    []string
+	selector labels.Selector
+}
+
+type namespaceRule int
+
+const (
+	asConfigured namespaceRule = iota
+	fixedNamespaces
+	selectedNamespaces
+	permittedNamespaces
+)
+
+// InNamespaces are the namespaces of these names, whether they exist or not. Cache.SetNamespaces changes them.
+func InNamespaces(names ...string) Namespaces {
+	return Namespaces{rule: fixedNamespaces, names: names}
+}
+
+// SelectedNamespaces are those whose labels match now. It takes the right to list and watch namespaces.
+func SelectedNamespaces(selector labels.Selector) Namespaces {
+	return Namespaces{rule: selectedNamespaces, selector: selector}
+}
+
+// Permitted are all namespaces in which the kind may be listed and watched, as rights change: with one
+// stream where that is allowed in all namespaces, else with one for each. candidates are the namespaces that
+// are asked about; without any, these are all that exist, and it takes the right to list and watch namespaces.
+// A namespace where the kind is denied is none of the cache: a list over all namespaces says nothing of it.
+func Permitted(candidates ...string) Namespaces {
+	return Namespaces{rule: permittedNamespaces, names: candidates}
+}
