@@ -43,6 +43,9 @@ type Form struct {
 	// Versions makes every change of an object one that handlers are told of,
 	// also of what is not kept of it: a new resourceVersion is enough.
 	Versions bool
+	// Storage names the Storage that has the objects: needs with the same name share it. "" is the
+	// informer's own store.
+	Storage string
 }
 
 // Interest is one thing that a handler needs: an informer, and of it every object,
@@ -63,6 +66,9 @@ type Interest struct {
 	// it is in Key.Namespace, or of an object that has no namespace. IndexLabel is
 	// ignored then. It must not change any more.
 	Names []string
+	// Storage has the objects, if Key.Form.Storage is not empty; else it is nil. Of needs with one key the
+	// first one's is used.
+	Storage Storage
 }
 
 // objectSubset returns the objects of the informer that the need is about.
@@ -99,7 +105,7 @@ func compareKeys(a, b Key) int {
 		cmp.Compare(a.Identity, b.Identity), cmp.Compare(a.GVR.String(), b.GVR.String()),
 		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.LabelSelector, b.LabelSelector),
 		cmp.Compare(a.FieldSelector, b.FieldSelector), cmp.Compare(a.Form.Fields, b.Form.Fields),
-		cmp.Compare(a.Form.Manager, b.Form.Manager),
+		cmp.Compare(a.Form.Manager, b.Form.Manager), cmp.Compare(a.Form.Storage, b.Form.Storage),
 		// As text, too, false comes before true.
 		cmp.Compare(strconv.FormatBool(a.Form.Metadata), strconv.FormatBool(b.Form.Metadata)),
 		cmp.Compare(strconv.FormatBool(a.Form.Versions), strconv.FormatBool(b.Form.Versions)),

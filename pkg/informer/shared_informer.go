@@ -17,6 +17,7 @@ type sharedInformer struct {
 	key        Key
 	env        *environment
 	projection *projection.Projection
+	storage    Storage // nil: store has the objects
 	selector   objectstore.Selector
 	woken      chan struct{} // holds at most one; ends a wait
 
@@ -38,7 +39,7 @@ func newSharedInformer(env *environment, need Interest) *sharedInformer {
 		APIVersion: need.Key.GVR.GroupVersion().String(), Kind: need.Kind,
 	})
 	return &sharedInformer{
-		key: need.Key, env: env,
+		key: need.Key, env: env, storage: need.Storage,
 		projection: form,
 		selector:   objectstore.NewSelector(need.Key.Namespace, need.Key.LabelSelector, need.Key.FieldSelector),
 		woken:      make(chan struct{}, 1),
@@ -81,6 +82,7 @@ func (st *sharedInformer) stopInformer() {
 	st.store = objectstore.New(st.key.Form.Versions, st.projection)
 	st.projection.Release()
 	st.status = Status{State: Stopped, Since: st.currentTime(), Epoch: st.status.Epoch}
+	st.dropStorage()
 	if st.cancel != nil {
 		st.cancel()
 	}
@@ -89,10 +91,14 @@ func (st *sharedInformer) stopInformer() {
 func (st *sharedInformer) keyStatus() KeyStatus {
 	st.mu.RLock()
 	defer st.mu.RUnlock()
-	return KeyStatus{
+	status := KeyStatus{
 		Key: st.key, Status: st.status,
 		Objects: st.store.ObjectCount(), Bytes: st.store.EstimateBytes(), Needs: st.handlers.Needs(),
 	}
+	if st.storage != nil {
+		status.Objects = st.storage.ObjectCount()
+	}
+	return status
 }
 
 // wakeUp ends the informer's wait, or the next one if an attempt is under way: its

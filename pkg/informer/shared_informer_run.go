@@ -45,7 +45,7 @@ func (st *sharedInformer) runEpoch(ctx context.Context) (*epoch, listwatch.Class
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	e := st.beginEpoch(end)
-	source, err := st.env.connect(st.key, st.decodeEvent)
+	source, err := st.connectSource()
 	if err != nil {
 		return e, listwatch.Classification{Class: listwatch.Degraded, Reason: "NoClient", Err: err}
 	}
@@ -56,7 +56,7 @@ func (st *sharedInformer) runEpoch(ctx context.Context) (*epoch, listwatch.Class
 		Logger: st.env.options.Logger.WithValues("stream", st.key.String()),
 	})
 	st.setListWatcher(e.listWatcher)
-	if refusal := e.listWatcher.RunUntilRefused(ctx, reflectorStore{e}); refusal != nil {
+	if refusal := e.listWatcher.RunUntilRefused(ctx, e.reflectorStore()); refusal != nil {
 		return e, *refusal
 	}
 	return e, listwatch.Classification{Class: listwatch.Forbidden} // by revoke

@@ -57,4 +57,5 @@ func (st *sharedInformer) closeStore(v listwatch.Classification) {
 	st.status.Synced = false
 	st.enterState(State(v.Class))
 	st.setReason(v.Reason, v.Err)
+	st.dropStorage()
 }

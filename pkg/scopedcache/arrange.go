@@ -1,0 +1,295 @@
+package scopedcache
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/informer"
+)
+
+// arrangeDirty arranges what has changed, and tells of it.
+func (e *engine) arrangeDirty(ctx context.Context) {
+	dirty := e.takeDirty()
+	if e.namespaces.kind != nil {
+		if _, ok := dirty[e.namespaces.kind]; ok {
+			delete(dirty, e.namespaces.kind)
+			e.mu.Lock()
+			e.tendAllLocked(e.namespaces.kind)
+			e.mu.Unlock()
+			e.followNamespaces()
+		}
+	}
+	var changes []Change
+	e.mu.Lock()
+	for k := range dirty {
+		if e.kinds[k.key] == k {
+			e.arrangeLocked(k)
+			changes = append(changes, e.changesLocked(k)...)
+		}
+	}
+	told := slices.Clone(e.told)
+	e.mu.Unlock()
+	for _, c := range changes {
+		for _, tell := range told {
+			if ctx.Err() == nil {
+				tell(c)
+			}
+		}
+	}
+}
+
+// arrangeLocked makes the streams of a kind those that there are to be, and opens and closes them.
+func (e *engine) arrangeLocked(k *kind) {
+	wanted, decided := e.streamsWanted(k)
+	for _, s := range k.allStreams() {
+		if _, ok := wanted[s.namespace]; !ok {
+			e.dropStream(k, s)
+		}
+	}
+	reviewed := e.isByPermission(k)
+	for _, namespace := range slices.Sorted(maps.Keys(wanted)) {
+		if !k.hasStream(namespace) {
+			k.addStream(k.newStream(namespace, wanted[namespace], reviewed))
+		}
+	}
+	if len(k.needs) == 0 && k.everywhere != nil {
+		e.forgetReview(k.everywhere)
+	}
+	e.tendAllLocked(k)
+	if decided {
+		k.setPlanned()
+	}
+}
+
+// dropStream ends a stream that is not to be any more.
+func (e *engine) dropStream(k *kind, s *stream) {
+	e.informers.Require(s, nil)
+	e.forgetReview(s)
+	s.open = false
+	k.removeStream(s)
+}
+
+// forgetReview gives back the review of a stream.
+func (e *engine) forgetReview(s *stream) {
+	e.reviews.Require(reviewHandler{e, s}, s.accessKey(), nil, access.Payer{})
+}
+
+// reportDenied has a refusal of the API server reviewed: it was a list or a watch, and both are in doubt.
+func (e *engine) reportDenied(s *stream) {
+	for _, a := range s.accesses() {
+		e.reviews.ReportDenied(s.accessKey(), a)
+	}
+}
+
+// isByNamespace reports whether a kind may have streams in single namespaces.
+func (e *engine) isByNamespace(k *kind) bool {
+	return k.isNamespaced() && (len(k.config.namespaces) > 0 || e.settings.own.Namespaces.rule != asConfigured)
+}
+
+// streamsWanted returns the streams that a kind is to have now, by namespace, and whether that is all: false
+// while namespaces or rights are not known.
+func (e *engine) streamsWanted(k *kind) (wanted map[string]cache.Config, decided bool) {
+	wanted = map[string]cache.Config{}
+	configured := k.config.namespaces
+	switch {
+	case len(k.needs) == 0:
+		return wanted, true
+	case !e.isByNamespace(k):
+		wanted[metav1.NamespaceAll] = k.config.everywhere
+		return wanted, true
+	case len(configured) > 0:
+		for namespace, config := range configured {
+			if k.isNeeded(namespace, configured) {
+				wanted[namespace] = config
+			}
+		}
+		return wanted, true
+	}
+	return e.liveStreams(k)
+}
+
+// isNeeded reports whether somebody needs the stream of a namespace: that of "" has all that have none of
+// their own.
+func (k *kind) isNeeded(namespace string, configured map[string]cache.Config) bool {
+	for _, n := range k.needs {
+		if n.all || namespace != "" && n.covers(namespace) {
+			return true
+		}
+		if namespace != "" {
+			continue
+		}
+		for needed := range n.namespaces {
+			if _, ok := configured[needed]; !ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// liveStreams is streamsWanted where Options.Namespaces says which.
+func (e *engine) liveStreams(k *kind) (wanted map[string]cache.Config, decided bool) {
+	wanted = map[string]cache.Config{}
+	names, known := e.namespaces.current()
+	byPermission := e.isByPermission(k)
+	if byPermission {
+		switch e.decideEverywhere(k) {
+		case access.Allowed:
+			wanted[metav1.NamespaceAll] = k.config.everywhere
+			return wanted, true
+		case access.Unknown:
+			return e.streamsAsTheyAre(k), false
+		}
+		names = append(slices.Clone(names), k.namedNamespaces()...)
+	}
+	for _, namespace := range names {
+		for _, n := range k.needs {
+			if n.covers(namespace) {
+				wanted[namespace] = k.config.everywhere
+			}
+		}
+	}
+	return wanted, known
+}
+
+// isByPermission reports whether the streams of a kind are where rights allow.
+func (e *engine) isByPermission(k *kind) bool {
+	return e.settings.own.Namespaces.rule == permittedNamespaces && k.isNamespaced() && len(k.config.namespaces) == 0
+}
+
+func (e *engine) streamsAsTheyAre(k *kind) map[string]cache.Config {
+	wanted := map[string]cache.Config{}
+	for _, s := range k.allStreams() {
+		wanted[s.namespace] = s.config
+	}
+	return wanted
+}
+
+// namedNamespaces returns the namespaces that are needed by name.
+func (k *kind) namedNamespaces() (list []string) {
+	for _, n := range k.needs {
+		list = slices.AppendSeq(list, maps.Keys(n.namespaces))
+	}
+	return list
+}
+
+func (k *kind) hasStream(namespace string) bool {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	_, ok := k.streams[namespace]
+	return ok
+}
+
+// decideEverywhere says whether a kind may be watched in all namespaces at once. It has that reviewed.
+func (e *engine) decideEverywhere(k *kind) access.Decision {
+	if k.everywhere == nil {
+		k.everywhere = k.newStream(metav1.NamespaceAll, k.config.everywhere, true)
+	}
+	decision, _ := e.review(k.everywhere)
+	return decision
+}
+
+// review asks what the identity may do in the namespace of a stream, and returns what is known: whether it
+// may be watched, and what is missing for that. A review that is itself refused leaves it to the API server.
+func (e *engine) review(s *stream) (access.Decision, []access.Access) {
+	key, accesses := s.accessKey(), s.accesses()
+	e.reviews.Require(reviewHandler{e, s}, key, accesses, access.Payer{})
+	var missing []access.Access
+	decision := access.Allowed
+	for _, a := range accesses {
+		switch e.reviews.Decide(key, a) {
+		case access.Denied:
+			missing = append(missing, a)
+		case access.Unknown:
+			decision = access.Unknown
+		}
+	}
+	switch {
+	case len(missing) > 0:
+		return access.Denied, missing
+	case e.reviews.State(key).Refusal != nil && s.namespace != metav1.NamespaceAll:
+		return access.Allowed, nil
+	case e.reviews.State(key).Refusal != nil:
+		return access.Denied, nil
+	}
+	return decision, nil
+}
+
+// tendAllLocked opens and closes the streams of a kind.
+func (e *engine) tendAllLocked(k *kind) {
+	for _, s := range k.allStreams() {
+		e.tendStream(s)
+	}
+}
+
+// tendStream opens a stream, and closes it while a review denies it. A stream whose rights nobody asked about
+// is opened without a review; one is asked for when the API server refuses it.
+func (e *engine) tendStream(s *stream) {
+	refused := s.currentRefusal()
+	if !s.reviewed && !refused.isDenied() {
+		e.forgetReview(s)
+		e.openStream(s)
+		return
+	}
+	decision, missing := e.review(s)
+	switch decision {
+	case access.Denied:
+		e.informers.Require(s, nil)
+		s.open = false
+		s.deny(missing, time.Now())
+	case access.Allowed:
+		e.openStream(s)
+		e.retryStream(s, refused)
+	case access.Unknown: // what is open stays open, and is tried again after its own backoff
+		if !s.reviewed {
+			e.openStream(s)
+		}
+	}
+}
+
+func (e *engine) openStream(s *stream) {
+	if s.open {
+		return
+	}
+	s.open = true
+	s.triedAt = e.generationOf(s)
+	e.informers.Require(s, []informer.Interest{{Key: s.informerKey, Storage: s}})
+}
+
+// retryStream tries a refused stream again if rights have changed since.
+func (e *engine) retryStream(s *stream, refused *refusal) {
+	if generation := e.generationOf(s); refused.isDenied() && generation != s.triedAt {
+		s.triedAt = generation
+		e.informers.Retry(s.informerKey)
+	}
+}
+
+func (e *engine) generationOf(s *stream) uint64 {
+	return e.reviews.State(s.accessKey()).Generation
+}
+
+// accessKey is where its rights are reviewed.
+func (s *stream) accessKey() access.Key { return access.Key{Namespace: s.requestNamespace} }
+
+func (s *stream) currentRefusal() *refusal {
+	s.kind.mu.RLock()
+	defer s.kind.mu.RUnlock()
+	return s.refusal
+}
+
+// reviewHandler has a kind arranged when what may be done in a namespace has changed.
+type reviewHandler struct {
+	engine *engine
+	stream *stream
+}
+
+var _ access.ChangeHandler = reviewHandler{}
+
+// Changed implements access.ChangeHandler.
+func (h reviewHandler) Changed(access.Key) { h.engine.markDirty(h.stream.kind) }

@@ -1,0 +1,279 @@
+package scopedcache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/informer"
+)
+
+// engine has the kinds of a cache, and runs what they need. One goroutine arranges kinds whenever something
+// has changed: which streams there are, and whether they are open.
+type engine struct {
+	settings   *settings
+	informers  *informer.Set
+	reviews    *access.Reviewer
+	identity   *identity
+	namespaces *namespaces
+	logger     logr.Logger
+	started    chan struct{} // closed when Start begins
+	ended      chan struct{} // closed when it ends
+	woken      chan struct{} // holds at most one; the goroutine looks at dirty
+
+	// mu guards what is below. It is held over no I/O and no call of a user.
+	mu                 sync.RWMutex
+	kinds              map[kindKey]*kind
+	handles            map[Owner]*Handle // that are open
+	running            sync.WaitGroup    // Add only under mu, while isRunning
+	told               []func(Change)
+	isBegun, isRunning bool
+
+	dirtyMu sync.Mutex // guards dirty; taken under any other lock
+	dirty   map[*kind]struct{}
+}
+
+func newEngine(s *settings) (*engine, error) {
+	clients, err := kubernetes.NewForConfigAndClient(s.config, s.http)
+	if err != nil {
+		return nil, fmt.Errorf("making the client for access reviews: %w", err)
+	}
+	reviews := access.FromClient(clients.AuthorizationV1())
+	e := &engine{
+		settings: s, logger: log.Log.WithName("scopedcache"),
+		identity: newIdentity(s.config, clients.AuthenticationV1()),
+		reviews:  access.New(access.Options{Reviews: func(string) (access.Reviews, error) { return reviews, nil }}),
+		started:  make(chan struct{}), ended: make(chan struct{}), woken: make(chan struct{}, 1),
+		kinds: map[kindKey]*kind{}, handles: map[Owner]*Handle{}, dirty: map[*kind]struct{}{},
+	}
+	e.informers = informer.New(informer.Options{
+		Clients: func(string) (dynamic.Interface, metadata.Interface, error) {
+			return nil, nil, errors.New("every informer of a scoped cache has its own source") // never called
+		},
+		Reauthorize: !s.own.LongWatches, OnWatchError: e.reportError, Logger: e.logger.V(1),
+	})
+	e.namespaces, err = newNamespaces(e)
+	return e, err
+}
+
+// run runs everything until ctx ends.
+func (e *engine) run(ctx context.Context) error {
+	if err := e.begin(ctx); err != nil {
+		return err
+	}
+	var parts sync.WaitGroup
+	var informersErr, reviewsErr error
+	parts.Go(func() { informersErr = e.informers.Start(ctx) })
+	parts.Go(func() { reviewsErr = e.reviews.Start(ctx) })
+	for ctx.Err() == nil {
+		e.arrangeDirty(ctx)
+		select {
+		case <-ctx.Done():
+		case <-e.woken:
+		}
+	}
+	e.end()
+	parts.Wait()
+	e.running.Wait()
+	return errors.Join(informersErr, reviewsErr)
+}
+
+// begin starts what was asked for before.
+func (e *engine) begin(ctx context.Context) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.isBegun {
+		return errors.New("informer already started")
+	}
+	e.isBegun, e.isRunning = true, true
+	e.running.Go(func() { e.identity.ask(ctx) })
+	for _, k := range e.kinds {
+		e.startListenersLocked(k)
+	}
+	if e.namespaces.kind != nil {
+		e.startListenersLocked(e.namespaces.kind)
+	}
+	close(e.started)
+	return nil
+}
+
+func (e *engine) startListenersLocked(k *kind) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	for l := range k.listeners {
+		e.running.Go(func() { l.run(e.ended) })
+	}
+}
+
+func (e *engine) end() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.isRunning = false
+	close(e.ended)
+}
+
+func (e *engine) hasEnded() bool { return isClosed(e.ended) }
+
+// startListener adds a listener of a kind, unless its informer has stopped.
+func (e *engine) startListener(i *sharedInformer, l *listener) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if i.IsStopped() {
+		return false
+	}
+	i.kind.addListener(l)
+	if e.isRunning {
+		e.running.Go(func() { l.run(e.ended) })
+	}
+	return true
+}
+
+// markDirty has a kind arranged. It may be called with any lock held.
+func (e *engine) markDirty(k *kind) {
+	e.dirtyMu.Lock()
+	e.dirty[k] = struct{}{}
+	e.dirtyMu.Unlock()
+	e.wake()
+}
+
+func (e *engine) wake() {
+	select {
+	case e.woken <- struct{}{}:
+	default: // it will look anyway
+	}
+}
+
+func (e *engine) takeDirty() map[*kind]struct{} {
+	e.dirtyMu.Lock()
+	defer e.dirtyMu.Unlock()
+	taken := e.dirty
+	e.dirty = map[*kind]struct{}{}
+	return taken
+}
+
+// require makes a handle need a kind: in one namespace, or everywhere if namespace is nil. It returns the kind.
+func (e *engine) require(h *Handle, key kindKey, namespace *string) (*kind, error) {
+	if k := e.required(h, key, namespace); k != nil {
+		return k, nil
+	}
+	made, err := e.newKind(key) // which may ask the API server
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if h.closed {
+		return nil, fmt.Errorf("reading for %s: %w", h.owner, errClosed)
+	}
+	k, ok := e.kinds[key]
+	if !ok {
+		k = made
+		e.kinds[key] = k
+	}
+	needed := k.needs[h]
+	if needed == nil {
+		needed = &need{namespaces: map[string]struct{}{}}
+		k.needs[h] = needed
+	}
+	if namespace == nil || !e.isByNamespace(k) {
+		needed.all = true
+	} else {
+		needed.namespaces[*namespace] = struct{}{}
+	}
+	e.arrangeLocked(k)
+	return k, nil
+}
+
+// required returns the kind if the handle needs it already.
+func (e *engine) required(h *Handle, key kindKey, namespace *string) *kind {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	k := e.kinds[key]
+	if k == nil {
+		return nil
+	}
+	needed := k.needs[h]
+	if needed == nil || !needed.all && (namespace == nil || !needed.covers(*namespace)) {
+		return nil
+	}
+	return k
+}
+
+// release makes a handle need a kind no more. The last one ends its streams.
+func (e *engine) releaseLocked(h *Handle, k *kind) {
+	delete(k.needs, h)
+	e.arrangeLocked(k)
+	if len(k.needs) == 0 {
+		delete(e.kinds, k.key)
+	}
+}
+
+// sharedInformerOf returns the informer of a kind, which is needed everywhere.
+func (e *engine) sharedInformerOf(h *Handle, key kindKey) (*sharedInformer, error) {
+	k, err := e.require(h, key, nil)
+	if err != nil {
+		return nil, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.informer == nil {
+		k.informer = &sharedInformer{engine: e, kind: k, synced: make(chan struct{})}
+		k.settleLocked()
+	}
+	return k.informer, nil
+}
+
+// removeInformer stops the informer of a kind, and what the root handle needs of it.
+func (e *engine) removeInformer(root *Handle, key kindKey) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	k := e.kinds[key]
+	if k == nil {
+		return
+	}
+	k.mu.Lock()
+	if k.informer != nil {
+		k.informer.stopped.Store(true)
+		k.informer = nil
+	}
+	for l := range k.listeners {
+		l.stop()
+		delete(k.listeners, l)
+	}
+	k.mu.Unlock()
+	e.releaseLocked(root, k)
+}
+
+// allKinds returns the kinds that are needed, in no order.
+func (e *engine) allKinds() []*kind {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	list := make([]*kind, 0, len(e.kinds))
+	for _, k := range e.kinds {
+		list = append(list, k)
+	}
+	return list
+}
+
+// reportError passes an error of a list or a watch on to the handler of cache.Options.
+func (e *engine) reportError(w informer.WatchError) {
+	if e.settings.onError == nil {
+		return
+	}
+	reflector := toolscache.NewReflectorWithOptions(&toolscache.ListWatch{}, nil, nil, toolscache.ReflectorOptions{
+		Name: "scopedcache", TypeDescription: resourceOf(w.Key).String(),
+	})
+	e.settings.onError(log.IntoContext(context.Background(), e.logger), reflector, w.Err)
+}
+
+func resourceOf(key informer.Key) schema.GroupResource { return key.GVR.GroupResource() }

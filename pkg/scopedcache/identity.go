@@ -1,0 +1,60 @@
+package scopedcache
+
+import (
+	"context"
+	"sync"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	authenticationv1client "k8s.io/client-go/kubernetes/typed/authentication/v1"
+	"k8s.io/client-go/rest"
+)
+
+// identity is whom the API server takes the cache for. It is asked for once, when a denial is to be worded that
+// the API server has not worded. It is safe for concurrent use.
+type identity struct {
+	client authenticationv1client.AuthenticationV1Interface
+	wanted chan struct{} // holds at most one
+
+	mu    sync.Mutex // guards known
+	known string
+}
+
+func newIdentity(config *rest.Config, client authenticationv1client.AuthenticationV1Interface) *identity {
+	return &identity{client: client, wanted: make(chan struct{}, 1), known: config.Impersonate.UserName}
+}
+
+// name returns the user name, or "" while it is not known.
+func (i *identity) name() string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.known == "" {
+		i.want()
+	}
+	return i.known
+}
+
+// want has the API server asked.
+func (i *identity) want() {
+	select {
+	case i.wanted <- struct{}{}:
+	default: // one is enough
+	}
+}
+
+// ask asks the API server when the name is wanted, once: it may refuse to say. It returns then, or when
+// ctx ends.
+func (i *identity) ask(ctx context.Context) {
+	select {
+	case <-i.wanted:
+	case <-ctx.Done():
+		return
+	}
+	review, err := i.client.SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		return // messages say "this identity"
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.known = review.Status.UserInfo.Username
+}

@@ -1,0 +1,357 @@
+package scopedcache
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/informer"
+	"github.com/ambit-dev/ambit/pkg/informer/listwatch"
+)
+
+// stream has the objects of a kind in one namespace, or in all of them. It is the informer.Storage of its
+// informer, which one of package informer opens and closes.
+type stream struct {
+	kind *kind
+	// namespace is its key in the kind; requestNamespace that of its requests, which a field selector may
+	// narrow.
+	namespace, requestNamespace string
+	config                      cache.Config
+	informerKey                 informer.Key
+	// reviewed: it is opened only where a review allows that, and a denial is nothing that a list over all
+	// namespaces tells of.
+	reviewed bool
+
+	// The engine's mu guards what is below.
+	open    bool // its informer is needed
+	triedAt uint64
+
+	// The kind's mu guards what is below.
+	indexer  toolscache.Indexer
+	synced   bool          // the first list is in
+	refusal  *refusal      // why there are no objects; nil while it is not refused
+	degraded bool          // the objects may be stale
+	answered chan struct{} // closed while synced or refused
+	progress string        // the resourceVersion that it has come to
+	advanced chan struct{} // closed at the next change of what is above; nil if nobody waits
+}
+
+var _ informer.Storage = &stream{}
+
+func (k *kind) newStream(namespace string, config cache.Config, reviewed bool) *stream {
+	s := &stream{
+		kind: k, namespace: namespace, requestNamespace: namespace, config: config, reviewed: reviewed,
+		indexer: k.newIndexer(), answered: make(chan struct{}),
+	}
+	s.informerKey = informer.Key{GVR: k.mapping.Resource, Form: informer.Form{Storage: k.storageName()}}
+	if config.LabelSelector != nil {
+		s.informerKey.LabelSelector = config.LabelSelector.String()
+	}
+	if config.FieldSelector != nil {
+		s.informerKey.FieldSelector = config.FieldSelector.String()
+		if only, found := config.FieldSelector.RequiresExactMatch("metadata.namespace"); found && namespace == "" && k.isNamespaced() {
+			s.requestNamespace = only
+		}
+	}
+	s.informerKey.Namespace = s.requestNamespace
+	return s
+}
+
+// accesses returns what it takes to watch.
+func (s *stream) accesses() []access.Access {
+	return []access.Access{s.accessTo("list"), s.accessTo("watch")}
+}
+
+func (s *stream) accessTo(verb string) access.Access {
+	return access.Access{Verb: verb, Group: s.informerKey.GVR.Group, Resource: s.informerKey.GVR.Resource}
+}
+
+// Source implements informer.Storage.
+func (s *stream) Source() (listwatch.Source, error) {
+	bookmarks := s.config.EnableWatchBookmarks == nil || *s.config.EnableWatchBookmarks
+	return s.kind.settings.newSource(s.kind.key, s.kind.mapping, s.requestNamespace, bookmarks)
+}
+
+// Transformer implements informer.Storage.
+func (s *stream) Transformer() toolscache.TransformFunc {
+	if s.kind.key.flavor != metadataOnly {
+		return s.config.Transform
+	}
+	return func(object any) (any, error) {
+		if partial, ok := object.(*metav1.PartialObjectMetadata); ok {
+			partial.SetGroupVersionKind(s.kind.key.GVK) // the API server does not say it
+		}
+		if s.config.Transform == nil {
+			return object, nil
+		}
+		return s.config.Transform(object)
+	}
+}
+
+// Add implements informer.Storage.
+func (s *stream) Add(object any) error { return s.Update(object) }
+
+// Update implements informer.Storage.
+func (s *stream) Update(object any) error {
+	k := s.kind
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return s.putLocked(object, false)
+}
+
+func (s *stream) putLocked(object any, initial bool) error {
+	old, existed, err := s.indexer.Get(object)
+	if err != nil {
+		return err
+	}
+	if err := s.indexer.Update(object); err != nil {
+		return err
+	}
+	s.advanceLocked()
+	switch {
+	case !existed:
+		s.kind.notifyLocked(notification{kind: added, new: object, initial: initial})
+	case versionOf(old) != versionOf(object):
+		s.kind.notifyLocked(notification{kind: updated, old: old, new: object})
+	}
+	return nil
+}
+
+// Delete implements informer.Storage.
+func (s *stream) Delete(object any) error {
+	k := s.kind
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err := s.indexer.Delete(object); err != nil {
+		return err
+	}
+	s.advanceLocked()
+	k.notifyLocked(notification{kind: deleted, old: object})
+	return nil
+}
+
+// Replace implements informer.Storage.
+func (s *stream) Replace(list []any, resourceVersion string) error {
+	k := s.kind
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err := s.replaceLocked(list); err != nil {
+		return err
+	}
+	s.progress, s.degraded = resourceVersion, false
+	s.advanceLocked()
+	s.answerLocked(true, nil)
+	return nil
+}
+
+func (s *stream) replaceLocked(list []any) error {
+	if !s.synced {
+		if err := s.indexer.Replace(list, ""); err != nil {
+			return err
+		}
+		for _, object := range list {
+			s.kind.notifyLocked(notification{kind: added, new: object, initial: true})
+		}
+		return nil
+	}
+	listed := make(map[string]struct{}, len(list))
+	for _, object := range list {
+		name, err := toolscache.MetaNamespaceKeyFunc(object)
+		if err != nil {
+			return err
+		}
+		listed[name] = struct{}{}
+		if err := s.putLocked(object, false); err != nil {
+			return err
+		}
+	}
+	for _, name := range s.indexer.ListKeys() {
+		if _, ok := listed[name]; !ok {
+			s.forgetLocked(name)
+		}
+	}
+	return nil
+}
+
+// forgetLocked removes an object of which the API server has not said that it was deleted.
+func (s *stream) forgetLocked(name string) {
+	old, existed, err := s.indexer.GetByKey(name)
+	if err != nil || !existed {
+		return
+	}
+	_ = s.indexer.Delete(old) // it has a key: it was found by it
+	s.kind.notifyLocked(notification{kind: deleted, old: toolscache.DeletedFinalStateUnknown{Key: name, Obj: old}})
+}
+
+// Resync implements informer.Storage.
+func (s *stream) Resync() error { return nil }
+
+// UpdateResourceVersion implements informer.Storage.
+func (s *stream) UpdateResourceVersion(resourceVersion string) {
+	s.kind.mu.Lock()
+	defer s.kind.mu.Unlock()
+	s.progress = resourceVersion
+	s.advanceLocked()
+}
+
+// DropAll implements informer.Storage. What an informer has that nobody needs any more is dropped by leave.
+func (s *stream) DropAll(status informer.Status) {
+	if status.State == informer.Stopped {
+		return
+	}
+	s.kind.mu.Lock()
+	defer s.kind.mu.Unlock()
+	if !status.State.IsFinal() {
+		s.dropLocked(nil)
+		return
+	}
+	r := &refusal{state: status.State, since: status.Since, err: status.Err}
+	if r.isDenied() {
+		var verb string
+		r.missing = s.accesses()
+		if r.identity, verb = readDenial(status.Err); verb == "list" || verb == "watch" {
+			r.missing = []access.Access{s.accessTo(verb)}
+		}
+		if s.refusal.isDenied() && s.refusal.reviewed {
+			r.missing, r.reviewed, r.since = s.refusal.missing, true, s.refusal.since
+		}
+	}
+	s.dropLocked(r)
+}
+
+// deny records that a review denies what it takes to watch. No informer is open.
+func (s *stream) deny(missing []access.Access, now time.Time) {
+	s.kind.mu.Lock()
+	defer s.kind.mu.Unlock()
+	r := &refusal{state: informer.Forbidden, since: now, missing: missing, reviewed: true}
+	if before := s.refusal; before.isDenied() {
+		if before.reviewed && slices.Equal(before.missing, missing) {
+			return
+		}
+		r.since, r.err, r.identity = before.since, before.err, before.identity
+	}
+	s.dropLocked(r)
+}
+
+// leave says that the stream is not watched any more.
+func (s *stream) leave() {
+	s.kind.mu.Lock()
+	defer s.kind.mu.Unlock()
+	s.dropLocked(&refusal{state: informer.Stopped})
+}
+
+// dropLocked forgets all objects. Without a refusal the stream is being opened again.
+func (s *stream) dropLocked(r *refusal) {
+	if s.synced && s.kind.settings.own.DeleteOnLeave {
+		for _, name := range s.indexer.ListKeys() {
+			s.forgetLocked(name)
+		}
+	}
+	if s.synced {
+		s.indexer = s.kind.newIndexer()
+	}
+	s.progress, s.degraded = "", false
+	s.advanceLocked()
+	s.answerLocked(false, r)
+}
+
+// answerLocked sets what is known of the stream, and tells those who wait for that.
+func (s *stream) answerLocked(synced bool, r *refusal) {
+	was := s.synced || s.refusal != nil
+	s.synced, s.refusal = synced, r
+	is := synced || r != nil
+	switch {
+	case is && !was:
+		close(s.answered)
+	case was && !is:
+		s.answered = make(chan struct{})
+	}
+	s.kind.settleLocked()
+	s.kind.changed(s.kind)
+}
+
+// advanceLocked tells those who wait for a write.
+func (s *stream) advanceLocked() {
+	if s.advanced != nil {
+		close(s.advanced)
+		s.advanced = nil
+	}
+}
+
+// setDegraded says whether the objects may be stale.
+func (s *stream) setDegraded(degraded bool) {
+	s.kind.mu.Lock()
+	defer s.kind.mu.Unlock()
+	if s.degraded != degraded {
+		s.degraded = degraded
+		s.kind.changed(s.kind)
+	}
+}
+
+// state returns where the stream stands; the kind's mu is held for reading.
+func (s *stream) stateLocked() informer.State {
+	switch {
+	case s.refusal != nil:
+		return s.refusal.state
+	case s.degraded:
+		return informer.Degraded
+	case s.synced:
+		return informer.Live
+	}
+	return informer.Starting
+}
+
+// ObjectCount implements informer.Storage.
+func (s *stream) ObjectCount() int {
+	s.kind.mu.RLock()
+	defer s.kind.mu.RUnlock()
+	return len(s.indexer.ListKeys())
+}
+
+// read waits until the stream is synced or refused, and returns its objects, or what a read of it fails with.
+func (s *stream) read(ctx context.Context) (toolscache.Indexer, error) {
+	for {
+		s.kind.mu.RLock()
+		indexer, synced, refused, answered := s.indexer, s.synced, s.refusal, s.answered
+		s.kind.mu.RUnlock()
+		switch {
+		case synced:
+			return indexer, nil
+		case refused != nil:
+			return nil, s.readError(refused)
+		}
+		select {
+		case <-answered:
+		case <-ctx.Done():
+			return nil, apierrors.NewTimeoutError(fmt.Sprintf("failed waiting for %T Informer to sync", s.kind.example), 0)
+		}
+	}
+}
+
+// Changed implements informer.EventHandler.
+func (s *stream) Changed(event informer.Event) {
+	if event.Type == informer.StateChanged || event.Type == informer.Synced {
+		s.setDegraded(event.State == informer.Degraded)
+		s.kind.changed(s.kind)
+	}
+	if event.State == informer.Forbidden || event.State == informer.Unauthenticated {
+		s.kind.denied(s)
+	}
+}
+
+// versionOf returns the resourceVersion of an object.
+func versionOf(object any) string {
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		return ""
+	}
+	return accessor.GetResourceVersion()
+}
