@@ -1,7 +1,6 @@
 package scopedcache
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"time"
@@ -14,7 +13,7 @@ import (
 )
 
 // arrangeDirty arranges what has changed, and tells of it.
-func (e *engine) arrangeDirty(ctx context.Context) {
+func (e *engine) arrangeDirty() {
 	dirty := e.takeDirty()
 	if e.namespaces.kind != nil {
 		if _, ok := dirty[e.namespaces.kind]; ok {
@@ -33,15 +32,8 @@ func (e *engine) arrangeDirty(ctx context.Context) {
 			changes = append(changes, e.changesLocked(k)...)
 		}
 	}
-	told := slices.Clone(e.told)
 	e.mu.Unlock()
-	for _, c := range changes {
-		for _, tell := range told {
-			if ctx.Err() == nil {
-				tell(c)
-			}
-		}
-	}
+	e.tellChanges(changes)
 }
 
 // arrangeLocked makes the streams of a kind those that there are to be, and opens and closes them.

@@ -132,13 +132,9 @@ func (c *Cache) WaitForCacheSync(ctx context.Context) bool {
 // For returns the handle of an owner: the one that is open, or a new one. Close it when the owner is gone.
 func (c *Cache) For(owner Owner) *Handle { return c.engine.handleFor(owner) }
 
-// OnChange has tell called for every change of a stream from now on, one call at a time. It must not block: it holds
-// up all changes.
-func (c *Cache) OnChange(tell func(Change)) {
-	c.engine.mu.Lock()
-	defer c.engine.mu.Unlock()
-	c.engine.told = append(c.engine.told, tell)
-}
+// OnChange has tell called until ctx ends: at first for each stream as it is, then for every change. It is called
+// by one goroutine, which it holds up: it must not block, nor read the cache.
+func (c *Cache) OnChange(ctx context.Context, tell func(Change)) { c.engine.subscribe(ctx, tell) }
 
 // SetNamespaces replaces the names that InNamespaces or Permitted were given. Reads follow at once. It is an
 // error if the cache was made with other Namespaces.

@@ -1,6 +1,7 @@
 package scopedcache
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"time"
@@ -31,6 +32,70 @@ type Change struct {
 // IsLost reports whether there is nothing to read.
 func (c Change) IsLost() bool { return c.State.IsFinal() || c.State == informer.Stopped }
 
+// IsLive reports whether there is all to read.
+func (c Change) IsLive() bool { return c.State == informer.Live }
+
+// subscriber is told of changes, at first of how all streams are.
+type subscriber struct {
+	done <-chan struct{} // closed when it is not to be told any more
+	tell func(Change)
+	isOn bool // it was told how all streams are
+}
+
+// subscribe has tell called by the engine's goroutine until ctx ends. It must not block.
+func (e *engine) subscribe(ctx context.Context, tell func(Change)) {
+	e.mu.Lock()
+	e.subscribers = append(e.subscribers, &subscriber{done: ctx.Done(), tell: tell})
+	e.mu.Unlock()
+	e.wake()
+}
+
+// tellChanges tells the subscribers what has changed in some kinds.
+func (e *engine) tellChanges(changes []Change) {
+	type call struct {
+		tell func(Change)
+		list []Change
+	}
+	var calls []call
+	e.mu.Lock()
+	e.subscribers = slices.DeleteFunc(e.subscribers, func(s *subscriber) bool { return isClosed(s.done) })
+	for _, s := range e.subscribers {
+		list := changes
+		if !s.isOn {
+			list = e.statesLocked()
+			s.isOn = true
+		}
+		calls = append(calls, call{s.tell, list})
+	}
+	e.mu.Unlock()
+	for _, c := range calls {
+		for _, change := range c.list {
+			c.tell(change)
+		}
+	}
+}
+
+// statesLocked returns how all streams were last told to be.
+func (e *engine) statesLocked() (list []Change) {
+	for _, k := range e.kinds {
+		k.mu.RLock()
+		for _, namespace := range slices.Sorted(maps.Keys(k.told)) {
+			list = append(list, k.changeLocked(namespace, k.told[namespace]))
+		}
+		k.mu.RUnlock()
+	}
+	return list
+}
+
+// changeLocked returns the change to a state; the mu of the engine and of the kind are held.
+func (k *kind) changeLocked(namespace string, state informer.State) Change {
+	c := Change{GVK: k.key.GVK, Namespace: namespace, State: state, Owners: k.ownersOf(namespace)}
+	if s, ok := k.streams[namespace]; ok && s.refusal != nil {
+		c.Missing, c.Since = s.refusal.missing, s.refusal.since
+	}
+	return c
+}
+
 // changesLocked returns what has changed in the streams of a kind since the last call.
 func (e *engine) changesLocked(k *kind) (list []Change) {
 	current := map[string]informer.State{}
@@ -42,7 +107,7 @@ func (e *engine) changesLocked(k *kind) (list []Change) {
 	for _, namespace := range slices.Sorted(maps.Keys(k.told)) {
 		if _, ok := current[namespace]; !ok {
 			delete(k.told, namespace)
-			list = append(list, Change{GVK: k.key.GVK, Namespace: namespace, State: informer.Stopped, Owners: k.ownersOf(namespace)})
+			list = append(list, k.changeLocked(namespace, informer.Stopped))
 		}
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(current)) {
@@ -51,11 +116,7 @@ func (e *engine) changesLocked(k *kind) (list []Change) {
 			continue
 		}
 		k.told[namespace] = state
-		c := Change{GVK: k.key.GVK, Namespace: namespace, State: state, Owners: k.ownersOf(namespace)}
-		if r := k.streams[namespace].refusal; r != nil {
-			c.Missing, c.Since = r.missing, r.since
-		}
-		list = append(list, c)
+		list = append(list, k.changeLocked(namespace, state))
 	}
 	return list
 }

@@ -36,7 +36,7 @@ type engine struct {
 	kinds              map[kindKey]*kind
 	handles            map[Owner]*Handle // that are open
 	running            sync.WaitGroup    // Add only under mu, while isRunning
-	told               []func(Change)
+	subscribers        []*subscriber
 	isBegun, isRunning bool
 
 	dirtyMu sync.Mutex // guards dirty; taken under any other lock
@@ -76,7 +76,7 @@ func (e *engine) run(ctx context.Context) error {
 	parts.Go(func() { informersErr = e.informers.Start(ctx) })
 	parts.Go(func() { reviewsErr = e.reviews.Start(ctx) })
 	for ctx.Err() == nil {
-		e.arrangeDirty(ctx)
+		e.arrangeDirty()
 		select {
 		case <-ctx.Done():
 		case <-e.woken:

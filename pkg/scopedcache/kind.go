@@ -139,13 +139,8 @@ func (k *kind) setPlanned() {
 
 // settleLocked tells the informer once that every stream is synced or refused.
 func (k *kind) settleLocked() {
-	if k.informer == nil || k.informer.isSynced() || !k.isPlanned {
+	if k.informer == nil || k.informer.isSynced() || !k.isAnsweredLocked() {
 		return
-	}
-	for _, s := range k.streams {
-		if !s.synced && s.refusal == nil {
-			return
-		}
 	}
 	close(k.informer.synced)
 	k.notifyLocked(notification{kind: settled})

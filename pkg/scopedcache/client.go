@@ -1,0 +1,282 @@
+package scopedcache
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// ErrNotShown is what a write fails with that was accepted by the API server, and that the cache has not shown in
+// Options.WriteTimeout or before the context has ended.
+var ErrNotShown = errors.New("it was written, and the cache does not show it yet")
+
+// NewClient is a client.NewClientFunc, for manager.Options.NewClient beside a cache of New: when a Create, an
+// Update, a Patch, an Apply or a Delete of one object returns, or one of its subresource, reads of the cache show
+// it, in whichever namespace it is. What the cache does not watch, or has been refused, is not waited for; nor is
+// DeleteAllOf. A deletion is shown when the object is gone, or has a deletionTimestamp.
+func NewClient(config *rest.Config, options client.Options) (client.Client, error) {
+	made, err := client.New(config, options)
+	if err != nil || options.Cache == nil {
+		return made, err
+	}
+	c, ok := options.Cache.Reader.(*Cache)
+	if !ok {
+		return nil, fmt.Errorf("making a client that waits for a scoped cache: its cache is a %T", options.Cache.Reader)
+	}
+	return &waitingClient{made, c.engine}, nil
+}
+
+// waitingClient is a client whose writes are in the cache when they return.
+type waitingClient struct {
+	client.Client
+	engine *engine
+}
+
+// Create implements client.Writer.
+func (c *waitingClient) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
+	if err := c.Client.Create(ctx, object, options...); err != nil {
+		return err
+	}
+	return c.waitWritten(ctx, object)
+}
+
+// Update implements client.Writer.
+func (c *waitingClient) Update(ctx context.Context, object client.Object, options ...client.UpdateOption) error {
+	if err := c.Client.Update(ctx, object, options...); err != nil {
+		return err
+	}
+	return c.waitWritten(ctx, object)
+}
+
+// Patch implements client.Writer.
+func (c *waitingClient) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+	if err := c.Client.Patch(ctx, object, patch, options...); err != nil {
+		return err
+	}
+	return c.waitWritten(ctx, object)
+}
+
+// Apply implements client.Writer.
+func (c *waitingClient) Apply(ctx context.Context, object runtime.ApplyConfiguration, options ...client.ApplyOption) error {
+	if err := c.Client.Apply(ctx, object, options...); err != nil {
+		return err
+	}
+	answer, err := metadataOf(object)
+	if err != nil {
+		return err
+	}
+	return c.waitWritten(ctx, answer)
+}
+
+// metadataOf returns the metadata of an apply configuration, which has the API server's answer.
+func metadataOf(object runtime.ApplyConfiguration) (*metav1.PartialObjectMetadata, error) {
+	text, err := json.Marshal(object)
+	if err != nil {
+		return nil, fmt.Errorf("reading what was applied: %w", err)
+	}
+	answer := &metav1.PartialObjectMetadata{}
+	if err := json.Unmarshal(text, answer); err != nil {
+		return nil, fmt.Errorf("reading what was applied: %w", err)
+	}
+	return answer, nil
+}
+
+// Delete implements client.Writer.
+func (c *waitingClient) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
+	given := client.DeleteOptions{}
+	given.ApplyOptions(options)
+	before := c.versionsShown(object)
+	if err := c.Client.Delete(ctx, object, options...); err != nil || len(given.DryRun) > 0 {
+		return err
+	}
+	return c.waitShown(ctx, object, func(s *stream) bool { return s.showsDeletionLocked(object, before[s]) })
+}
+
+// Status implements client.StatusClient.
+func (c *waitingClient) Status() client.SubResourceWriter { return c.SubResource("status") }
+
+// SubResource implements client.SubResourceClientConstructor.
+func (c *waitingClient) SubResource(name string) client.SubResourceClient {
+	return &waitingSubResource{c.Client.SubResource(name), c}
+}
+
+type waitingSubResource struct {
+	client.SubResourceClient
+	client *waitingClient
+}
+
+// Update implements client.SubResourceWriter.
+func (c *waitingSubResource) Update(ctx context.Context, object client.Object, options ...client.SubResourceUpdateOption) error {
+	if err := c.SubResourceClient.Update(ctx, object, options...); err != nil {
+		return err
+	}
+	return c.client.waitWritten(ctx, object)
+}
+
+// Patch implements client.SubResourceWriter.
+func (c *waitingSubResource) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
+	if err := c.SubResourceClient.Patch(ctx, object, patch, options...); err != nil {
+		return err
+	}
+	return c.client.waitWritten(ctx, object)
+}
+
+// waitWritten waits until the cache shows an object as the API server answered. An answer without a
+// resourceVersion is that of a dry run.
+func (c *waitingClient) waitWritten(ctx context.Context, object client.Object) error {
+	if object.GetResourceVersion() == "" {
+		return nil
+	}
+	return c.waitShown(ctx, object, func(s *stream) bool { return s.showsLocked(object) })
+}
+
+// waitShown waits until each stream that has the object's namespace shows what was written.
+func (c *waitingClient) waitShown(ctx context.Context, object client.Object, isShown func(*stream) bool) error {
+	ctx, cancel := context.WithTimeout(ctx, c.engine.settings.own.WriteTimeout)
+	defer cancel()
+	for _, s := range c.streamsOf(object) {
+		if err := s.waitUntil(ctx, isShown); err != nil {
+			return fmt.Errorf("writing %s %s: %w", s.kind.key.GVK.Kind, client.ObjectKeyFromObject(object), err)
+		}
+	}
+	return nil
+}
+
+// streamsOf returns the streams of all flavors that have the namespace of an object.
+func (c *waitingClient) streamsOf(object client.Object) (list []*stream) {
+	gvk, err := apiutil.GVKForObject(object, c.engine.settings.scheme)
+	if err != nil {
+		gvk = object.GetObjectKind().GroupVersionKind()
+	}
+	for _, f := range []flavor{typed, unstructuredOnly, metadataOnly} {
+		if s := c.engine.streamFor(gvk, f, object.GetNamespace()); s != nil {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// streamFor returns the stream of a kind that has a namespace, or nil.
+func (e *engine) streamFor(gvk schema.GroupVersionKind, f flavor, namespace string) *stream {
+	e.mu.RLock()
+	k := e.kinds[kindKey{GVK: gvk, flavor: f}]
+	e.mu.RUnlock()
+	if k == nil {
+		return nil
+	}
+	return k.streamOf(namespace)
+}
+
+// versionsShown returns the resourceVersion that each stream has of an object, before it is deleted.
+func (c *waitingClient) versionsShown(object client.Object) map[*stream]string {
+	versions := map[*stream]string{}
+	for _, s := range c.streamsOf(object) {
+		s.kind.mu.RLock()
+		versions[s] = versionOf(s.findLocked(object))
+		s.kind.mu.RUnlock()
+	}
+	return versions
+}
+
+// waitUntil waits until something is shown, or the stream is refused.
+func (s *stream) waitUntil(ctx context.Context, isShown func(*stream) bool) error {
+	for {
+		s.kind.mu.Lock()
+		if s.refusal != nil || s.synced && isShown(s) {
+			s.kind.mu.Unlock()
+			return nil
+		}
+		if s.advanced == nil {
+			s.advanced = make(chan struct{})
+		}
+		advanced := s.advanced
+		s.kind.mu.Unlock()
+		select {
+		case <-advanced:
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", ErrNotShown, context.Cause(ctx))
+		}
+	}
+}
+
+// findLocked returns the stored object of the same name, or nil.
+func (s *stream) findLocked(object client.Object) any {
+	found, _, err := s.indexer.Get(object)
+	if err != nil {
+		return nil
+	}
+	return found
+}
+
+// showsLocked reports whether the stream has come to a written object, or has no part in it.
+func (s *stream) showsLocked(object client.Object) bool {
+	if isReached(s.progress, object.GetResourceVersion()) {
+		return true
+	}
+	if found := s.findLocked(object); found != nil {
+		return isReached(versionOf(found), object.GetResourceVersion())
+	}
+	return s.selects(object) != selected
+}
+
+// showsDeletionLocked reports whether the object is gone, or on its way. before is what was shown of it when it was
+// deleted.
+func (s *stream) showsDeletionLocked(object client.Object, before string) bool {
+	found := s.findLocked(object)
+	if found == nil { // the stream may not have come to the object yet
+		version := object.GetResourceVersion()
+		return before != "" || version == "" || isReached(s.progress, version) || s.selects(object) != selected
+	}
+	accessor, err := meta.Accessor(found)
+	return err != nil || accessor.GetDeletionTimestamp() != nil || object.GetUID() != "" && accessor.GetUID() != object.GetUID()
+}
+
+// isReached reports whether one resourceVersion is another one, or is known to be later.
+func isReached(version, wanted string) bool {
+	order, err := resourceversion.CompareResourceVersion(version, wanted)
+	return err == nil && order >= 0
+}
+
+// selects says whether an object belongs to a stream.
+func (s *stream) selects(object client.Object) selectionResult {
+	known, unknown := fields.Set{"metadata.name": object.GetName(), "metadata.namespace": object.GetNamespace()}, false
+	if s.config.LabelSelector != nil && !s.config.LabelSelector.Matches(labels.Set(object.GetLabels())) {
+		return notSelected
+	}
+	if s.config.FieldSelector == nil {
+		return selected
+	}
+	for _, term := range s.config.FieldSelector.Requirements() {
+		if _, ok := known[term.Field]; !ok {
+			unknown = true
+			continue
+		}
+		if one := fields.ParseSelectorOrDie(string(term.Field) + string(term.Operator) + fields.EscapeValue(term.Value)); !one.Matches(known) {
+			return notSelected
+		}
+	}
+	if unknown {
+		return selectionUnknown
+	}
+	return selected
+}
+
+type selectionResult int
+
+const (
+	selected selectionResult = iota
+	notSelected
+	selectionUnknown // it depends on a field that only the API server reads
+)

@@ -1,0 +1,127 @@
+package scopedcache
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/informer"
+)
+
+// metrics are the descriptions of what a cache says of itself. They have the names that Ambit's own have.
+type metrics struct {
+	denied, watches, objects, probes, reopens *prometheus.Desc
+}
+
+// Collector returns metrics of the cache, to be registered, as with metrics.Registry of controller-runtime. A
+// process that runs Ambit as well has them twice, and registers these with labels of their own
+// (prometheus.WrapRegistererWith).
+func (c *Cache) Collector() prometheus.Collector {
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc(name, help, labels, nil)
+	}
+	return &collector{c.engine, metrics{
+		denied:  desc("ambit_denied", "1 for each access that is needed now and denied. An empty namespace means all namespaces.", "verb", "resource", "namespace"),
+		watches: desc("ambit_watches", "How many streams from the API server are needed now, by resource and state.", "resource", "state"),
+		objects: desc("ambit_watched_objects", "How many objects are cached, by resource.", "resource"),
+		probes:  desc("ambit_access_probes_total", "How many access reviews were asked for."),
+		reopens: desc("ambit_watch_reopens_total", "How many watches were opened again where they were, without a list."),
+	}}
+}
+
+type collector struct {
+	engine  *engine
+	metrics metrics
+}
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{c.metrics.denied, c.metrics.watches, c.metrics.objects, c.metrics.probes, c.metrics.reopens} {
+		out <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *collector) Collect(out chan<- prometheus.Metric) {
+	type denial struct {
+		access    access.Access
+		namespace string
+	}
+	type group struct {
+		resource string
+		state    informer.State
+	}
+	denied, watches, objects := map[denial]bool{}, map[group]int{}, map[string]int{}
+	for _, k := range c.engine.watchedKinds() {
+		resource := k.mapping.Resource.GroupResource().String()
+		for _, s := range k.allStreams() {
+			objects[resource] += s.ObjectCount()
+			k.mu.RLock()
+			watches[group{resource, s.stateLocked()}]++
+			if s.refusal.isDenied() && !s.reviewed {
+				for _, a := range s.refusal.missing {
+					denied[denial{a, s.requestNamespace}] = true
+				}
+			}
+			k.mu.RUnlock()
+		}
+	}
+	gauge := func(d *prometheus.Desc, value int, labels ...string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value), labels...)
+	}
+	for d := range denied {
+		gauge(c.metrics.denied, 1, d.access.Verb, resourceName(d.access), d.namespace)
+	}
+	for g, n := range watches {
+		gauge(c.metrics.watches, n, g.resource, string(g.state))
+	}
+	for resource, n := range objects {
+		gauge(c.metrics.objects, n, resource)
+	}
+	out <- prometheus.MustNewConstMetric(c.metrics.probes, prometheus.CounterValue, float64(c.engine.reviews.CountRequests()))
+	out <- prometheus.MustNewConstMetric(c.metrics.reopens, prometheus.CounterValue, float64(c.engine.informers.CountReopened()))
+}
+
+func resourceName(a access.Access) string {
+	if a.Group == "" {
+		return a.Resource
+	}
+	return a.Resource + "." + a.Group
+}
+
+var (
+	errNotStarted = errors.New("the cache has not started")
+	errNotSettled = errors.New("some streams have not been answered yet")
+)
+
+// CheckHealth is a healthz.Checker, for readiness: nil once each stream is synced or refused. What is denied makes
+// nobody unready: the process does what it may.
+func (c *Cache) CheckHealth(*http.Request) error {
+	if !isClosed(c.engine.started) {
+		return errNotStarted
+	}
+	for _, k := range c.engine.watchedKinds() {
+		if !k.isAnswered() {
+			return errNotSettled
+		}
+	}
+	return nil
+}
+
+// isAnswered reports whether every stream is synced or refused.
+func (k *kind) isAnswered() bool {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.isAnsweredLocked()
+}
+
+func (k *kind) isAnsweredLocked() bool {
+	for _, s := range k.streams {
+		if !s.synced && s.refusal == nil {
+			return false
+		}
+	}
+	return k.isPlanned
+}
