@@ -53,6 +53,7 @@ func (w *world) start() {
 		}
 	})
 	w.Cleanup(func() { stop(); running.Wait() })
+	<-w.cache.engine.started
 }
 
 func (w *world) must(err error) {
