@@ -2,6 +2,7 @@ package scopedcache
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -80,7 +81,7 @@ func (e *engine) statesLocked() (list []Change) {
 	for _, k := range e.kinds {
 		k.mu.RLock()
 		for _, namespace := range slices.Sorted(maps.Keys(k.told)) {
-			list = append(list, k.changeLocked(namespace, k.told[namespace]))
+			list = append(list, k.changeLocked(namespace, k.told[namespace].State))
 		}
 		k.mu.RUnlock()
 	}
@@ -96,13 +97,28 @@ func (k *kind) changeLocked(namespace string, state informer.State) Change {
 	return c
 }
 
+// toldState is what is told of a stream.
+type toldState struct {
+	informer.State
+	missing string // what is denied, as text
+}
+
+// toldLocked returns what is to be told of a stream; the kind's mu is held.
+func (s *stream) toldLocked() toldState {
+	told := toldState{State: s.stateLocked()}
+	if s.refusal != nil {
+		told.missing = fmt.Sprint(s.refusal.missing)
+	}
+	return told
+}
+
 // changesLocked returns what has changed in the streams of a kind since the last call.
 func (e *engine) changesLocked(k *kind) (list []Change) {
-	current := map[string]informer.State{}
+	current := map[string]toldState{}
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	for namespace, s := range k.streams {
-		current[namespace] = s.stateLocked()
+		current[namespace] = s.toldLocked()
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(k.told)) {
 		if _, ok := current[namespace]; !ok {
@@ -112,11 +128,11 @@ func (e *engine) changesLocked(k *kind) (list []Change) {
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(current)) {
 		state := current[namespace]
-		if state == informer.Starting || state == k.told[namespace] {
+		if state.State == informer.Starting || state == k.told[namespace] {
 			continue
 		}
 		k.told[namespace] = state
-		list = append(list, k.changeLocked(namespace, state))
+		list = append(list, k.changeLocked(namespace, state.State))
 	}
 	return list
 }

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
@@ -27,9 +26,10 @@ type engine struct {
 	identity   *identity
 	namespaces *namespaces
 	logger     logr.Logger
-	started    chan struct{} // closed when Start begins
-	ended      chan struct{} // closed when it ends
-	woken      chan struct{} // holds at most one; the goroutine looks at dirty
+	started    chan struct{}             // closed when Start begins
+	ended      chan struct{}             // closed when it ends
+	onError    func(informer.WatchError) // set before informers run; nil if nobody is told
+	woken      chan struct{}             // holds at most one; the goroutine looks at dirty
 
 	// mu guards what is below. It is held over no I/O and no call of a user.
 	mu                 sync.RWMutex
@@ -97,6 +97,14 @@ func (e *engine) begin(ctx context.Context) error {
 	}
 	e.isBegun, e.isRunning = true, true
 	e.running.Go(func() { e.identity.ask(ctx) })
+	if e.settings.own.Namespaces.rule == permittedNamespaces {
+		e.identity.want()
+	}
+	if e.settings.onError != nil {
+		e.onError = func(w informer.WatchError) {
+			e.settings.onError(log.IntoContext(ctx, e.logger), reflectorOf(w.Key), w.Err)
+		}
+	}
 	for _, k := range e.kinds {
 		e.startListenersLocked(k)
 	}
@@ -267,13 +275,14 @@ func (e *engine) allKinds() []*kind {
 
 // reportError passes an error of a list or a watch on to the handler of cache.Options.
 func (e *engine) reportError(w informer.WatchError) {
-	if e.settings.onError == nil {
-		return
+	if e.onError != nil {
+		e.onError(w)
 	}
-	reflector := toolscache.NewReflectorWithOptions(&toolscache.ListWatch{}, nil, nil, toolscache.ReflectorOptions{
-		Name: "scopedcache", TypeDescription: resourceOf(w.Key).String(),
-	})
-	e.settings.onError(log.IntoContext(context.Background(), e.logger), reflector, w.Err)
 }
 
-func resourceOf(key informer.Key) schema.GroupResource { return key.GVR.GroupResource() }
+// reflectorOf returns a Reflector that never runs, for handlers that want the name of one.
+func reflectorOf(key informer.Key) *toolscache.Reflector {
+	return toolscache.NewReflectorWithOptions(&toolscache.ListWatch{}, nil, nil, toolscache.ReflectorOptions{
+		Name: "scopedcache", TypeDescription: key.GVR.GroupResource().String(),
+	})
+}

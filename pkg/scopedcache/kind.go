@@ -11,8 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
-
-	"github.com/ambit-dev/ambit/pkg/informer"
 )
 
 // kind is one kind in one flavor: its streams by namespace, who needs them, and who is told of events.
@@ -42,7 +40,7 @@ type kind struct {
 	informer  *sharedInformer     // nil until somebody asks for it
 	listeners map[*listener]struct{}
 	isPlanned bool
-	told      map[string]informer.State // that somebody was last told of; of the engine's goroutine
+	told      map[string]toldState // by namespace, what was told last; the engine's mu guards it
 }
 
 // need is what a handle needs of a kind: some namespaces, or all.
@@ -73,7 +71,7 @@ func (e *engine) newKind(key kindKey) (*kind, error) {
 		key: key, settings: s, identity: e.identity, mapping: mapping, config: s.kindSettings(key.GVK), example: example,
 		changed: e.markDirty, denied: e.reportDenied,
 		planned: make(chan struct{}), needs: map[*Handle]*need{},
-		streams: map[string]*stream{}, indexers: toolscache.Indexers{}, listeners: map[*listener]struct{}{}, told: map[string]informer.State{},
+		streams: map[string]*stream{}, indexers: toolscache.Indexers{}, listeners: map[*listener]struct{}{}, told: map[string]toldState{},
 	}
 	_, err = s.newSource(key, mapping, "", true) // a kind that cannot be decoded is an error now
 	return k, err

@@ -21,7 +21,7 @@ type layer struct {
 // row after its own, and none of its own row or before it.
 func layers() []layer {
 	return []layer{
-		{packages: []string{"cmd/ambit"}},
+		{packages: []string{"cmd/ambit", "examples/scopedcache"}},
 		{packages: []string{"pkg/cli"}},
 		{packages: []string{"pkg/uninstall", "pkg/internal/manifests"}},
 		{packages: []string{"pkg/simulate"}, pure: true},
