@@ -30,7 +30,7 @@ func New(o Options) cache.NewCacheFunc {
 		if err != nil {
 			return nil, err
 		}
-		e, err := newEngine(s)
+		e, err := connectEngine(s)
 		if err != nil {
 			return nil, err
 		}

@@ -43,15 +43,19 @@ type engine struct {
 	dirty   map[*kind]struct{}
 }
 
-func newEngine(s *settings) (*engine, error) {
+// connectEngine makes the engine of a cache, with the clients for reviews.
+func connectEngine(s *settings) (*engine, error) {
 	clients, err := kubernetes.NewForConfigAndClient(s.config, s.http)
 	if err != nil {
 		return nil, fmt.Errorf("making the client for access reviews: %w", err)
 	}
-	reviews := access.FromClient(clients.AuthorizationV1())
+	return newEngine(s, access.FromClient(clients.AuthorizationV1()), newIdentity(s.config, clients.AuthenticationV1()))
+}
+
+func newEngine(s *settings, reviews access.Reviews, who *identity) (*engine, error) {
 	e := &engine{
 		settings: s, logger: log.Log.WithName("scopedcache"),
-		identity: newIdentity(s.config, clients.AuthenticationV1()),
+		identity: who,
 		reviews:  access.New(access.Options{Reviews: func(string) (access.Reviews, error) { return reviews, nil }}),
 		started:  make(chan struct{}), ended: make(chan struct{}), woken: make(chan struct{}, 1),
 		kinds: map[kindKey]*kind{}, handles: map[Owner]*Handle{}, dirty: map[*kind]struct{}{},
@@ -62,6 +66,7 @@ func newEngine(s *settings) (*engine, error) {
 		},
 		Reauthorize: !s.own.LongWatches, OnWatchError: e.reportError, Logger: e.logger.V(1),
 	})
+	var err error
 	e.namespaces, err = newNamespaces(e)
 	return e, err
 }

@@ -73,7 +73,7 @@ func (e *engine) newKind(key kindKey) (*kind, error) {
 		planned: make(chan struct{}), needs: map[*Handle]*need{},
 		streams: map[string]*stream{}, indexers: toolscache.Indexers{}, listeners: map[*listener]struct{}{}, told: map[string]toldState{},
 	}
-	_, err = s.newSource(key, mapping, "", true) // a kind that cannot be decoded is an error now
+	_, err = s.connect(key, mapping, "") // a kind that cannot be decoded is an error now
 	return k, err
 }
 

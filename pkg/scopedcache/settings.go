@@ -20,6 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/ambit-dev/ambit/pkg/informer/listwatch"
 )
 
 // defaultSyncPeriod and defaultWriteTimeout are what zero means.
@@ -38,6 +40,8 @@ type settings struct {
 	codecs     serializer.CodecFactory
 	parameters runtime.ParameterCodec
 	onError    toolscache.WatchErrorHandlerWithContext
+	// connect makes what lists and watches a kind in one namespace; "" is all of them, or none.
+	connect func(key kindKey, mapping *meta.RESTMapping, namespace string) (listwatch.Source, error)
 	// mustExist: reads start no informer.
 	mustExist bool
 	// general is for what byKind does not name.
@@ -62,7 +66,7 @@ func newSettings(config *rest.Config, own Options, options cache.Options) (*sett
 	case own.Namespaces.rule != asConfigured && len(options.DefaultNamespaces) > 0:
 		return nil, errors.New("making a scoped cache: both DefaultNamespaces and Namespaces are given")
 	}
-	s := &settings{own: own, onError: options.DefaultWatchErrorHandler, mustExist: options.ReaderFailOnMissingInformer}
+	s := &settings{own: own, byKind: map[schema.GroupVersionKind]kindSettings{}, onError: options.DefaultWatchErrorHandler, mustExist: options.ReaderFailOnMissingInformer}
 	if s.own.WriteTimeout == 0 {
 		s.own.WriteTimeout = defaultWriteTimeout
 	}
@@ -100,6 +104,7 @@ func (s *settings) setClients(config *rest.Config, options cache.Options) (err e
 			return fmt.Errorf("making the mapper of a scoped cache: %w", err)
 		}
 	}
+	s.connect = s.newSource
 	s.codecs, s.parameters = serializer.NewCodecFactory(s.scheme), runtime.NewParameterCodec(s.scheme)
 	return nil
 }
@@ -107,7 +112,6 @@ func (s *settings) setClients(config *rest.Config, options cache.Options) (err e
 // setKinds sets byKind, as cache.New reads ByObject: what is given for a namespace of the object goes first,
 // then what is given for the object, for the namespace, and for all.
 func (s *settings) setKinds(options cache.Options, defaults cache.Config) error {
-	s.byKind = make(map[schema.GroupVersionKind]kindSettings, len(options.ByObject))
 	for object, by := range options.ByObject {
 		gvk, err := apiutil.GVKForObject(object, s.scheme)
 		if err != nil {

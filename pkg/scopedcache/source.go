@@ -60,17 +60,8 @@ func (k kindKey) newObject(s *settings) (runtime.Object, error) {
 	return s.scheme.New(k.GVK)
 }
 
-// newSource returns what lists and watches a kind in one namespace; "" is all of them, or none. Without
-// bookmarks none are asked for.
-func (s *settings) newSource(key kindKey, mapping *meta.RESTMapping, namespace string, bookmarks bool) (listwatch.Source, error) {
-	made, err := s.newPlainSource(key, mapping, namespace)
-	if err != nil || bookmarks {
-		return made, err
-	}
-	return withoutBookmarks{made}, nil
-}
-
-func (s *settings) newPlainSource(key kindKey, mapping *meta.RESTMapping, namespace string) (listwatch.Source, error) {
+// newSource makes what lists and watches a kind, with the clients that controller-runtime's cache has.
+func (s *settings) newSource(key kindKey, mapping *meta.RESTMapping, namespace string) (listwatch.Source, error) {
 	plain := rest.CopyConfig(s.config)
 	plain.NegotiatedSerializer = nil // the clients below have their own
 	switch key.flavor {

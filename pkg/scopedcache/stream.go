@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/ambit-dev/ambit/pkg/access"
@@ -76,8 +77,11 @@ func (s *stream) accessTo(verb string) access.Access {
 
 // Source implements informer.Storage.
 func (s *stream) Source() (listwatch.Source, error) {
-	bookmarks := s.config.EnableWatchBookmarks == nil || *s.config.EnableWatchBookmarks
-	return s.kind.settings.newSource(s.kind.key, s.kind.mapping, s.requestNamespace, bookmarks)
+	made, err := s.kind.settings.connect(s.kind.key, s.kind.mapping, s.requestNamespace)
+	if err != nil || ptr.Deref(s.config.EnableWatchBookmarks, true) {
+		return made, err
+	}
+	return withoutBookmarks{made}, nil
 }
 
 // Transformer implements informer.Storage.
