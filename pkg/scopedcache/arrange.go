@@ -72,11 +72,23 @@ func (e *engine) forgetReview(s *stream) {
 	e.reviews.Require(reviewHandler{e, s}, s.accessKey(), nil, access.Payer{})
 }
 
-// reportDenied has a refusal of the API server reviewed: it was a list or a watch, and both are in doubt.
+// reportDenied has a refusal of the API server reviewed, if there was one since the last call: it was of a list or
+// of a watch, and both are in doubt.
 func (e *engine) reportDenied(s *stream) {
+	if !s.takeDoubt() {
+		return
+	}
 	for _, a := range s.accesses() {
 		e.reviews.ReportDenied(s.accessKey(), a)
 	}
+}
+
+func (s *stream) takeDoubt() bool {
+	s.kind.mu.Lock()
+	defer s.kind.mu.Unlock()
+	doubted := s.doubted
+	s.doubted = false
+	return doubted
 }
 
 // isByNamespace reports whether a kind may have streams in single namespaces.
@@ -192,6 +204,7 @@ func (e *engine) decideEverywhere(k *kind) access.Decision {
 func (e *engine) review(s *stream) (access.Decision, []access.Access) {
 	key, accesses := s.accessKey(), s.accesses()
 	e.reviews.Require(reviewHandler{e, s}, key, accesses, access.Payer{})
+	e.reportDenied(s)
 	var missing []access.Access
 	decision := access.Allowed
 	for _, a := range accesses {

@@ -23,8 +23,6 @@ type kind struct {
 	example  runtime.Object
 	// changed says that streams have changed. It is called with mu held, and does not block.
 	changed func(*kind)
-	// denied is called with no lock held when the API server has refused a stream.
-	denied  func(*stream)
 	planned chan struct{} // closed once it is known which streams there are to be
 
 	// The engine's mu guards what is below.
@@ -69,7 +67,7 @@ func (e *engine) newKind(key kindKey) (*kind, error) {
 	}
 	k := &kind{
 		key: key, settings: s, identity: e.identity, mapping: mapping, config: s.kindSettings(key.GVK), example: example,
-		changed: e.markDirty, denied: e.reportDenied,
+		changed: e.markDirty,
 		planned: make(chan struct{}), needs: map[*Handle]*need{},
 		streams: map[string]*stream{}, indexers: toolscache.Indexers{}, listeners: map[*listener]struct{}{}, told: map[string]toldState{},
 	}

@@ -39,6 +39,7 @@ type stream struct {
 	indexer  toolscache.Indexer
 	synced   bool          // the first list is in
 	refusal  *refusal      // why there are no objects; nil while it is not refused
+	doubted  bool          // the API server has denied it, and nobody has told the reviews of that
 	degraded bool          // the objects may be stale
 	answered chan struct{} // closed while synced or refused
 	progress string        // the resourceVersion that it has come to
@@ -220,7 +221,7 @@ func (s *stream) DropAll(status informer.Status) {
 	r := &refusal{state: status.State, since: status.Since, err: status.Err}
 	if r.isDenied() {
 		var verb string
-		r.missing = s.accesses()
+		r.missing, s.doubted = s.accesses(), true
 		if r.identity, verb = readDenial(status.Err); verb == "list" || verb == "watch" {
 			r.missing = []access.Access{s.accessTo(verb)}
 		}
@@ -345,9 +346,6 @@ func (s *stream) Changed(event informer.Event) {
 	if event.Type == informer.StateChanged || event.Type == informer.Synced {
 		s.setDegraded(event.State == informer.Degraded)
 		s.kind.changed(s.kind)
-	}
-	if event.State == informer.Forbidden || event.State == informer.Unauthenticated {
-		s.kind.denied(s)
 	}
 }
 
