@@ -61,7 +61,7 @@ func (e *engine) arrangeLocked(k *kind) {
 
 // dropStream ends a stream that is not to be any more.
 func (e *engine) dropStream(k *kind, s *stream) {
-	e.informers.Require(s, nil)
+	e.informers.Require(storage{s}, nil)
 	e.forgetReview(s)
 	s.open = false
 	k.removeStream(s)
@@ -78,7 +78,7 @@ func (e *engine) reportDenied(s *stream) {
 	if !s.takeDoubt() {
 		return
 	}
-	for _, a := range s.accesses() {
+	for _, a := range s.readAccesses() {
 		e.reviews.ReportDenied(s.accessKey(), a)
 	}
 }
@@ -195,14 +195,14 @@ func (e *engine) decideEverywhere(k *kind) access.Decision {
 	if k.everywhere == nil {
 		k.everywhere = k.newStream(metav1.NamespaceAll, k.config.everywhere, true)
 	}
-	decision, _ := e.review(k.everywhere)
+	decision, _ := e.reviewStream(k.everywhere)
 	return decision
 }
 
-// review asks what the identity may do in the namespace of a stream, and returns what is known: whether it
+// reviewStream asks what the identity may do in the namespace of a stream, and returns what is known: whether it
 // may be watched, and what is missing for that. A review that is itself refused leaves it to the API server.
-func (e *engine) review(s *stream) (access.Decision, []access.Access) {
-	key, accesses := s.accessKey(), s.accesses()
+func (e *engine) reviewStream(s *stream) (access.Decision, []access.Access) {
+	key, accesses := s.accessKey(), s.readAccesses()
 	e.reviews.Require(reviewHandler{e, s}, key, accesses, access.Payer{})
 	e.reportDenied(s)
 	var missing []access.Access
@@ -242,12 +242,12 @@ func (e *engine) tendStream(s *stream) {
 		e.openStream(s)
 		return
 	}
-	decision, missing := e.review(s)
+	decision, missing := e.reviewStream(s)
 	switch decision {
 	case access.Denied:
-		e.informers.Require(s, nil)
+		e.informers.Require(storage{s}, nil)
 		s.open = false
-		s.deny(missing, time.Now())
+		s.denyReviewed(missing, time.Now())
 	case access.Allowed:
 		e.openStream(s)
 		e.retryStream(s, refused)
@@ -264,7 +264,7 @@ func (e *engine) openStream(s *stream) {
 	}
 	s.open = true
 	s.triedAt = e.generationOf(s)
-	e.informers.Require(s, []informer.Interest{{Key: s.informerKey, Storage: s}})
+	e.informers.Require(storage{s}, []informer.Interest{{Key: s.informerKey, Storage: storage{s}}})
 }
 
 // retryStream tries a refused stream again if rights have changed since.

@@ -56,7 +56,7 @@ func (c *Cache) GetInformer(ctx context.Context, object client.Object, options .
 	if err != nil {
 		return nil, err
 	}
-	return c.informerOf(ctx, key, options)
+	return c.engine.awaitInformer(ctx, c.root, key, options)
 }
 
 // GetInformerForKind implements cache.Informers, for a kind that the scheme knows.
@@ -65,27 +65,7 @@ func (c *Cache) GetInformerForKind(ctx context.Context, gvk schema.GroupVersionK
 	if err != nil {
 		return nil, err
 	}
-	return c.informerOf(ctx, kindKey{GVK: gvk, flavor: flavorOf(object)}, options)
-}
-
-func (c *Cache) informerOf(ctx context.Context, key kindKey, options []cache.InformerGetOption) (cache.Informer, error) {
-	i, err := c.engine.sharedInformerOf(c.root, key)
-	if err != nil {
-		return nil, err
-	}
-	given := cache.InformerGetOptions{}
-	for _, option := range options {
-		option(&given)
-	}
-	if given.BlockUntilSynced != nil && !*given.BlockUntilSynced || !isClosed(c.engine.started) {
-		return i, nil
-	}
-	select {
-	case <-i.synced:
-		return i, nil
-	case <-ctx.Done():
-		return nil, apierrors.NewTimeoutError(fmt.Sprintf("failed waiting for %T Informer to sync", i.kind.example), 0)
-	}
+	return c.engine.awaitInformer(ctx, c.root, kindKey{GVK: gvk, flavor: flavorOf(object)}, options)
 }
 
 // RemoveInformer implements cache.Informers: the objects are dropped, unless a handle needs them.
@@ -108,7 +88,7 @@ func (c *Cache) IndexField(ctx context.Context, object client.Object, field stri
 }
 
 // Start implements manager.Runnable. It returns when all that it has started has ended.
-func (c *Cache) Start(ctx context.Context) error { return c.engine.run(ctx) }
+func (c *Cache) Start(ctx context.Context) error { return c.engine.runAll(ctx) }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (c *Cache) NeedLeaderElection() bool { return false }
@@ -122,7 +102,7 @@ func (c *Cache) WaitForCacheSync(ctx context.Context) bool {
 		return false
 	}
 	for _, k := range c.engine.allKinds() {
-		if k.wait(ctx) != nil {
+		if k.waitAnswered(ctx) != nil {
 			return false
 		}
 	}
@@ -134,7 +114,9 @@ func (c *Cache) For(owner Owner) *Handle { return c.engine.handleFor(owner) }
 
 // OnChange has tell called until ctx ends: at first for each stream as it is, then for every change. It is called
 // by one goroutine, which it holds up: it must not block, nor read the cache.
-func (c *Cache) OnChange(ctx context.Context, tell func(Change)) { c.engine.subscribe(ctx, tell) }
+func (c *Cache) OnChange(ctx context.Context, tell func(Change)) {
+	c.engine.subscribeChanges(ctx, tell)
+}
 
 // SetNamespaces replaces the names that InNamespaces or Permitted were given. Reads follow at once. It is an
 // error if the cache was made with other Namespaces.
@@ -146,4 +128,25 @@ func (c *Cache) SetNamespaces(names ...string) error {
 		c.engine.arrangeAll()
 	}
 	return nil
+}
+
+// awaitInformer returns the informer of a kind, once it is synced unless the options say otherwise.
+func (e *engine) awaitInformer(ctx context.Context, h *Handle, key kindKey, options []cache.InformerGetOption) (cache.Informer, error) {
+	i, err := e.sharedInformerOf(h, key)
+	if err != nil {
+		return nil, err
+	}
+	given := cache.InformerGetOptions{}
+	for _, option := range options {
+		option(&given)
+	}
+	if given.BlockUntilSynced != nil && !*given.BlockUntilSynced || !isClosed(e.started) {
+		return i, nil
+	}
+	select {
+	case <-i.synced:
+		return i, nil
+	case <-ctx.Done():
+		return nil, apierrors.NewTimeoutError(fmt.Sprintf("failed waiting for %T Informer to sync", i.kind.example), 0)
+	}
 }

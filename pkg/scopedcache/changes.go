@@ -43,12 +43,12 @@ type subscriber struct {
 	isOn bool // it was told how all streams are
 }
 
-// subscribe has tell called by the engine's goroutine until ctx ends. It must not block.
-func (e *engine) subscribe(ctx context.Context, tell func(Change)) {
+// subscribeChanges has tell called by the engine's goroutine until ctx ends. It must not block.
+func (e *engine) subscribeChanges(ctx context.Context, tell func(Change)) {
 	e.mu.Lock()
 	e.subscribers = append(e.subscribers, &subscriber{done: ctx.Done(), tell: tell})
 	e.mu.Unlock()
-	e.wake()
+	e.wakeUp()
 }
 
 // tellChanges tells the subscribers what has changed in some kinds.

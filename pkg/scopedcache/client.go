@@ -228,7 +228,7 @@ func (s *stream) showsLocked(object client.Object) bool {
 	if found := s.findLocked(object); found != nil {
 		return isReached(versionOf(found), object.GetResourceVersion())
 	}
-	return s.selects(object) != selected
+	return s.selectionOf(object) != selected
 }
 
 // showsDeletionLocked reports whether the object is gone, or on its way. before is what was shown of it when it was
@@ -237,7 +237,7 @@ func (s *stream) showsDeletionLocked(object client.Object, before string) bool {
 	found := s.findLocked(object)
 	if found == nil { // the stream may not have come to the object yet
 		version := object.GetResourceVersion()
-		return before != "" || version == "" || isReached(s.progress, version) || s.selects(object) != selected
+		return before != "" || version == "" || isReached(s.progress, version) || s.selectionOf(object) != selected
 	}
 	accessor, err := meta.Accessor(found)
 	return err != nil || accessor.GetDeletionTimestamp() != nil || object.GetUID() != "" && accessor.GetUID() != object.GetUID()
@@ -249,8 +249,8 @@ func isReached(version, wanted string) bool {
 	return err == nil && order >= 0
 }
 
-// selects says whether an object belongs to a stream.
-func (s *stream) selects(object client.Object) selectionResult {
+// selectionOf says whether an object belongs to a stream.
+func (s *stream) selectionOf(object client.Object) selectionResult {
 	known, unknown := fields.Set{"metadata.name": object.GetName(), "metadata.namespace": object.GetNamespace()}, false
 	if s.config.LabelSelector != nil && !s.config.LabelSelector.Matches(labels.Set(object.GetLabels())) {
 		return notSelected

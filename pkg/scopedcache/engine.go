@@ -71,9 +71,9 @@ func newEngine(s *settings, reviews access.Reviews, who *identity) (*engine, err
 	return e, err
 }
 
-// run runs everything until ctx ends.
-func (e *engine) run(ctx context.Context) error {
-	if err := e.begin(ctx); err != nil {
+// runAll runs everything until ctx ends.
+func (e *engine) runAll(ctx context.Context) error {
+	if err := e.beginRunning(ctx); err != nil {
 		return err
 	}
 	var parts sync.WaitGroup
@@ -87,14 +87,14 @@ func (e *engine) run(ctx context.Context) error {
 		case <-e.woken:
 		}
 	}
-	e.end()
+	e.endRunning()
 	parts.Wait()
 	e.running.Wait()
 	return errors.Join(informersErr, reviewsErr)
 }
 
-// begin starts what was asked for before.
-func (e *engine) begin(ctx context.Context) error {
+// beginRunning starts what was asked for before.
+func (e *engine) beginRunning(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.isBegun {
@@ -128,7 +128,7 @@ func (e *engine) startListenersLocked(k *kind) {
 	}
 }
 
-func (e *engine) end() {
+func (e *engine) endRunning() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.isRunning = false
@@ -156,10 +156,10 @@ func (e *engine) markDirty(k *kind) {
 	e.dirtyMu.Lock()
 	e.dirty[k] = struct{}{}
 	e.dirtyMu.Unlock()
-	e.wake()
+	e.wakeUp()
 }
 
-func (e *engine) wake() {
+func (e *engine) wakeUp() {
 	select {
 	case e.woken <- struct{}{}:
 	default: // it will look anyway
@@ -174,9 +174,9 @@ func (e *engine) takeDirty() map[*kind]struct{} {
 	return taken
 }
 
-// require makes a handle need a kind: in one namespace, or everywhere if namespace is nil. It returns the kind.
-func (e *engine) require(h *Handle, key kindKey, namespace *string) (*kind, error) {
-	if k := e.required(h, key, namespace); k != nil {
+// requireKind makes a handle need a kind: in one namespace, or everywhere if namespace is nil. It returns the kind.
+func (e *engine) requireKind(h *Handle, key kindKey, namespace *string) (*kind, error) {
+	if k := e.requiredKind(h, key, namespace); k != nil {
 		return k, nil
 	}
 	made, err := e.newKind(key) // which may ask the API server
@@ -207,8 +207,8 @@ func (e *engine) require(h *Handle, key kindKey, namespace *string) (*kind, erro
 	return k, nil
 }
 
-// required returns the kind if the handle needs it already.
-func (e *engine) required(h *Handle, key kindKey, namespace *string) *kind {
+// requiredKind returns the kind if the handle needs it already.
+func (e *engine) requiredKind(h *Handle, key kindKey, namespace *string) *kind {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	k := e.kinds[key]
@@ -222,7 +222,7 @@ func (e *engine) required(h *Handle, key kindKey, namespace *string) *kind {
 	return k
 }
 
-// release makes a handle need a kind no more. The last one ends its streams.
+// releaseLocked makes a handle need a kind no more. The last one ends its streams.
 func (e *engine) releaseLocked(h *Handle, k *kind) {
 	delete(k.needs, h)
 	e.arrangeLocked(k)
@@ -233,7 +233,7 @@ func (e *engine) releaseLocked(h *Handle, k *kind) {
 
 // sharedInformerOf returns the informer of a kind, which is needed everywhere.
 func (e *engine) sharedInformerOf(h *Handle, key kindKey) (*sharedInformer, error) {
-	k, err := e.require(h, key, nil)
+	k, err := e.requireKind(h, key, nil)
 	if err != nil {
 		return nil, err
 	}

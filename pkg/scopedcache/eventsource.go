@@ -25,7 +25,7 @@ func Source(c cache.Cache, requestsOf func(context.Context, Change) []reconcile.
 			return fmt.Errorf("watching the streams of a cache: it is a %T, not one of scopedcache.New", c)
 		}
 		changes := &changeQueue{woken: make(chan struct{}, 1)}
-		scoped.engine.subscribe(ctx, changes.push)
+		scoped.engine.subscribeChanges(ctx, changes.push)
 		go changes.run(ctx, func(change Change) {
 			for _, request := range requestsOf(ctx, change) {
 				queue.Add(request)

@@ -36,7 +36,7 @@ func TestHandles(t *testing.T) {
 		t.Fatalf("streams for two handles: %v", states)
 	}
 	want := map[string][]rbacv1.PolicyRule{namespace: {{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"list", "watch"}}}}
-	if rules := w.cache.Rules(); len(rules) != 1 || len(rules[namespace]) != 1 || !slices.Equal(rules[namespace][0].Verbs, want[namespace][0].Verbs) {
+	if rules := Rules(w.cache); len(rules) != 1 || len(rules[namespace]) != 1 || !slices.Equal(rules[namespace][0].Verbs, want[namespace][0].Verbs) {
 		t.Errorf("the least rules: %v", rules)
 	}
 	first.Close()

@@ -115,7 +115,7 @@ func (k *kind) addStream(s *stream) {
 
 // removeStream forgets a stream, whose informer is closed.
 func (k *kind) removeStream(s *stream) {
-	s.leave()
+	s.leaveKind()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.streams, s.namespace)
@@ -164,13 +164,13 @@ func (k *kind) streamOf(namespace string) *stream {
 	return k.streams[""]
 }
 
-// wait returns when every stream is synced or refused. The error is that of a wait that ended before.
-func (k *kind) wait(ctx context.Context) error {
+// waitAnswered returns when every stream is synced or refused. The error is that of a wait that ended before.
+func (k *kind) waitAnswered(ctx context.Context) error {
 	if err := k.waitPlanned(ctx); err != nil {
 		return err
 	}
 	for _, s := range k.allStreams() {
-		if _, err := s.read(ctx); err != nil && ctx.Err() != nil {
+		if _, err := s.awaitObjects(ctx); err != nil && ctx.Err() != nil {
 			return err
 		}
 	}

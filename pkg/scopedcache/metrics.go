@@ -57,7 +57,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	for _, k := range c.engine.watchedKinds() {
 		resource := k.mapping.Resource.GroupResource().String()
 		for _, s := range k.allStreams() {
-			objects[resource] += s.ObjectCount()
+			objects[resource] += storage{s}.ObjectCount()
 			k.mu.RLock()
 			watches[group{resource, s.stateLocked()}]++
 			if s.refusal.isDenied() && !s.reviewed {

@@ -41,7 +41,7 @@ func (e *engine) getObject(ctx context.Context, h *Handle, key client.ObjectKey,
 	if s == nil {
 		return fmt.Errorf("unable to get: %v because of unknown namespace for the cache", key)
 	}
-	indexer, err := s.read(ctx)
+	indexer, err := s.awaitObjects(ctx)
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (e *engine) listObjects(ctx context.Context, h *Handle, out client.ObjectLi
 	var denied error
 	objects := []runtime.Object{}
 	for _, s := range streams {
-		found, err := s.list(ctx, given, len(objects))
+		found, err := s.listObjects(ctx, given, len(objects))
 		switch {
 		case isDenied(err):
 			if denied == nil && !(s.reviewed && namespace == nil) {
@@ -168,7 +168,7 @@ func (e *engine) kindToRead(h *Handle, object runtime.Object, namespace *string)
 	if e.settings.mustExist && !e.hasKind(key) {
 		return nil, &cache.ErrResourceNotCached{GVK: key.GVK}
 	}
-	k, err := e.require(h, key, namespace)
+	k, err := e.requireKind(h, key, namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -200,9 +200,9 @@ func (e *engine) streamToRead(ctx context.Context, k *kind, namespace string) (*
 	return s, nil
 }
 
-// list returns the objects of a list. have is how many there are already: a limit is for all streams.
-func (s *stream) list(ctx context.Context, given client.ListOptions, have int) ([]runtime.Object, error) {
-	indexer, err := s.read(ctx)
+// listObjects returns the objects of a list. have is how many there are already: a limit is for all streams.
+func (s *stream) listObjects(ctx context.Context, given client.ListOptions, have int) ([]runtime.Object, error) {
+	indexer, err := s.awaitObjects(ctx)
 	if err != nil {
 		return nil, err
 	}

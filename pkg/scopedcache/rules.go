@@ -5,11 +5,17 @@ import (
 	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// Rules returns the least that the cache needs for what was asked of it so far, by namespace: a Role's rules, or a
-// ClusterRole's for "". It says nothing of what a client writes, nor of what was granted.
-func (c *Cache) Rules() map[string][]rbacv1.PolicyRule {
+// Rules returns the least that a cache needs for what was asked of it so far, by namespace: a Role's rules, or a
+// ClusterRole's for "". It says nothing of what a client writes, nor of what was granted. The cache is one of New;
+// of another one nothing is known.
+func Rules(of cache.Cache) map[string][]rbacv1.PolicyRule {
+	c, ok := of.(*Cache)
+	if !ok {
+		return nil
+	}
 	resources := map[string]map[string][]string{} // by namespace and group
 	for _, k := range c.engine.watchedKinds() {
 		for _, s := range k.allStreams() {

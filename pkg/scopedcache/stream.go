@@ -8,18 +8,15 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/informer"
-	"github.com/ambit-dev/ambit/pkg/informer/listwatch"
 )
 
-// stream has the objects of a kind in one namespace, or in all of them. It is the informer.Storage of its
-// informer, which one of package informer opens and closes.
+// stream has the objects of a kind in one namespace, or in all of them. Its storage is that
+// of an informer.
 type stream struct {
 	kind *kind
 	// namespace is its key in the kind; requestNamespace that of its requests, which a field selector may
@@ -46,8 +43,6 @@ type stream struct {
 	advanced chan struct{} // closed at the next change of what is above; nil if nobody waits
 }
 
-var _ informer.Storage = &stream{}
-
 func (k *kind) newStream(namespace string, config cache.Config, reviewed bool) *stream {
 	s := &stream{
 		kind: k, namespace: namespace, requestNamespace: namespace, config: config, reviewed: reviewed,
@@ -67,49 +62,13 @@ func (k *kind) newStream(namespace string, config cache.Config, reviewed bool) *
 	return s
 }
 
-// accesses returns what it takes to watch.
-func (s *stream) accesses() []access.Access {
+// readAccesses returns what it takes to watch.
+func (s *stream) readAccesses() []access.Access {
 	return []access.Access{s.accessTo("list"), s.accessTo("watch")}
 }
 
 func (s *stream) accessTo(verb string) access.Access {
 	return access.Access{Verb: verb, Group: s.informerKey.GVR.Group, Resource: s.informerKey.GVR.Resource}
-}
-
-// Source implements informer.Storage.
-func (s *stream) Source() (listwatch.Source, error) {
-	made, err := s.kind.settings.connect(s.kind.key, s.kind.mapping, s.requestNamespace)
-	if err != nil || ptr.Deref(s.config.EnableWatchBookmarks, true) {
-		return made, err
-	}
-	return withoutBookmarks{made}, nil
-}
-
-// Transformer implements informer.Storage.
-func (s *stream) Transformer() toolscache.TransformFunc {
-	if s.kind.key.flavor != metadataOnly {
-		return s.config.Transform
-	}
-	return func(object any) (any, error) {
-		if partial, ok := object.(*metav1.PartialObjectMetadata); ok {
-			partial.SetGroupVersionKind(s.kind.key.GVK) // the API server does not say it
-		}
-		if s.config.Transform == nil {
-			return object, nil
-		}
-		return s.config.Transform(object)
-	}
-}
-
-// Add implements informer.Storage.
-func (s *stream) Add(object any) error { return s.Update(object) }
-
-// Update implements informer.Storage.
-func (s *stream) Update(object any) error {
-	k := s.kind
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return s.putLocked(object, false)
 }
 
 func (s *stream) putLocked(object any, initial bool) error {
@@ -127,33 +86,6 @@ func (s *stream) putLocked(object any, initial bool) error {
 	case versionOf(old) != versionOf(object):
 		s.kind.notifyLocked(notification{kind: updated, old: old, new: object})
 	}
-	return nil
-}
-
-// Delete implements informer.Storage.
-func (s *stream) Delete(object any) error {
-	k := s.kind
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if err := s.indexer.Delete(object); err != nil {
-		return err
-	}
-	s.advanceLocked()
-	k.notifyLocked(notification{kind: deleted, old: object})
-	return nil
-}
-
-// Replace implements informer.Storage.
-func (s *stream) Replace(list []any, resourceVersion string) error {
-	k := s.kind
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if err := s.replaceLocked(list); err != nil {
-		return err
-	}
-	s.progress, s.degraded = resourceVersion, false
-	s.advanceLocked()
-	s.answerLocked(true, nil)
 	return nil
 }
 
@@ -196,44 +128,8 @@ func (s *stream) forgetLocked(name string) {
 	s.kind.notifyLocked(notification{kind: deleted, old: toolscache.DeletedFinalStateUnknown{Key: name, Obj: old}})
 }
 
-// Resync implements informer.Storage.
-func (s *stream) Resync() error { return nil }
-
-// UpdateResourceVersion implements informer.Storage.
-func (s *stream) UpdateResourceVersion(resourceVersion string) {
-	s.kind.mu.Lock()
-	defer s.kind.mu.Unlock()
-	s.progress = resourceVersion
-	s.advanceLocked()
-}
-
-// DropAll implements informer.Storage. What an informer has that nobody needs any more is dropped by leave.
-func (s *stream) DropAll(status informer.Status) {
-	if status.State == informer.Stopped {
-		return
-	}
-	s.kind.mu.Lock()
-	defer s.kind.mu.Unlock()
-	if !status.State.IsFinal() {
-		s.dropLocked(nil)
-		return
-	}
-	r := &refusal{state: status.State, since: status.Since, err: status.Err}
-	if r.isDenied() {
-		var verb string
-		r.missing, s.doubted = s.accesses(), true
-		if r.identity, verb = readDenial(status.Err); verb == "list" || verb == "watch" {
-			r.missing = []access.Access{s.accessTo(verb)}
-		}
-		if s.refusal.isDenied() && s.refusal.reviewed {
-			r.missing, r.reviewed, r.since = s.refusal.missing, true, s.refusal.since
-		}
-	}
-	s.dropLocked(r)
-}
-
-// deny records that a review denies what it takes to watch. No informer is open.
-func (s *stream) deny(missing []access.Access, now time.Time) {
+// denyReviewed records that a review denies what it takes to watch. No informer is open.
+func (s *stream) denyReviewed(missing []access.Access, now time.Time) {
 	s.kind.mu.Lock()
 	defer s.kind.mu.Unlock()
 	r := &refusal{state: informer.Forbidden, since: now, missing: missing, reviewed: true}
@@ -246,8 +142,8 @@ func (s *stream) deny(missing []access.Access, now time.Time) {
 	s.dropLocked(r)
 }
 
-// leave says that the stream is not watched any more.
-func (s *stream) leave() {
+// leaveKind says that the stream is not watched any more.
+func (s *stream) leaveKind() {
 	s.kind.mu.Lock()
 	defer s.kind.mu.Unlock()
 	s.dropLocked(&refusal{state: informer.Stopped})
@@ -301,7 +197,7 @@ func (s *stream) setDegraded(degraded bool) {
 	}
 }
 
-// state returns where the stream stands; the kind's mu is held for reading.
+// stateLocked returns where the stream stands; the kind's mu is held for reading.
 func (s *stream) stateLocked() informer.State {
 	switch {
 	case s.refusal != nil:
@@ -314,15 +210,8 @@ func (s *stream) stateLocked() informer.State {
 	return informer.Starting
 }
 
-// ObjectCount implements informer.Storage.
-func (s *stream) ObjectCount() int {
-	s.kind.mu.RLock()
-	defer s.kind.mu.RUnlock()
-	return len(s.indexer.ListKeys())
-}
-
-// read waits until the stream is synced or refused, and returns its objects, or what a read of it fails with.
-func (s *stream) read(ctx context.Context) (toolscache.Indexer, error) {
+// awaitObjects waits until the stream is synced or refused, and returns its objects, or what a read of it fails with.
+func (s *stream) awaitObjects(ctx context.Context) (toolscache.Indexer, error) {
 	for {
 		s.kind.mu.RLock()
 		indexer, synced, refused, answered := s.indexer, s.synced, s.refusal, s.answered
@@ -338,14 +227,6 @@ func (s *stream) read(ctx context.Context) (toolscache.Indexer, error) {
 		case <-ctx.Done():
 			return nil, apierrors.NewTimeoutError(fmt.Sprintf("failed waiting for %T Informer to sync", s.kind.example), 0)
 		}
-	}
-}
-
-// Changed implements informer.EventHandler.
-func (s *stream) Changed(event informer.Event) {
-	if event.Type == informer.StateChanged || event.Type == informer.Synced {
-		s.setDegraded(event.State == informer.Degraded)
-		s.kind.changed(s.kind)
 	}
 }
 
