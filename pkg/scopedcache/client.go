@@ -22,6 +22,9 @@ import (
 // Options.WriteTimeout or before the context has ended.
 var ErrNotShown = errors.New("it was written, and the cache does not show it yet")
 
+// errNotWhole is why a kind with Options.Fields is not updated.
+var errNotWhole = errors.New("the cache does not keep whole objects of this kind, and an update would clear the rest: use Patch or Apply")
+
 // NewClient is a client.NewClientFunc, for manager.Options.NewClient beside a cache of New: when a Create, an
 // Update, a Patch, an Apply or a Delete of one object returns, or one of its subresource, reads of the cache show
 // it, in whichever namespace it is. What the cache does not watch, or has been refused, is not waited for; nor is
@@ -54,6 +57,13 @@ func (c *waitingClient) Create(ctx context.Context, object client.Object, option
 
 // Update implements client.Writer.
 func (c *waitingClient) Update(ctx context.Context, object client.Object, options ...client.UpdateOption) error {
+	gvk, err := c.GroupVersionKindFor(object)
+	if err != nil {
+		return err
+	}
+	if _, some := c.engine.settings.fields[gvk]; some {
+		return fmt.Errorf("updating %s %s: %w", gvk.Kind, client.ObjectKeyFromObject(object), errNotWhole)
+	}
 	if err := c.Client.Update(ctx, object, options...); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Options are the inputs of a cache beside those of controller-runtime. The zero value works: then a cache
@@ -13,6 +14,10 @@ type Options struct {
 	// DefaultNamespaces and ByObject of cache.Options; any other must not be given together with
 	// DefaultNamespaces. A kind that has Namespaces in ByObject is watched there.
 	Namespaces Namespaces
+	// Fields are what is kept of each object of a kind: see the function Fields. What identifies an object is always
+	// kept, with its labels, owners and finalizers. Do not Update what was read so, which would clear all
+	// else: a client of NewClient refuses that. Nil keeps whole objects.
+	Fields map[client.Object][]string
 	// AllowPartial: a list over several namespaces is no error if some of them are denied. Without it,
 	// the list has what may be seen, and List returns a DeniedError for the first of the others.
 	AllowPartial bool

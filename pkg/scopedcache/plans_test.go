@@ -116,7 +116,6 @@ func runPlan(t *testing.T, seed uint64) {
 // makeCache makes a cache of one of the rules, on the simulated cluster.
 func (p *plan) makeCache() {
 	p.rule = []namespaceRule{asConfigured, fixedNamespaces, permittedNamespaces}[p.random.IntN(3)]
-	client := p.server.As("operator")
 	own := Options{}
 	options := map[string]cache.Config{}
 	p.watched = slices.Clone(allPlaces[:2])
@@ -130,6 +129,12 @@ func (p *plan) makeCache() {
 	case permittedNamespaces:
 		own.Namespaces = Permitted(p.watched...)
 	}
+	p.makeCacheOf(own, options)
+}
+
+// makeCacheOf makes a cache of unstructured objects on the simulated cluster.
+func (p *plan) makeCacheOf(own Options, options map[string]cache.Config) {
+	client := p.server.As("operator")
 	made := &settings{
 		own: own, scheme: scheme.Scheme, mapper: client.Mapper(), general: kindSettings{namespaces: options},
 		connect: func(_ kindKey, mapping *meta.RESTMapping, namespace string) (listwatch.Source, error) {

@@ -44,6 +44,8 @@ type settings struct {
 	connect func(key kindKey, mapping *meta.RESTMapping, namespace string) (listwatch.Source, error)
 	// mustExist: reads start no informer.
 	mustExist bool
+	// fields are what is kept of the kinds that are not kept whole.
+	fields map[schema.GroupVersionKind]fieldTree
 	// general is for what byKind does not name.
 	general kindSettings
 	byKind  map[schema.GroupVersionKind]kindSettings
@@ -71,6 +73,9 @@ func newSettings(config *rest.Config, own Options, options cache.Options) (*sett
 		s.own.WriteTimeout = defaultWriteTimeout
 	}
 	if err := s.setClients(config, options); err != nil {
+		return nil, err
+	}
+	if err := s.setFields(own.Fields); err != nil {
 		return nil, err
 	}
 	defaults := cache.Config{

@@ -29,17 +29,23 @@ func (a storage) Source() (listwatch.Source, error) {
 
 // Transformer implements informer.Storage.
 func (a storage) Transformer() toolscache.TransformFunc {
-	if a.kind.key.flavor != metadataOnly {
+	kept, some := a.kind.settings.fields[a.kind.key.GVK]
+	if a.kind.key.flavor != metadataOnly && !some {
 		return a.config.Transform
 	}
-	return func(object any) (any, error) {
+	return func(object any) (_ any, err error) {
 		if partial, ok := object.(*metav1.PartialObjectMetadata); ok {
 			partial.SetGroupVersionKind(a.kind.key.GVK) // the API server does not say it
 		}
-		if a.config.Transform == nil {
-			return object, nil
+		if a.config.Transform != nil {
+			if object, err = a.config.Transform(object); err != nil {
+				return nil, err
+			}
 		}
-		return a.config.Transform(object)
+		if some {
+			object = kept.prune(object)
+		}
+		return object, nil
 	}
 }
 

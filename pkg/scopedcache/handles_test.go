@@ -1,0 +1,81 @@
+package scopedcache
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/ambit-dev/ambit/test/sim"
+)
+
+var handlesFlag = flag.Int("handles", 200, "how many handles are opened and closed on the simulated cluster")
+
+// TestManyHandles opens and closes handles over 50 namespaces whose rights come and go, for an hour of virtual time.
+// Then no stream, no kind, no review and no goroutine is left.
+func TestManyHandles(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := &plan{T: t, random: rand.New(rand.NewPCG(14, 14)), granted: map[string]bool{}, seen: map[string]string{}}
+		p.server = sim.New(sim.Options{Seed: 1, Faults: p})
+		p.admin = p.server.As(sim.Admin).Dynamic()
+		places := make([]string, 50)
+		for i := range places {
+			places[i] = fmt.Sprint("place-", i)
+			p.write(namespaceResource, "", object("v1", "Namespace", places[i]))
+			p.write(roleResource, places[i], readerRole())
+			p.write(configMapResource, places[i], object("v1", "ConfigMap", "a"))
+		}
+		p.rule = permittedNamespaces
+		p.makeCacheOf(Options{Namespaces: Permitted("nowhere")}, nil)
+		ctx, stop := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() {
+			if err := p.cache.Start(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		for i := range *handlesFlag {
+			p.openHandle(ctx, i, places[p.random.IntN(len(places))])
+			if len(p.handles) > 30 {
+				p.handles[0].Close()
+				p.handles = p.handles[1:]
+			}
+			p.flipRight(places[p.random.IntN(len(places))])
+			time.Sleep(time.Hour / time.Duration(*handlesFlag))
+		}
+		for _, h := range p.handles {
+			h.Close()
+		}
+		synctest.Wait()
+		e := p.cache.engine
+		if open, kinds, states := p.server.Watches(), e.allKinds(), e.informers.States(); len(open)+len(kinds)+len(states)+len(e.handles) > 0 {
+			t.Errorf("after the last handle there are watches %v, kinds %v, informers %v, handles %v", open, kinds, states, e.handles)
+		}
+		asked := e.reviews.CountRequests()
+		time.Sleep(10 * time.Minute)
+		if n := e.reviews.CountRequests() - asked; n > 0 {
+			t.Errorf("%d reviews although nobody needs anything", n)
+		}
+		stop()
+		running.Wait()
+	})
+}
+
+// openHandle opens a handle that reads in a namespace.
+func (p *plan) openHandle(ctx context.Context, i int, namespace string) {
+	h := p.cache.For(Owner{NamespacedName: types.NamespacedName{Name: strconv.Itoa(i)}})
+	p.handles = append(p.handles, h)
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_ = h.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "a"}, newConfigMap()) // it may be denied
+}
