@@ -95,6 +95,10 @@ controlplane: ## Build what is missing of etcd, Kubernetes and KWOK into bin/ (c
 demo: build controlplane ## Run the Memcached operator on a real control plane and narrate it.
 	go run -buildvcs=false ./test/demo
 
+.PHONY: example-scopedcache
+example-scopedcache: ## Run the Memcached operator in Go, against the cluster of the kubeconfig.
+	go run -buildvcs=false ./examples/scopedcache
+
 # kubectl and Helm as they are pinned, whatever else is installed.
 DEPLOY_PINS := hack/deploy/go.mod hack/deploy/go.sum
 DEPLOY_BUILD := CGO_ENABLED=0 go build -C hack/deploy -trimpath -buildvcs=false -ldflags '-s -w'

@@ -196,6 +196,9 @@ func (e *engine) decideEverywhere(k *kind) access.Decision {
 		k.everywhere = k.newStream(metav1.NamespaceAll, k.config.everywhere, true)
 	}
 	decision, _ := e.reviewStream(k.everywhere)
+	if e.reviews.State(k.everywhere.accessKey()).Refusal != nil {
+		return access.Denied // the API server will say in which namespaces
+	}
 	return decision
 }
 
@@ -218,10 +221,8 @@ func (e *engine) reviewStream(s *stream) (access.Decision, []access.Access) {
 	switch {
 	case len(missing) > 0:
 		return access.Denied, missing
-	case e.reviews.State(key).Refusal != nil && s.namespace != metav1.NamespaceAll:
-		return access.Allowed, nil
 	case e.reviews.State(key).Refusal != nil:
-		return access.Denied, nil
+		return access.Allowed, nil
 	}
 	return decision, nil
 }
