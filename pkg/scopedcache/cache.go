@@ -115,7 +115,7 @@ func (c *Cache) For(owner Owner) *Handle { return c.engine.handleFor(owner) }
 // OnChange has tell called until ctx ends: at first for each stream as it is, then for every change. It is called
 // by one goroutine, which it holds up: it must not block, nor read the cache.
 func (c *Cache) OnChange(ctx context.Context, tell func(Change)) {
-	c.engine.subscribeChanges(ctx, tell)
+	c.engine.subscribeChanges(ctx, false, tell)
 }
 
 // SetNamespaces replaces the names that InNamespaces or Permitted were given. Reads follow at once. It is an

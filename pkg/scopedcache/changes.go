@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/informer"
@@ -26,9 +27,15 @@ type Change struct {
 	Missing []access.Access
 	// Since is when a refusal was first seen.
 	Since time.Time
-	// Owners are those whose handles need the stream, sorted.
+	// Owners are those whose handles need the stream, sorted; or, if Object is set, those who have read that.
 	Owners []Owner
+	// Object, if it is not empty, has changed since the owners have read it, or a list that it is in or was in; State is
+	// informer.Live then. Source tells of that, OnChange does not.
+	Object types.NamespacedName
 }
+
+// stateOfRead is the state of a stream that brings events.
+const stateOfRead = informer.Live
 
 // IsLost reports whether there is nothing to read.
 func (c Change) IsLost() bool { return c.State.IsFinal() || c.State == informer.Stopped }
@@ -40,15 +47,38 @@ func (c Change) IsLive() bool { return c.State == informer.Live }
 type subscriber struct {
 	done <-chan struct{} // closed when it is not to be told any more
 	tell func(Change)
-	isOn bool // it was told how all streams are
+	// reads: it is also told of objects that handles have read, with a lock held that guards the store.
+	reads bool
+	isOn  bool // it was told how all streams are
 }
 
 // subscribeChanges has tell called by the engine's goroutine until ctx ends. It must not block.
-func (e *engine) subscribeChanges(ctx context.Context, tell func(Change)) {
+func (e *engine) subscribeChanges(ctx context.Context, reads bool, tell func(Change)) {
 	e.mu.Lock()
-	e.subscribers = append(e.subscribers, &subscriber{done: ctx.Done(), tell: tell})
+	e.subscribers = append(e.subscribers, &subscriber{done: ctx.Done(), reads: reads, tell: tell})
+	e.publishReaders()
 	e.mu.Unlock()
 	e.wakeUp()
+}
+
+// publishReaders says who is told of reads; mu is held.
+func (e *engine) publishReaders() {
+	var readers []func(Change)
+	for _, s := range e.subscribers {
+		if s.reads {
+			readers = append(readers, s.tell)
+		}
+	}
+	e.readers.Store(&readers)
+}
+
+// tellRead tells of an object that handles have read. It may be called with any lock held.
+func (e *engine) tellRead(c Change) {
+	if readers := e.readers.Load(); readers != nil {
+		for _, tell := range *readers {
+			tell(c)
+		}
+	}
 }
 
 // tellChanges tells the subscribers what has changed in some kinds.
@@ -60,6 +90,7 @@ func (e *engine) tellChanges(changes []Change) {
 	var calls []call
 	e.mu.Lock()
 	e.subscribers = slices.DeleteFunc(e.subscribers, func(s *subscriber) bool { return isClosed(s.done) })
+	e.publishReaders()
 	for _, s := range e.subscribers {
 		list := changes
 		if !s.isOn {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/dynamic"
@@ -38,6 +39,8 @@ type engine struct {
 	running            sync.WaitGroup    // Add only under mu, while isRunning
 	subscribers        []*subscriber
 	isBegun, isRunning bool
+
+	readers atomic.Pointer[[]func(Change)] // who is told of what handles have read
 
 	dirtyMu sync.Mutex // guards dirty; taken under any other lock
 	dirty   map[*kind]struct{}
@@ -225,6 +228,7 @@ func (e *engine) requiredKind(h *Handle, key kindKey, namespace *string) *kind {
 // releaseLocked makes a handle need a kind no more. The last one ends its streams.
 func (e *engine) releaseLocked(h *Handle, k *kind) {
 	delete(k.needs, h)
+	k.forgetReads(h)
 	e.arrangeLocked(k)
 	if len(k.needs) == 0 {
 		delete(e.kinds, k.key)

@@ -12,7 +12,8 @@ import (
 )
 
 // Source enqueues who needs a stream when it is lost, and when it comes back: a reconciler can say so in a
-// status, and needs nothing else to go on. The streams that are lost already are told first. requestsOf says who that
+// status, and needs nothing else to go on. It also enqueues the owners of handles when something has changed that was
+// read through them. The streams that are lost already are told first. requestsOf says who that
 // is, called by one goroutine; it may read the cache. Nil means the owners of the handles that need the stream.
 // The cache is one of New.
 func Source(c cache.Cache, requestsOf func(context.Context, Change) []reconcile.Request) source.Source {
@@ -25,7 +26,7 @@ func Source(c cache.Cache, requestsOf func(context.Context, Change) []reconcile.
 			return fmt.Errorf("watching the streams of a cache: it is a %T, not one of scopedcache.New", c)
 		}
 		changes := &changeQueue{woken: make(chan struct{}, 1)}
-		scoped.engine.subscribeChanges(ctx, changes.push)
+		scoped.engine.subscribeChanges(ctx, true, changes.push)
 		go changes.run(ctx, func(change Change) {
 			for _, request := range requestsOf(ctx, change) {
 				queue.Add(request)

@@ -8,9 +8,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/ambit-dev/ambit/pkg/informer"
 )
@@ -149,5 +152,45 @@ func (w *world) writeAndRead(ctx context.Context, c client.Client, namespace str
 	w.must(c.Delete(ctx, again))
 	if err := c.Get(ctx, client.ObjectKeyFromObject(object), again); client.IgnoreNotFound(err) != nil || err == nil {
 		w.Fatalf("an own deletion is not read: %v", err)
+	}
+}
+
+// TestReadsAreFollowed: who has read something through a handle is enqueued when that changes, and nobody else.
+func TestReadsAreFollowed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, Options{Namespaces: Permitted("nowhere")}, cache.Options{})
+	namespace := w.namespace()
+	w.grantReads(namespace)
+	w.create(namespace, "a")
+	w.start()
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	ctx, stop := context.WithCancel(w.ctx)
+	defer stop()
+	defer queue.ShutDown()
+	w.must(Source(w.cache, nil).Start(ctx, queue))
+	next := func() string {
+		request, _ := queue.Get()
+		queue.Done(request)
+		return request.Name
+	}
+	byName, byLabel := w.cache.For(ownerNamed("by-name")), w.cache.For(ownerNamed("by-label"))
+	defer byName.Close()
+	defer byLabel.Close()
+	w.must(byName.Get(w.ctx, client.ObjectKey{Namespace: namespace, Name: "a"}, &corev1.ConfigMap{}))
+	if name := next(); name != "by-name" {
+		t.Errorf("the stream is live for %q", name)
+	}
+	w.must(byLabel.List(w.ctx, &corev1.ConfigMapList{}, client.InNamespace(namespace), client.MatchingLabels{"a": "b"}))
+	_, err := w.admin.CoreV1().ConfigMaps(namespace).Patch(w.ctx, "a", types.MergePatchType, []byte(`{"data":{"key":"other"}}`), metav1.PatchOptions{})
+	w.must(err)
+	if name := next(); name != "by-name" {
+		t.Errorf("its object has changed for %q", name)
+	}
+	_, err = w.admin.CoreV1().ConfigMaps(namespace).Create(w.ctx, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "b", Labels: map[string]string{"a": "b"}},
+	}, metav1.CreateOptions{})
+	w.must(err)
+	if name := next(); name != "by-label" {
+		t.Errorf("its list has changed for %q", name)
 	}
 }

@@ -23,7 +23,9 @@ type kind struct {
 	example  runtime.Object
 	// changed says that streams have changed. It is called with mu held, and does not block.
 	changed func(*kind)
-	planned chan struct{} // closed once it is known which streams there are to be
+	// readChanged is told what handles have read and what has changed since. It is called with mu held.
+	readChanged func(Change)
+	planned     chan struct{} // closed once it is known which streams there are to be
 
 	// The engine's mu guards what is below.
 	needs map[*Handle]*need
@@ -37,6 +39,7 @@ type kind struct {
 	indexers  toolscache.Indexers // beside the one by namespace
 	informer  *sharedInformer     // nil until somebody asks for it
 	listeners map[*listener]struct{}
+	reads     reads
 	isPlanned bool
 	told      map[string]toldState // by namespace, what was told last; the engine's mu guards it
 }
@@ -67,7 +70,7 @@ func (e *engine) newKind(key kindKey) (*kind, error) {
 	}
 	k := &kind{
 		key: key, settings: s, identity: e.identity, mapping: mapping, config: s.kindSettings(key.GVK), example: example,
-		changed: e.markDirty,
+		changed: e.markDirty, readChanged: e.tellRead,
 		planned: make(chan struct{}), needs: map[*Handle]*need{},
 		streams: map[string]*stream{}, indexers: toolscache.Indexers{}, listeners: map[*listener]struct{}{}, told: map[string]toldState{},
 	}
@@ -192,6 +195,7 @@ func (k *kind) notifyLocked(n notification) {
 	for l := range k.listeners {
 		l.push(n)
 	}
+	k.tellReadersLocked(n)
 }
 
 // addListener has a listener told of all objects that are there, and of events from now on.
