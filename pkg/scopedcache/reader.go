@@ -34,7 +34,7 @@ func (e *engine) getObject(ctx context.Context, h *Handle, key client.ObjectKey,
 	if !k.isNamespaced() {
 		key.Namespace = ""
 	}
-	k.recordRead(h, func(r *reads) { r.addName(h, key) })
+	k.recordName(h, key)
 	s, err := e.streamToRead(ctx, k, key.Namespace)
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (e *engine) listObjects(ctx context.Context, h *Handle, out client.ObjectLi
 	if err != nil {
 		return err
 	}
-	k.recordRead(h, func(r *reads) { r.addList(h, given) })
+	k.recordList(h, given)
 	streams, err := e.streamsToList(ctx, k, namespace)
 	if err != nil {
 		return err

@@ -112,14 +112,24 @@ func metadataOrNil(object any) metaObject {
 	return accessor
 }
 
-// recordRead records what the handle of an owner reads, and does nothing for the cache itself.
-func (k *kind) recordRead(h *Handle, record func(*reads)) {
+// recordName records that the handle of an owner reads an object, and does nothing for the cache itself.
+func (k *kind) recordName(h *Handle, name types.NamespacedName) {
 	if h.owner == (Owner{}) {
 		return
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	record(&k.reads)
+	k.reads.addName(h, name)
+}
+
+// recordList is recordName for a list.
+func (k *kind) recordList(h *Handle, given client.ListOptions) {
+	if h.owner == (Owner{}) {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.reads.addList(h, given)
 }
 
 // forgetReads drops what a handle has read.

@@ -1,0 +1,79 @@
+package scopedcache
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/ambit-dev/ambit/test/sim"
+)
+
+// TestMetrics: what is denied and what is watched is in the metrics, and what is denied makes nobody unready.
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := &plan{T: t, random: rand.New(rand.NewPCG(1, 1)), granted: map[string]bool{}, seen: map[string]string{}}
+		p.server = sim.New(sim.Options{Seed: 1, Faults: p})
+		p.admin = p.server.As(sim.Admin).Dynamic()
+		for _, namespace := range allPlaces[:2] {
+			p.write(namespaceResource, "", object("v1", "Namespace", namespace))
+			p.write(roleResource, namespace, readerRole())
+		}
+		p.write(configMapResource, "one", object("v1", "ConfigMap", "a"))
+		p.flipRight("one")
+		p.makeCacheOf(Options{Namespaces: InNamespaces(allPlaces[:2]...)}, nil)
+		if p.cache.CheckHealth(nil) == nil {
+			t.Error("it is healthy before it has started")
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { p.must(p.cache.Start(ctx)) })
+		_, err := p.cache.GetInformer(ctx, newConfigMap(), cache.BlockUntilSynced(false))
+		p.must(err)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		p.must(p.cache.CheckHealth(nil))
+		want := []string{
+			"ambit_denied two configmaps list 1", "ambit_denied two configmaps watch 1",
+			"ambit_watched_objects configmaps 1", "ambit_watches configmaps Forbidden 1", "ambit_watches configmaps Live 1",
+		}
+		if diff := cmp.Diff(want, p.gauges()); diff != "" {
+			t.Errorf("metrics (-want +got):\n%s", diff)
+		}
+		stop()
+		running.Wait()
+	})
+}
+
+// gauges returns the gauges of the cache as text, sorted.
+func (p *plan) gauges() (list []string) {
+	p.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	p.must(registry.Register(p.cache.Collector()))
+	families, err := registry.Gather()
+	p.must(err)
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			text := family.GetName()
+			for _, label := range metric.GetLabel() {
+				if label.GetValue() != "" {
+					text += " " + label.GetValue()
+				}
+			}
+			if metric.Gauge != nil {
+				list = append(list, fmt.Sprint(text, " ", metric.GetGauge().GetValue()))
+			}
+		}
+	}
+	slices.Sort(list)
+	return list
+}
