@@ -3,7 +3,9 @@ package scopedcache
 import (
 	"testing"
 
+	"github.com/go-logr/logr"
 	"go.uber.org/goleak"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/ambit-dev/ambit/test/cluster"
 )
@@ -15,4 +17,8 @@ var control = cluster.NewLazy(cluster.Options{
 	Without: []string{"kube-controller-manager", "kube-scheduler", "kwok"},
 })
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(control.Around(m)) }
+func TestMain(m *testing.M) {
+	log.SetLogger(logr.Discard())
+	// cache.New, which TestTwin compares with, leaves those of metadata-only watches behind.
+	goleak.VerifyTestMain(control.Around(m), goleak.IgnoreTopFunction("k8s.io/apimachinery/pkg/watch.(*filteredWatch).loop"))
+}

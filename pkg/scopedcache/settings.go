@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -30,7 +32,8 @@ const (
 	defaultWriteTimeout = 10 * time.Second
 )
 
-// settings are what a cache was made with, with defaults. They never change.
+// settings are what a cache was made with, with defaults. They never change, but for what is
+// remembered.
 type settings struct {
 	own        Options
 	config     *rest.Config
@@ -49,6 +52,7 @@ type settings struct {
 	// general is for what byKind does not name.
 	general kindSettings
 	byKind  map[schema.GroupVersionKind]kindSettings
+	keys    sync.Map // of reflect.Type to kindKey
 }
 
 // kindSettings are the part of settings that is about one kind.
@@ -214,8 +218,23 @@ func (s *settings) kindSettings(gvk schema.GroupVersionKind) kindSettings {
 	return s.general
 }
 
-// keyOf returns the key of the kind of an object or a list, with an object of the kind.
+// keyOf returns the key of the kind of an object or a list. That of a Go type is looked up once.
 func (s *settings) keyOf(object runtime.Object) (kindKey, error) {
+	if flavorOf(object) != typed {
+		return s.lookUpKey(object)
+	}
+	of := reflect.TypeOf(object)
+	if known, ok := s.keys.Load(of); ok {
+		return known.(kindKey), nil
+	}
+	key, err := s.lookUpKey(object)
+	if err == nil {
+		s.keys.Store(of, key)
+	}
+	return key, err
+}
+
+func (s *settings) lookUpKey(object runtime.Object) (kindKey, error) {
 	gvk, err := apiutil.GVKForObject(object, s.scheme)
 	if err != nil {
 		return kindKey{}, err

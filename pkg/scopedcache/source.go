@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/ambit-dev/ambit/pkg/informer/listwatch"
@@ -116,11 +117,11 @@ func (s typedSource) request(opts metav1.ListOptions) *rest.Request {
 	return s.client.Get().NamespaceIfScoped(s.namespace, s.namespace != "").Resource(s.resource).VersionedParams(&opts, s.parameters)
 }
 
-// withoutBookmarks asks for no bookmarks.
+// withoutBookmarks asks for no bookmarks, but for the one that ends a first list: without it that never ends.
 type withoutBookmarks struct{ listwatch.Source }
 
 // Watch implements listwatch.Source.
 func (s withoutBookmarks) Watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
-	opts.AllowWatchBookmarks = false
+	opts.AllowWatchBookmarks = ptr.Deref(opts.SendInitialEvents, false)
 	return s.Source.Watch(ctx, opts)
 }
