@@ -142,6 +142,7 @@ fuzz: ## Run each fuzz target for FUZZ_TIME (1m), and stop at the first that fai
 .PHONY: soak
 soak: controlplane ## Run plans of faults on the simulated cluster for SOAK_TIME (1h), from the seed SOAK_SEED; then properties with draws of their own, the time that reviews take, and the stories that look on for long, or again and again.
 	go test -count=1 -timeout 0 -v -run '^TestPlans$$' ./test/sim -soak $(SOAK_TIME) -first $(SOAK_SEED)
+	go test -count=1 -timeout $(E2E_TIMEOUT) -run '^Test(Plans|ManyHandles)$$' ./pkg/scopedcache -plans 50000 -first $(SOAK_SEED) -handles 10000
 	go test -count=1 -timeout $(E2E_TIMEOUT) $$($(PROPERTIES)) -rapid.seed=0 -rapid.checks=1000
 	go test -count=1 -timeout $(TEST_TIMEOUT) -run '^TestReal' ./pkg/access -timed
 	go test -count=1 -timeout $(E2E_TIMEOUT) -v -run '^Test(Quiet|PoliciesQuiet|ManagerKills)$$|$(LONG)' ./test/e2e -steady 1m -kills 30 -timed

@@ -180,9 +180,7 @@ func (c *waitingClient) streamsOf(object client.Object) (list []*stream) {
 
 // streamFor returns the stream of a kind that has a namespace, or nil.
 func (e *engine) streamFor(gvk schema.GroupVersionKind, f flavor, namespace string) *stream {
-	e.mu.RLock()
-	k := e.kinds[kindKey{GVK: gvk, flavor: f}]
-	e.mu.RUnlock()
+	k := e.kindOf(kindKey{GVK: gvk, flavor: f})
 	if k == nil {
 		return nil
 	}

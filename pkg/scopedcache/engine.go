@@ -182,19 +182,46 @@ func (e *engine) requireKind(h *Handle, key kindKey, namespace *string) (*kind, 
 	if k := e.requiredKind(h, key, namespace); k != nil {
 		return k, nil
 	}
-	made, err := e.newKind(key) // which may ask the API server
+	for {
+		if err := e.ensureKind(key); err != nil {
+			return nil, err
+		}
+		if k, err := e.addNeed(h, key, namespace); k != nil || err != nil {
+			return k, err
+		}
+	}
+}
+
+// ensureKind makes a kind if there is none.
+func (e *engine) ensureKind(key kindKey) error {
+	if e.kindOf(key) != nil {
+		return nil
+	}
+	made, err := e.newKind(key) // it may ask the API server
 	if err != nil {
-		return nil, err
+		return err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if h.closed {
-		return nil, fmt.Errorf("reading for %s: %w", h.owner, errClosed)
+	if _, ok := e.kinds[key]; !ok {
+		e.kinds[key] = made
 	}
-	k, ok := e.kinds[key]
-	if !ok {
-		k = made
-		e.kinds[key] = k
+	return nil
+}
+
+// addNeed makes a handle need a kind that is there. It returns nil if the kind has gone meanwhile.
+func (e *engine) addNeed(h *Handle, key kindKey, namespace *string) (*kind, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	k := e.kinds[key]
+	switch {
+	case h.closed:
+		if k != nil && len(k.needs) == 0 {
+			delete(e.kinds, key)
+		}
+		return nil, fmt.Errorf("reading for %s: %w", h.owner, errClosed)
+	case k == nil:
+		return nil, nil
 	}
 	needed := k.needs[h]
 	if needed == nil {
@@ -208,6 +235,13 @@ func (e *engine) requireKind(h *Handle, key kindKey, namespace *string) (*kind, 
 	}
 	e.arrangeLocked(k)
 	return k, nil
+}
+
+// kindOf returns a kind that is needed, or nil.
+func (e *engine) kindOf(key kindKey) *kind {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.kinds[key]
 }
 
 // requiredKind returns the kind if the handle needs it already.
@@ -237,9 +271,23 @@ func (e *engine) releaseLocked(h *Handle, k *kind) {
 
 // sharedInformerOf returns the informer of a kind, which is needed everywhere.
 func (e *engine) sharedInformerOf(h *Handle, key kindKey) (*sharedInformer, error) {
-	k, err := e.requireKind(h, key, nil)
-	if err != nil {
-		return nil, err
+	for {
+		k, err := e.requireKind(h, key, nil)
+		if err != nil {
+			return nil, err
+		}
+		if i := e.informerOf(k); i != nil {
+			return i, nil
+		}
+	}
+}
+
+// informerOf returns the informer of a kind, nil if the kind has gone.
+func (e *engine) informerOf(k *kind) *sharedInformer {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.kinds[k.key] != k {
+		return nil
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -247,7 +295,7 @@ func (e *engine) sharedInformerOf(h *Handle, key kindKey) (*sharedInformer, erro
 		k.informer = &sharedInformer{engine: e, kind: k, synced: make(chan struct{})}
 		k.settleLocked()
 	}
-	return k.informer, nil
+	return k.informer
 }
 
 // removeInformer stops the informer of a kind, and what the root handle needs of it.

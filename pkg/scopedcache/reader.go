@@ -167,7 +167,7 @@ func (e *engine) kindToRead(h *Handle, object runtime.Object, namespace *string)
 	if err != nil {
 		return nil, err
 	}
-	if e.settings.mustExist && !e.hasKind(key) {
+	if e.settings.mustExist && e.kindOf(key) == nil {
 		return nil, &cache.ErrResourceNotCached{GVK: key.GVK}
 	}
 	k, err := e.requireKind(h, key, namespace)
@@ -178,13 +178,6 @@ func (e *engine) kindToRead(h *Handle, object runtime.Object, namespace *string)
 		return nil, &cache.ErrCacheNotStarted{}
 	}
 	return k, nil
-}
-
-func (e *engine) hasKind(key kindKey) bool {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	_, ok := e.kinds[key]
-	return ok
 }
 
 // streamToRead returns the stream that has a namespace, or nil if that is none of the cache's.
