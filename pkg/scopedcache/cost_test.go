@@ -47,8 +47,9 @@ func TestCost(t *testing.T) {
 	}
 	makeDeployments(t, admin, namespaces, *costFlag)
 	best := map[string]costs{}
+	some := Options{Fields: map[client.Object][]string{&appsv1.Deployment{}: Fields("spec.replicas", "status", "metadata.annotations")}}
 	for range 5 {
-		for name, newCache := range map[string]cache.NewCacheFunc{"cache.New": cache.New, "scopedcache.New": New(Options{})} {
+		for name, newCache := range map[string]cache.NewCacheFunc{"cache.New": cache.New, "scopedcache.New": New(Options{}), "fields": New(some)} {
 			one := measure(t, func() (cache.Cache, error) { return newCache(c.Admin(), cache.Options{}) }, admin, namespaces[0])
 			if before, ok := best[name]; ok {
 				one = one.bestOf(before)
@@ -61,6 +62,7 @@ func TestCost(t *testing.T) {
 		fmt.Fprintf(os.Stdout, "%-32s %12.2f %12.2f %s  %.2f\n", what, theirs, ours, unit, ours/theirs)
 	}
 	row("heap", float64(theirs.heap)/1e6, float64(ours.heap)/1e6, "MB")
+	row("heap with some Fields", float64(theirs.heap)/1e6, float64(best["fields"].heap)/1e6, "MB")
 	row("processor time to sync", theirs.sync.Seconds()*1e3, ours.sync.Seconds()*1e3, "ms")
 	row("Get", theirs.get.Seconds()*1e6, ours.get.Seconds()*1e6, "us")
 	row("List of all", theirs.list.Seconds()*1e3, ours.list.Seconds()*1e3, "ms")
