@@ -28,7 +28,7 @@ var errNotWhole = errors.New("the cache does not keep whole objects of this kind
 // NewClient is a client.NewClientFunc, for manager.Options.NewClient beside a cache of New: when a Create, an
 // Update, a Patch, an Apply or a Delete of one object returns, or one of its subresource, reads of the cache show
 // it, in whichever namespace it is. What the cache does not watch, or has been refused, is not waited for; nor is
-// DeleteAllOf. A deletion is shown when the object is gone, or has a deletionTimestamp.
+// DeleteAllOf, nor anything while the cache does not run. A deletion is shown when the object is gone, or has a deletionTimestamp.
 func NewClient(config *rest.Config, options client.Options) (client.Client, error) {
 	made, err := client.New(config, options)
 	if err != nil || options.Cache == nil {
@@ -154,10 +154,13 @@ func (c *waitingClient) waitWritten(ctx context.Context, object client.Object) e
 
 // waitShown waits until each stream that has the object's namespace shows what was written.
 func (c *waitingClient) waitShown(ctx context.Context, object client.Object, isShown func(*stream) bool) error {
+	if !isClosed(c.engine.started) {
+		return nil // nobody can read it yet
+	}
 	ctx, cancel := context.WithTimeout(ctx, c.engine.settings.own.WriteTimeout)
 	defer cancel()
 	for _, s := range c.streamsOf(object) {
-		if err := s.waitUntil(ctx, isShown); err != nil {
+		if err := s.waitUntil(ctx, c.engine.ended, isShown); err != nil {
 			return fmt.Errorf("writing %s %s: %w", s.kind.key.GVK.Kind, client.ObjectKeyFromObject(object), err)
 		}
 	}
@@ -198,8 +201,8 @@ func (c *waitingClient) versionsShown(object client.Object) map[*stream]string {
 	return versions
 }
 
-// waitUntil waits until something is shown, or the stream is refused.
-func (s *stream) waitUntil(ctx context.Context, isShown func(*stream) bool) error {
+// waitUntil waits until something is shown, the stream is refused or its cache has ended.
+func (s *stream) waitUntil(ctx context.Context, ended <-chan struct{}, isShown func(*stream) bool) error {
 	for {
 		s.kind.mu.Lock()
 		if s.refusal != nil || s.synced && isShown(s) {
@@ -213,6 +216,8 @@ func (s *stream) waitUntil(ctx context.Context, isShown func(*stream) bool) erro
 		s.kind.mu.Unlock()
 		select {
 		case <-advanced:
+		case <-ended:
+			return nil
 		case <-ctx.Done():
 			return fmt.Errorf("%w: %w", ErrNotShown, context.Cause(ctx))
 		}

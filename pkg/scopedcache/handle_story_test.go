@@ -194,3 +194,35 @@ func TestReadsAreFollowed(t *testing.T) {
 		t.Errorf("its list has changed for %q", name)
 	}
 }
+
+// TestOwnWritesEverywhere: it is the same in a stream of all namespaces, right after its first list.
+func TestOwnWritesEverywhere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, Options{}, cache.Options{})
+	namespace := w.namespace()
+	made, err := New(Options{})(w.cluster.Admin(), cache.Options{})
+	w.must(err)
+	w.cache = made.(*Cache)
+	_, err = w.cache.GetInformer(w.ctx, &corev1.ConfigMap{})
+	w.must(err)
+	w.start()
+	if !w.cache.WaitForCacheSync(w.ctx) {
+		t.Fatal("it does not sync")
+	}
+	c, err := NewClient(w.cluster.Admin(), client.Options{Cache: &client.CacheOptions{Reader: w.cache}})
+	w.must(err)
+	for range 10 {
+		w.writeAndRead(w.ctx, c, namespace)
+	}
+	ended, stop := context.WithCancel(w.ctx)
+	stop()
+	other, err := New(Options{})(w.cluster.Admin(), cache.Options{})
+	w.must(err)
+	_, err = other.GetInformer(w.ctx, &corev1.ConfigMap{})
+	w.must(err)
+	w.must(other.Start(ended))
+	c, err = NewClient(w.cluster.Admin(), client.Options{Cache: &client.CacheOptions{Reader: other}})
+	w.must(err)
+	late := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "late"}}
+	w.must(c.Create(w.ctx, late)) // there is nothing to wait for
+}
