@@ -1,0 +1,45 @@
+// Package constructor has what the suites of controller-runtime make their caches with. It is part
+// of their test binaries, which are told by the environment which constructor they have.
+package constructor
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Variable is the environment variable with the name of the constructor.
+const Variable = "AMBIT_SUITES_CONSTRUCTOR"
+
+// The names of constructors.
+const (
+	// Scopedcache is Ambit's, without options of its own.
+	Scopedcache = "scopedcache"
+	// Original is controller-runtime's own: it shows that the suites run at all.
+	Original = "controller-runtime"
+	// Forgetful is controller-runtime's own, but every list is empty: it shows that cases can fail.
+	Forgetful = "forgetful"
+)
+
+// New makes a cache with the constructor that the environment names.
+func New(config *rest.Config, options cache.Options) (cache.Cache, error) {
+	switch name := os.Getenv(Variable); name {
+	case Original:
+		return cache.New(config, options)
+	case Forgetful:
+		whole, err := cache.New(config, options)
+		return forgetful{whole}, err
+	default:
+		return nil, fmt.Errorf("%s: there is no constructor %q", Variable, name)
+	}
+}
+
+// forgetful is a cache that lists nothing.
+type forgetful struct{ cache.Cache }
+
+// List leaves the list as it is.
+func (forgetful) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }

@@ -1,0 +1,131 @@
+package suites
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/ambit-dev/ambit/test/suites/constructor"
+)
+
+// stopTimeout is how long a suite that is interrupted may take to stop its control plane.
+const stopTimeout = 30 * time.Second
+
+// suite is a package of upstream whose cases are run.
+type suite struct {
+	name string
+	pkg  string // its path in the module
+}
+
+// suites returns those that make caches or managers.
+func suites() []suite {
+	return []suite{
+		{name: "cache", pkg: "pkg/cache"},
+		{name: "source", pkg: "pkg/source"},
+		{name: "controller", pkg: "pkg/controller"},
+		{name: "builder", pkg: "pkg/builder"},
+		{name: "consistency", pkg: "pkg/client"},
+	}
+}
+
+// run is how a suite is run.
+type run struct {
+	constructor string   // one of package constructor
+	files       []string // regular expressions for the files whose cases are run; nil for all
+	cases       string   // a regular expression for the texts of cases; "" for all
+	servers     []string // environment with the paths of the servers
+	dir         string   // the suite's package in the copy
+	function    string   // the Go test that runs the suite
+	artifacts   string   // a folder for the output and the report
+	progress    func(line string)
+}
+
+// start runs the suite that is built as binary and returns what ginkgo reports, also when cases
+// have failed. When ctx ends the suite is interrupted, and reports what it has done.
+func (r run) start(ctx context.Context, binary string) (*report, error) {
+	file := filepath.Join(r.artifacts, "report.json")
+	args := []string{"-test.run=^" + r.function + "$", "-test.timeout=0", "-ginkgo.seed=1", "-ginkgo.no-color", "-ginkgo.succinct",
+		"-ginkgo.poll-progress-after=60s", "-ginkgo.json-report=" + file, "-ginkgo.focus=" + r.cases}
+	for _, expression := range r.files {
+		args = append(args, "-ginkgo.focus-file="+expression)
+	}
+	output, err := os.Create(filepath.Join(r.artifacts, "output.txt"))
+	if err != nil {
+		return nil, fmt.Errorf("keeping the output: %w", err)
+	}
+	defer output.Close()
+	tail := &lastLines{each: r.progress}
+	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd.Dir = r.dir
+	cmd.Env = append(append(os.Environ(), r.servers...), constructor.Variable+"="+r.constructor)
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(output, tail), io.MultiWriter(output, tail)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = stopTimeout
+	ran := cmd.Run()
+	found, err := readReport(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("the suite ended without a report: %w\n%s", ran, tail)
+	}
+	return found, err
+}
+
+// lastLines keeps the last lines that are written, and hands on those that are of a case.
+type lastLines struct {
+	each    func(line string)
+	partial []byte
+	lines   []string
+}
+
+// Write implements io.Writer; it is called by one goroutine at a time.
+func (l *lastLines) Write(data []byte) (int, error) {
+	l.partial = append(l.partial, data...)
+	for {
+		line, rest, whole := bytes.Cut(l.partial, []byte("\n"))
+		if !whole {
+			return len(data), nil
+		}
+		l.partial = rest
+		if of, ok := strings.CutPrefix(string(line), caseLine); ok {
+			l.each(of)
+		}
+		l.lines = append(l.lines, string(line))
+		l.lines = l.lines[max(0, len(l.lines)-100):]
+	}
+}
+
+// String returns the last hundred lines.
+func (l *lastLines) String() string { return strings.Join(l.lines, "\n") + string(l.partial) }
+
+// findServers returns the environment that tells envtest where its servers are: in a folder of
+// $KUBEBUILDER_ASSETS, which is a list as $PATH is, or in bin.
+func findServers(bin string) ([]string, error) {
+	environment := []string{"USE_EXISTING_CLUSTER=false"}
+	for _, server := range []struct{ variable, name string }{
+		{"TEST_ASSET_ETCD", "etcd"}, {"TEST_ASSET_KUBE_APISERVER", "kube-apiserver"},
+	} {
+		path, err := findServer(bin, server.name)
+		if err != nil {
+			return nil, err
+		}
+		environment = append(environment, server.variable+"="+path)
+	}
+	return environment, nil
+}
+
+func findServer(bin, name string) (string, error) {
+	for _, dir := range append(filepath.SplitList(os.Getenv("KUBEBUILDER_ASSETS")), bin) {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("there is no %s in %q: run make controlplane", name, bin)
+}
