@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	constructorFlag = flag.String("constructor", constructor.Original, "what makes the caches: scopedcache, controller-runtime or forgetful")
+	constructorFlag = flag.String("constructor", constructor.Scopedcache, "what makes the caches: scopedcache, controller-runtime or forgetful")
 	casesFlag       = flag.String("cases", "", "run only cases whose text matches this regular expression")
 )
 

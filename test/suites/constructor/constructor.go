@@ -10,6 +10,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/ambit-dev/ambit/pkg/scopedcache"
 )
 
 // Variable is the environment variable with the name of the constructor.
@@ -28,6 +30,8 @@ const (
 // New makes a cache with the constructor that the environment names.
 func New(config *rest.Config, options cache.Options) (cache.Cache, error) {
 	switch name := os.Getenv(Variable); name {
+	case Scopedcache:
+		return scopedcache.New(scopedcache.Options{})(config, options)
 	case Original:
 		return cache.New(config, options)
 	case Forgetful:
