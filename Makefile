@@ -109,7 +109,7 @@ bin/helm: $(DEPLOY_PINS)
 
 .PHONY: test
 test: controlplane bin/kubectl bin/helm ## Run the tests (but what `make soak` and `make bench` look on for), those of packages with the race detector where there is a C compiler.
-	$(MAKE) --no-print-directory -j2 test-e2e test-packages
+	$(MAKE) --no-print-directory -j2 test-e2e test-packages test-suites
 
 .PHONY: test-fast
 test-fast: ## Run the tests that need no control plane, and the plans of faults on the simulated cluster.
@@ -131,9 +131,15 @@ test-e2e: controlplane
 
 .PHONY: test-packages
 test-packages: controlplane bin/kubectl bin/helm
-	go test $(RACE) -timeout $(TEST_TIMEOUT) -p $(TEST_PARALLEL) $$(go list ./... | grep -v '/test/e2e$$')
+	go test $(RACE) -timeout $(TEST_TIMEOUT) -p $(TEST_PARALLEL) $$(go list ./... | grep -vE '/test/(e2e|suites)$$')
 	$(MAKE) --no-print-directory test-unraced
 	cd test/controlplane && go test -timeout $(TEST_TIMEOUT) ./...
+
+# controller-runtime's own suites with Ambit's cache: two minutes. The race detector would build all
+# of Kubernetes' clients once more; it is part of `make soak`.
+.PHONY: test-suites
+test-suites: controlplane
+	go test -timeout $(TEST_TIMEOUT) ./test/suites
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZ_TIME (1m), and stop at the first that fails.
@@ -145,6 +151,7 @@ soak: controlplane ## Run plans of faults on the simulated cluster for SOAK_TIME
 	go test -count=1 -timeout $(E2E_TIMEOUT) -run '^Test(Plans|ManyHandles)$$' ./pkg/scopedcache -plans 50000 -first $(SOAK_SEED) -handles 10000
 	go test -count=1 -timeout $(E2E_TIMEOUT) $$($(PROPERTIES)) -rapid.seed=0 -rapid.checks=1000
 	go test -count=1 -timeout $(TEST_TIMEOUT) -run '^TestReal' ./pkg/access -timed
+	go test -count=1 $(RACE) -timeout $(TEST_TIMEOUT) -run '^TestSuites$$' ./test/suites -seed $(shell date +%y%m%d)
 	go test -count=1 -timeout $(E2E_TIMEOUT) -v -run '^Test(Quiet|PoliciesQuiet|ManagerKills)$$|$(LONG)' ./test/e2e -steady 1m -kills 30 -timed
 
 .PHONY: bugs

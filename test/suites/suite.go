@@ -41,6 +41,7 @@ type run struct {
 	constructor string   // one of package constructor
 	files       []string // regular expressions for the files whose cases are run; nil for all
 	cases       string   // a regular expression for the texts of cases; "" for all
+	seed        int      // of the order of cases, not 0
 	servers     []string // environment with the paths of the servers
 	dir         string   // the suite's package in the copy
 	function    string   // the Go test that runs the suite
@@ -52,7 +53,7 @@ type run struct {
 // have failed. When ctx ends the suite is interrupted, and reports what it has done.
 func (r run) start(ctx context.Context, binary string) (*report, error) {
 	file := filepath.Join(r.artifacts, "report.json")
-	args := []string{"-test.run=^" + r.function + "$", "-test.timeout=0", "-ginkgo.seed=1", "-ginkgo.no-color", "-ginkgo.succinct",
+	args := []string{"-test.run=^" + r.function + "$", "-test.timeout=0", fmt.Sprintf("-ginkgo.seed=%d", r.seed), "-ginkgo.no-color", "-ginkgo.succinct",
 		"-ginkgo.poll-progress-after=60s", "-ginkgo.json-report=" + file, "-ginkgo.focus=" + r.cases}
 	for _, expression := range r.files {
 		args = append(args, "-ginkgo.focus-file="+expression)

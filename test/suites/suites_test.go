@@ -14,6 +14,7 @@ import (
 var (
 	constructorFlag = flag.String("constructor", constructor.Scopedcache, "what makes the caches: scopedcache, controller-runtime or forgetful")
 	casesFlag       = flag.String("cases", "", "run only cases whose text matches this regular expression")
+	seedFlag        = flag.Int("seed", 1, "decides on the order of the cases")
 )
 
 // suiteTimeout bounds one suite; the longest takes about a minute.
@@ -65,7 +66,7 @@ func (w *world) run(t *testing.T, s suite, constructor, cases string) *report {
 		t.Fatal(err)
 	}
 	t.Logf("%d constructors replaced in %v; built in %.0f s", changed.calls, changed.changed, time.Since(began).Seconds())
-	r := run{constructor: constructor, files: changed.focus(), cases: cases, servers: w.servers, dir: dir, function: changed.function,
+	r := run{constructor: constructor, files: changed.focus(), cases: cases, seed: *seedFlag, servers: w.servers, dir: dir, function: changed.function,
 		artifacts: t.ArtifactDir(), progress: func(line string) { t.Log(line) }}
 	began = time.Now()
 	found, err := r.start(ctx, binary)
