@@ -135,10 +135,9 @@ test-packages: controlplane bin/kubectl bin/helm
 	$(MAKE) --no-print-directory test-unraced
 	cd test/controlplane && go test -timeout $(TEST_TIMEOUT) ./...
 
-# controller-runtime's own suites with Ambit's cache: two minutes. The race detector would build all
-# of Kubernetes' clients once more; it is part of `make soak`.
+# The race detector would have all of Kubernetes' clients built once more: `make soak` runs them with it.
 .PHONY: test-suites
-test-suites: controlplane
+test-suites: controlplane ## Run controller-runtime's own suites of caches with Ambit's: two minutes.
 	go test -timeout $(TEST_TIMEOUT) ./test/suites
 
 .PHONY: fuzz

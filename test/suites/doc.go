@@ -15,7 +15,7 @@
 //  4. reads ginkgo's report: each case must pass, but for those that unheld.go lists with a reason,
 //     which must fail: a case that holds has to leave the list (report.go, verdict.go).
 //
-// The first run builds for a minute or two; later ones take about as long as the cases. To look at
+// All of it takes a minute or two; the first run with the race detector builds for three more. To look at
 // some of them, with the constructor of controller-runtime for comparison:
 //
 //	go test ./test/suites -v -run TestSuites/cache

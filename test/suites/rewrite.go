@@ -20,11 +20,17 @@ import (
 const (
 	ownCache   = "ambitNewCache"
 	ownManager = "ambitNewManager"
+	ownClient  = "ambitNewClient"
 )
 
-// replacements are the functions that are replaced, by the path of their package.
-func replacements() map[string]string {
-	return map[string]string{upstream + "/pkg/cache": ownCache, upstream + "/pkg/manager": ownManager}
+// replacements are the functions that are replaced, by the path of their package. That of clients
+// only with clients, and in files that have one of the others.
+func replacements(clients bool) map[string]string {
+	list := map[string]string{upstream + "/pkg/cache": ownCache, upstream + "/pkg/manager": ownManager}
+	if clients {
+		list[upstream+"/pkg/client"] = ownClient
+	}
+	return list
 }
 
 // rewritten is what was done to the test files of a package.
@@ -37,7 +43,7 @@ type rewritten struct {
 
 // rewritePackage replaces the constructors in the package's test files, and adds the file that has
 // the new ones. It is an error if there is nothing to replace, or not one function that runs a suite.
-func rewritePackage(dir string) (*rewritten, error) {
+func rewritePackage(dir string, clients bool) (*rewritten, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
 	if err != nil {
 		return nil, fmt.Errorf("looking for tests: %w", err)
@@ -49,7 +55,7 @@ func rewritePackage(dir string) (*rewritten, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading a test: %w", err)
 		}
-		text, err := rewriteFile(source)
+		text, err := rewriteFile(source, clients)
 		if err != nil {
 			return nil, fmt.Errorf("parsing %q: %w", filepath.Base(file), err)
 		}
@@ -93,12 +99,12 @@ type rewrittenFile struct {
 	source   []byte
 	pkg      string // in its package clause
 	function string // the Go test in it that calls RunSpecs, or ""
-	calls    int
+	calls    int    // that were replaced, other than those of clients
 }
 
 // rewriteFile replaces the constructors in a file that imports ginkgo, and leaves any other as it
 // is: what is no case of a suite is not run. Lines stay where they are.
-func rewriteFile(source []byte) (*rewrittenFile, error) {
+func rewriteFile(source []byte, clients bool) (*rewrittenFile, error) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, "", source, parser.SkipObjectResolution)
 	if err != nil {
@@ -111,7 +117,7 @@ func rewriteFile(source []byte) (*rewrittenFile, error) {
 	}
 	result.function = suiteFunction(file)
 	own := map[string]string{}
-	for path, name := range replacements() {
+	for path, name := range replacements(clients) {
 		own[names[path]] = name
 	}
 	delete(own, "")
@@ -126,12 +132,16 @@ func rewriteFile(source []byte) (*rewrittenFile, error) {
 			out.Write(source[done:set.Position(selector.Pos()).Offset])
 			out.WriteString(own[of.Name])
 			done = set.Position(selector.End()).Offset
-			result.calls++
+			if own[of.Name] != ownClient {
+				result.calls++
+			}
 		}
 		return true
 	})
 	out.Write(source[done:])
-	result.source = out.Bytes()
+	if result.calls > 0 {
+		result.source = out.Bytes()
+	}
 	return result, nil
 }
 
@@ -166,7 +176,7 @@ func suiteFunction(file *ast.File) (name string) {
 	return name
 }
 
-// addConstructors writes the functions of ownCache and ownManager for each of the packages, which
+// addConstructors writes the functions that replace others for each of the packages, which
 // share a folder.
 func addConstructors(dir string, packages map[string]bool) error {
 	for name := range packages {
@@ -199,6 +209,7 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
@@ -214,7 +225,9 @@ func ` + ownManager + `(config *rest.Config, options manager.Options) (manager.M
 	return manager.New(config, options)
 }
 
-var _ = ` + ownManager + `
+func ` + ownClient + `(config *rest.Config, options client.Options) (client.Client, error) {
+	return constructor.NewClient(config, options)
+}
 
 var _ = ginkgo.ReportAfterEach(func(report ginkgo.SpecReport) {
 	if !report.State.Is(types.SpecStatePending|types.SpecStateSkipped) || report.Failure.Message != "" {

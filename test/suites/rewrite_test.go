@@ -12,6 +12,7 @@ func TestRewriteFile(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		reason, source, want string
+		clients              bool
 		calls                int
 		function             string
 	}{
@@ -59,6 +60,44 @@ var c = cache.New()
 `,
 			calls: 1, function: "TestA",
 		},
+		"clients": {
+			reason: "they are replaced where a cache is",
+			source: `package a
+import (
+	"github.com/onsi/ginkgo/v2"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+var c, err = client.New(cache.New(cfg, cache.Options{}))
+`,
+			want: `package a
+import (
+	"github.com/onsi/ginkgo/v2"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+var c, err = ambitNewClient(ambitNewCache(cfg, cache.Options{}))
+`,
+			clients: true, calls: 1,
+		},
+		"only clients": {
+			reason: "a file without a cache stays as it is",
+			source: `package a
+import (
+	"github.com/onsi/ginkgo/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+var c, err = client.New(cfg, client.Options{})
+`,
+			want: `package a
+import (
+	"github.com/onsi/ginkgo/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+var c, err = client.New(cfg, client.Options{})
+`,
+			clients: true,
+		},
 		"without ginkgo": {
 			reason: "an example is no case of a suite",
 			source: `package a
@@ -73,7 +112,7 @@ var m, err = manager.New(cfg, manager.Options{})
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := rewriteFile([]byte(c.source))
+			got, err := rewriteFile([]byte(c.source), c.clients)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -131,7 +170,7 @@ func TestRewritePackage(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			got, err := rewritePackage(dir)
+			got, err := rewritePackage(dir, false)
 			if (err != nil) != c.refused {
 				t.Fatalf("%s: %v", c.reason, err)
 			}

@@ -23,9 +23,12 @@ const stopTimeout = 30 * time.Second
 type suite struct {
 	name string
 	pkg  string // its path in the module
+	// clients: clients are made with the constructor of package constructor as well.
+	clients bool
 }
 
-// suites returns those that make caches or managers.
+// suites returns those that make caches or managers. The consistent client is there twice: as
+// controller-runtime makes it, on the cache of the constructor, and with Ambit's in its place.
 func suites() []suite {
 	return []suite{
 		{name: "cache", pkg: "pkg/cache"},
@@ -33,6 +36,7 @@ func suites() []suite {
 		{name: "controller", pkg: "pkg/controller"},
 		{name: "builder", pkg: "pkg/builder"},
 		{name: "consistency", pkg: "pkg/client"},
+		{name: "writes", pkg: "pkg/client", clients: true},
 	}
 }
 

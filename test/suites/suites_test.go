@@ -22,7 +22,7 @@ const suiteTimeout = 8 * time.Minute
 
 // world is what the suites of a run share.
 type world struct {
-	*module
+	root    string // of Ambit's repository
 	servers []string
 	// building is held while something is built: two builds at once would both compile what neither
 	// finds in Go's build cache.
@@ -38,43 +38,52 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{}
-	if w.servers, err = findServers(filepath.Join(root, "bin")); err != nil {
+	servers, err := findServers(filepath.Join(root, "bin"))
+	if err != nil {
 		t.Fatal(err)
 	}
-	if w.module, err = newModule(t.Context(), root, t.TempDir()); err != nil {
-		t.Fatal(err)
-	}
-	return w
+	return &world{root: root, servers: servers}
 }
 
-// run rewrites, builds and runs a suite.
+// run runs a suite with a constructor, in a copy of its own.
 func (w *world) run(t *testing.T, s suite, constructor, cases string) *report {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), suiteTimeout)
 	defer cancel()
-	dir, binary := filepath.Join(w.dir, s.pkg), filepath.Join(w.dir, s.name+".test")
-	changed, err := rewritePackage(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.building.Lock()
-	began := time.Now()
-	err = w.build(ctx, s.pkg, binary)
-	w.building.Unlock()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%d constructors replaced in %v; built in %.0f s", changed.calls, changed.changed, time.Since(began).Seconds())
-	r := run{constructor: constructor, files: changed.focus(), cases: cases, seed: *seedFlag, servers: w.servers, dir: dir, function: changed.function,
+	temp := t.TempDir()
+	r := run{constructor: constructor, cases: cases, seed: *seedFlag, servers: w.servers,
 		artifacts: t.ArtifactDir(), progress: func(line string) { t.Log(line) }}
-	began = time.Now()
+	binary := filepath.Join(temp, s.name+".test")
+	w.build(ctx, t, s, temp, binary, &r)
+	began := time.Now()
 	found, err := r.start(ctx, binary)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("ran in %.0f s", time.Since(began).Seconds())
 	return found
+}
+
+// build builds a suite and says in r where it is and what is run of it.
+func (w *world) build(ctx context.Context, t *testing.T, s suite, temp, binary string, r *run) {
+	t.Helper()
+	w.building.Lock()
+	defer w.building.Unlock()
+	began := time.Now()
+	m, err := newModule(ctx, w.root, temp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.dir = filepath.Join(m.dir, s.pkg)
+	changed, err := rewritePackage(r.dir, s.clients)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.files, r.function = changed.focus(), changed.function
+	if err := m.build(ctx, s.pkg, binary); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d constructors replaced in %v; built in %.0f s", changed.calls, changed.changed, time.Since(began).Seconds())
 }
 
 // TestSuites: the cases of controller-runtime's suites hold with scopedcache, but for those listed.

@@ -42,6 +42,18 @@ func New(config *rest.Config, options cache.Options) (cache.Cache, error) {
 	}
 }
 
+// NewClient makes a client whose writes are seen by reads that come after them. With Scopedcache it is
+// Ambit's; what controller-runtime's has for that is turned off.
+func NewClient(config *rest.Config, options client.Options) (client.Client, error) {
+	if os.Getenv(Variable) != Scopedcache || options.Cache == nil {
+		return client.New(config, options)
+	}
+	own := *options.Cache
+	own.EnableReadYourWritesConsistency = nil
+	options.Cache = &own
+	return scopedcache.NewClient(config, options)
+}
+
 // forgetful is a cache that lists nothing.
 type forgetful struct{ cache.Cache }
 
