@@ -13,6 +13,9 @@ type report struct {
 	SuiteDescription           string
 	SpecialSuiteFailureReasons []string
 	SpecReports                []specReport
+
+	exit  error // of the process; a case that failed is a reason for it
+	races int   // that the race detector has found: cases pass with them
 }
 
 // specReport is a case, or a node that sets up the suite.

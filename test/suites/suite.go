@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -79,14 +80,19 @@ func (r run) start(ctx context.Context, binary string) (*report, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("the suite ended without a report: %w\n%s", ran, tail)
 	}
+	if err == nil {
+		found.exit, found.races = ran, tail.races
+	}
 	return found, err
 }
 
-// lastLines keeps the last lines that are written, and hands on those that are of a case.
+// lastLines keeps the last lines that are written, counts what the race detector has found, and hands
+// on lines that are of a case.
 type lastLines struct {
 	each    func(line string)
 	partial []byte
 	lines   []string
+	races   int
 }
 
 // Write implements io.Writer; it is called by one goroutine at a time.
@@ -101,13 +107,16 @@ func (l *lastLines) Write(data []byte) (int, error) {
 		if of, ok := strings.CutPrefix(string(line), caseLine); ok {
 			l.each(of)
 		}
+		if strings.Contains(string(line), "WARNING: DATA RACE") {
+			l.races++
+		}
 		l.lines = append(l.lines, string(line))
 		l.lines = l.lines[max(0, len(l.lines)-100):]
 	}
 }
 
-// String returns the last hundred lines.
-func (l *lastLines) String() string { return strings.Join(l.lines, "\n") + string(l.partial) }
+// String returns the last hundred lines and what has no end yet.
+func (l *lastLines) String() string { return strings.Join(append(slices.Clone(l.lines), string(l.partial)), "\n") }
 
 // findServers returns the environment that tells envtest where its servers are: in a folder of
 // $KUBEBUILDER_ASSETS, which is a list as $PATH is, or in bin.

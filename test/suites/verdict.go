@@ -40,6 +40,12 @@ func judge(r *report, listed []unheld, whole bool) verdict {
 	for _, reason := range r.SpecialSuiteFailureReasons {
 		v.wrong = append(v.wrong, "the suite: "+reason)
 	}
+	if r.races > 0 {
+		v.wrong = append(v.wrong, fmt.Sprintf("%d data races: -artifacts keeps the output, which has them", r.races))
+	}
+	if r.exit != nil && len(v.unheld)+len(v.wrong) == 0 {
+		v.wrong = append(v.wrong, "no case failed, but the suite did: "+r.exit.Error())
+	}
 	for _, u := range listed {
 		if whole && !seen[u.name] {
 			v.wrong = append(v.wrong, fmt.Sprintf("there is no case %q, but the list has it", u.name))

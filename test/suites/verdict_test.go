@@ -1,8 +1,10 @@
 package suites
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -84,12 +86,52 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestJudgeInterrupted: a suite that ran out of time has not passed.
-func TestJudgeInterrupted(t *testing.T) {
+// TestJudgeSuite: a suite may go wrong though no case failed.
+func TestJudgeSuite(t *testing.T) {
 	t.Parallel()
-	v := judge(&report{SpecialSuiteFailureReasons: []string{"Suite Timeout Elapsed"}, SpecReports: []specReport{{
-		LeafNodeType: "It", State: "passed", ReportEntries: []struct{ Name string }{{Name: madeCache}}}}}, nil, true)
-	if diff := cmp.Diff([]string{"the suite: Suite Timeout Elapsed"}, v.wrong); diff != "" {
-		t.Error(diff)
+	cases := []specReport{{LeafNodeType: "It", State: "passed", ReportEntries: []struct{ Name string }{{Name: madeCache}}}}
+	for name, c := range map[string]struct {
+		reason string
+		report report
+		want   string
+	}{
+		"out of time": {
+			reason: "cases were not run",
+			report: report{SpecialSuiteFailureReasons: []string{"Suite Timeout Elapsed"}},
+			want:   "the suite: Suite Timeout Elapsed",
+		},
+		"race": {
+			reason: "a data race fails no case",
+			report: report{races: 2, exit: errors.New("exit status 1")},
+			want:   "2 data races: -artifacts keeps the output, which has them",
+		},
+		"crashed": {
+			reason: "a panic after the report fails no case",
+			report: report{exit: errors.New("exit status 2")},
+			want:   "no case failed, but the suite did: exit status 2",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.report.SpecReports = cases
+			if diff := cmp.Diff([]string{c.want}, judge(&c.report, nil, true).wrong); diff != "" {
+				t.Errorf("%s: %s", c.reason, diff)
+			}
+		})
+	}
+}
+
+// TestLastLines: what is kept, counted and handed on of an output.
+func TestLastLines(t *testing.T) {
+	t.Parallel()
+	var handed []string
+	l := &lastLines{each: func(line string) { handed = append(handed, line) }}
+	for _, text := range []string{"a\n" + caseLine + "one\nWARN", "ING: DATA RACE\n", strings.Repeat("b\n", 99), "c"} {
+		if _, err := l.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]string{"one"}, handed); diff != "" || l.races != 1 || len(l.lines) != 100 || !strings.HasSuffix(l.String(), "b\nc") {
+		t.Errorf("%d races, %d lines, ends with %q\n%s", l.races, len(l.lines), l.lines[len(l.lines)-1], diff)
 	}
 }
