@@ -116,7 +116,9 @@ func (l *lastLines) Write(data []byte) (int, error) {
 }
 
 // String returns the last hundred lines and what has no end yet.
-func (l *lastLines) String() string { return strings.Join(append(slices.Clone(l.lines), string(l.partial)), "\n") }
+func (l *lastLines) String() string {
+	return strings.Join(append(slices.Clone(l.lines), string(l.partial)), "\n")
+}
 
 // findServers returns the environment that tells envtest where its servers are: in a folder of
 // $KUBEBUILDER_ASSETS, which is a list as $PATH is, or in bin.
