@@ -96,9 +96,7 @@ func (c *Cache) NeedLeaderElection() bool { return false }
 // WaitForCacheSync implements cache.Informers: it waits until every stream is synced or refused. It reports
 // whether that was before ctx has ended.
 func (c *Cache) WaitForCacheSync(ctx context.Context) bool {
-	select {
-	case <-c.engine.started:
-	case <-ctx.Done():
+	if !waitClosed(ctx, c.engine.started) {
 		return false
 	}
 	for _, k := range c.engine.allKinds() {
@@ -143,10 +141,9 @@ func (e *engine) awaitInformer(ctx context.Context, h *Handle, key kindKey, opti
 	if given.BlockUntilSynced != nil && !*given.BlockUntilSynced || !isClosed(e.started) {
 		return i, nil
 	}
-	select {
-	case <-i.synced:
-		return i, nil
-	case <-ctx.Done():
+	// A context that has ended goes first: the informer may sync at any moment.
+	if ctx.Err() != nil || !waitClosed(ctx, i.synced) {
 		return nil, apierrors.NewTimeoutError(fmt.Sprintf("failed waiting for %T Informer to sync", i.kind.example), 0)
 	}
+	return i, nil
 }

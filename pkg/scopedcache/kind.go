@@ -182,12 +182,10 @@ func (k *kind) waitAnswered(ctx context.Context) error {
 
 // waitPlanned returns when it is known which streams there are.
 func (k *kind) waitPlanned(ctx context.Context) error {
-	select {
-	case <-k.planned:
-		return nil
-	case <-ctx.Done():
+	if !waitClosed(ctx, k.planned) {
 		return apierrors.NewTimeoutError(fmt.Sprintf("failed waiting for the namespaces of %T", k.example), 0)
 	}
+	return nil
 }
 
 // notifyLocked puts an event into the queue of every listener.

@@ -1,6 +1,7 @@
 package scopedcache
 
 import (
+	"context"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -145,6 +146,22 @@ func isClosed(done <-chan struct{}) bool {
 	case <-done:
 		return true
 	default:
+		return false
+	}
+}
+
+// waitClosed waits until a channel is closed, and reports whether it was so before ctx had ended.
+func waitClosed(ctx context.Context, done <-chan struct{}) bool {
+	if isClosed(done) {
+		return true
+	}
+	if ctx.Err() != nil {
+		return false // also if it is closed right now
+	}
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
 		return false
 	}
 }

@@ -222,9 +222,7 @@ func (s *stream) awaitObjects(ctx context.Context) (toolscache.Indexer, error) {
 		case refused != nil:
 			return nil, s.readError(refused)
 		}
-		select {
-		case <-answered:
-		case <-ctx.Done():
+		if !waitClosed(ctx, answered) {
 			return nil, apierrors.NewTimeoutError(fmt.Sprintf("failed waiting for %T Informer to sync", s.kind.example), 0)
 		}
 	}

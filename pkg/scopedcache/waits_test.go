@@ -1,0 +1,128 @@
+package scopedcache
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/ambit-dev/ambit/pkg/informer/listwatch"
+	"github.com/ambit-dev/ambit/test/sim"
+)
+
+// newPlan makes a simulated cluster with some namespaces, in which the operator may read if it is granted, and a
+// cache that is not started.
+func newPlan(t *testing.T, own Options, namespaces ...string) *plan {
+	t.Helper()
+	p := &plan{T: t, random: rand.New(rand.NewPCG(1, 1)), granted: map[string]bool{}, seen: map[string]string{}}
+	p.server = sim.New(sim.Options{Seed: 1, Faults: p})
+	p.admin = p.server.As(sim.Admin).Dynamic()
+	for _, namespace := range namespaces {
+		p.write(namespaceResource, "", object("v1", "Namespace", namespace))
+		p.write(roleResource, namespace, readerRole())
+	}
+	p.makeCacheOf(own, nil)
+	return p
+}
+
+// run runs the cache until stop is called.
+func (p *plan) run() (stop func()) {
+	ctx, cancel := context.WithCancel(p.Context())
+	var running sync.WaitGroup
+	running.Go(func() { p.must(p.cache.Start(ctx)) })
+	synctest.Wait()
+	return func() { cancel(); running.Wait() }
+}
+
+// silentSource answers when it is told to.
+type silentSource struct {
+	listwatch.Source
+	speaks <-chan struct{}
+}
+
+// List implements listwatch.Source.
+func (s silentSource) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	if !waitClosed(ctx, s.speaks) {
+		return nil, ctx.Err()
+	}
+	return s.Source.List(ctx, options)
+}
+
+// Watch implements listwatch.Source.
+func (s silentSource) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	if !waitClosed(ctx, s.speaks) {
+		return nil, ctx.Err()
+	}
+	return s.Source.Watch(ctx, options)
+}
+
+// TestNotBlocking: BlockUntilSynced(false) gives an informer at once while the API server has not answered, and all
+// that waits says so when its context ends.
+func TestNotBlocking(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlan(t, Options{Namespaces: InNamespaces("one")}, "one")
+		p.flipRight("one")
+		speaks := make(chan struct{})
+		connect := p.cache.engine.settings.connect
+		p.cache.engine.settings.connect = func(key kindKey, mapping *meta.RESTMapping, namespace string) (listwatch.Source, error) {
+			made, err := connect(key, mapping, namespace)
+			return silentSource{made, speaks}, err
+		}
+		defer p.run()()
+		began := time.Now()
+		i, err := p.cache.GetInformer(t.Context(), newConfigMap(), cache.BlockUntilSynced(false))
+		p.must(err)
+		if waited := time.Since(began); waited > 0 || i.HasSynced() {
+			t.Errorf("after %s; is it synced: %t", waited, i.HasSynced())
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := p.cache.GetInformer(ctx, newConfigMap()); !apierrors.IsTimeout(err) {
+			t.Errorf("an informer that does not sync: %v", err)
+		}
+		if err := p.cache.Get(ctx, client.ObjectKey{Namespace: "one", Name: "a"}, newConfigMap()); !apierrors.IsTimeout(err) {
+			t.Errorf("a read that is not answered: %v", err)
+		}
+		if p.cache.WaitForCacheSync(ctx) {
+			t.Error("the cache is synced")
+		}
+		close(speaks)
+		if !p.cache.WaitForCacheSync(t.Context()) || !i.HasSynced() {
+			t.Error("it does not sync")
+		}
+	})
+}
+
+// TestEndedContext: a context that has ended before the call ends it, also if the informer has synced meanwhile.
+func TestEndedContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlan(t, Options{Namespaces: InNamespaces("one")}, "one")
+		p.flipRight("one")
+		defer p.run()()
+		if _, err := p.cache.GetInformer(t.Context(), newConfigMap()); err != nil {
+			t.Fatal(err)
+		}
+		ended, end := context.WithCancel(t.Context())
+		end()
+		for range 50 {
+			if i, err := p.cache.GetInformer(ended, newConfigMap()); i != nil || !apierrors.IsTimeout(err) {
+				t.Fatalf("an informer for a context that has ended: %v, %v", i, err)
+			}
+			if !p.cache.WaitForCacheSync(ended) {
+				t.Fatal("a cache that has settled is not synced")
+			}
+		}
+	})
+}
