@@ -68,7 +68,8 @@ func (c *Cache) GetInformerForKind(ctx context.Context, gvk schema.GroupVersionK
 	return c.engine.awaitInformer(ctx, c.root, kindKey{GVK: gvk, flavor: flavorOf(object)}, options)
 }
 
-// RemoveInformer implements cache.Informers: the objects are dropped, unless a handle needs them.
+// RemoveInformer implements cache.Informers: event handlers and indexes end, and the objects are dropped unless a handle
+// needs them.
 func (c *Cache) RemoveInformer(_ context.Context, object client.Object) error {
 	key, err := c.engine.settings.keyOf(object)
 	if err != nil {

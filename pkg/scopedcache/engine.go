@@ -306,16 +306,7 @@ func (e *engine) removeInformer(root *Handle, key kindKey) {
 	if k == nil {
 		return
 	}
-	k.mu.Lock()
-	if k.informer != nil {
-		k.informer.stopped.Store(true)
-		k.informer = nil
-	}
-	for l := range k.listeners {
-		l.stop()
-		delete(k.listeners, l)
-	}
-	k.mu.Unlock()
+	k.stopInformer()
 	e.releaseLocked(root, k)
 }
 

@@ -108,6 +108,32 @@ func (k *kind) addIndexers(more toolscache.Indexers) error {
 	return nil
 }
 
+// stopInformer ends the informer with its handlers and indexes. What handles need stays: a read that took the store of
+// a stream before goes on with that.
+func (k *kind) stopInformer() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.informer != nil {
+		k.informer.stopped.Store(true)
+		k.informer = nil
+	}
+	for l := range k.listeners {
+		l.stop()
+		delete(k.listeners, l)
+	}
+	if len(k.indexers) == 0 {
+		return
+	}
+	k.indexers = toolscache.Indexers{}
+	for _, s := range k.streams {
+		objects := s.indexer.List()
+		s.indexer = k.newIndexer()
+		for _, object := range objects {
+			_ = s.indexer.Add(object) // it has a key: it was there
+		}
+	}
+}
+
 // addStream adds a stream that is not open yet.
 func (k *kind) addStream(s *stream) {
 	k.mu.Lock()

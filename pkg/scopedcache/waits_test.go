@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -123,6 +124,31 @@ func TestEndedContext(t *testing.T) {
 			if !p.cache.WaitForCacheSync(ended) {
 				t.Fatal("a cache that has settled is not synced")
 			}
+		}
+	})
+}
+
+// TestRemovedIndexes: the indexes of an informer go with it, also if a handle keeps the objects.
+func TestRemovedIndexes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlan(t, Options{Namespaces: InNamespaces("one")}, "one")
+		p.flipRight("one")
+		p.write(configMapResource, "one", object("v1", "ConfigMap", "a"))
+		defer p.run()()
+		key := client.ObjectKey{Namespace: "one", Name: "a"}
+		h := p.cache.For(ownerNamed("owner"))
+		p.must(h.Get(t.Context(), key, newConfigMap()))
+		for _, value := range []string{"first", "second"} {
+			p.must(p.cache.IndexField(t.Context(), newConfigMap(), "f", func(client.Object) []string { return []string{value} }))
+			list := &unstructured.UnstructuredList{}
+			list.SetGroupVersionKind(configMapKind.GroupVersion().WithKind("ConfigMapList"))
+			p.must(h.List(t.Context(), list, client.MatchingFields{"f": value}))
+			if len(list.Items) != 1 {
+				t.Errorf("%s: %d objects are found by the index", value, len(list.Items))
+			}
+			p.must(p.cache.RemoveInformer(t.Context(), newConfigMap()))
+			p.must(h.Get(t.Context(), key, newConfigMap()))
 		}
 	})
 }
