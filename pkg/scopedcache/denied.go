@@ -89,6 +89,8 @@ func (s *stream) readError(r *refusal) error {
 		return &meta.NoKindMatchError{GroupKind: s.kind.key.GVK.GroupKind(), SearchedVersions: []string{s.kind.key.GVK.Version}}
 	case r.err != nil:
 		return fmt.Errorf("watching %s: %w", s.informerKey.String(), r.err)
+	case r.state != informer.Stopped:
+		return fmt.Errorf("watching %s: it is %s", s.informerKey.String(), r.state)
 	}
 	return fmt.Errorf("reading %s: %w", s.informerKey.String(), errLeft)
 }

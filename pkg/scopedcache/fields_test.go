@@ -105,6 +105,10 @@ func TestRefused(t *testing.T) {
 			options: cache.Options{DefaultNamespaces: map[string]cache.Config{"b": {}}},
 			want:    "making a scoped cache: both DefaultNamespaces and Namespaces are given",
 		},
+		"Empty": {
+			own:  Options{Namespaces: InNamespaces("a", "")},
+			want: "naming the namespaces of a cache: one of the names is empty",
+		},
 		"Field": {
 			own:  Options{Fields: map[client.Object][]string{&appsv1.Deployment{}: Fields("spec.replica")}},
 			want: "keeping fields: there is no Deployment.spec.replica",

@@ -21,6 +21,8 @@ type kind struct {
 	mapping  *meta.RESTMapping
 	config   kindSettings
 	example  runtime.Object
+	// storagePrefix tells kinds with one key apart: that of the cache's own namespaces has one.
+	storagePrefix string
 	// changed says that streams have changed. It is called with mu held, and does not block.
 	changed func(*kind)
 	// readChanged is told what handles have read and what has changed since. It is called with mu held.
@@ -81,9 +83,11 @@ func (e *engine) newKind(key kindKey) (*kind, error) {
 func (k *kind) isNamespaced() bool { return k.mapping.Scope.Name() == meta.RESTScopeNameNamespace }
 
 // storageName is that of its streams to package informer.
-func (k *kind) storageName() string { return string(k.key.flavor) + " " + k.key.GVK.String() }
+func (k *kind) storageName() string {
+	return k.storagePrefix + string(k.key.flavor) + " " + k.key.GVK.String()
+}
 
-// newIndexer returns an empty store. mu is held, unless the kind is new.
+// newIndexer returns an empty store. mu is held.
 func (k *kind) newIndexer() toolscache.Indexer {
 	indexers := toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc}
 	maps.Copy(indexers, k.indexers)

@@ -1,6 +1,7 @@
 package scopedcache
 
 import (
+	"errors"
 	"slices"
 	"sync"
 
@@ -31,7 +32,7 @@ func newNamespaces(e *engine) (*namespaces, error) {
 	if err != nil {
 		return nil, err
 	}
-	n.kind = k
+	n.kind, k.storagePrefix = k, "cache "
 	k.needs[nil] = &need{all: true}
 	k.informer = &sharedInformer{engine: e, kind: k, synced: make(chan struct{})}
 	k.addStream(k.newStream(metav1.NamespaceAll, cache.Config{LabelSelector: given.selector}, false))
@@ -42,6 +43,14 @@ func newNamespaces(e *engine) (*namespaces, error) {
 	k.setPlanned()
 	e.markDirty(k)
 	return n, nil
+}
+
+// checkNames refuses "", which is no namespace.
+func checkNames(names []string) error {
+	if slices.Contains(names, metav1.NamespaceAll) {
+		return errors.New("naming the namespaces of a cache: one of the names is empty")
+	}
+	return nil
 }
 
 func sortedNames(names []string) []string {

@@ -50,7 +50,8 @@ const (
 	permittedNamespaces
 )
 
-// InNamespaces are the namespaces of these names, whether they exist or not. Cache.SetNamespaces changes them.
+// InNamespaces are the namespaces of these names, whether they exist or not. None may be empty. Cache.SetNamespaces
+// changes them.
 func InNamespaces(names ...string) Namespaces {
 	return Namespaces{rule: fixedNamespaces, names: names}
 }

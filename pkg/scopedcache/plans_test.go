@@ -137,7 +137,10 @@ func (p *plan) makeCacheOf(own Options, options map[string]cache.Config) {
 	client := p.server.As("operator")
 	made := &settings{
 		own: own, scheme: scheme.Scheme, mapper: client.Mapper(), general: kindSettings{namespaces: options},
-		connect: func(_ kindKey, mapping *meta.RESTMapping, namespace string) (listwatch.Source, error) {
+		connect: func(key kindKey, mapping *meta.RESTMapping, namespace string) (listwatch.Source, error) {
+			if key.flavor == metadataOnly {
+				return listwatch.MetadataSource(client.Metadata().Resource(mapping.Resource).Namespace(namespace)), nil
+			}
 			return listwatch.DynamicSource(client.Dynamic().Resource(mapping.Resource).Namespace(namespace)), nil
 		},
 	}

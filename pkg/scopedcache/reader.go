@@ -25,8 +25,21 @@ var (
 	errExact    = errors.New("non-exact field matches are not supported by the cache")
 )
 
+// whileMoving reads, and reads again if a stream was ended meanwhile: another one has its namespace, or none.
+func whileMoving(read func() error) error {
+	for {
+		if err := read(); !errors.Is(err, errLeft) {
+			return err
+		}
+	}
+}
+
 // getObject is Get for a handle.
 func (e *engine) getObject(ctx context.Context, h *Handle, key client.ObjectKey, out client.Object, options []client.GetOption) error {
+	return whileMoving(func() error { return e.getOnce(ctx, h, key, out, options) })
+}
+
+func (e *engine) getOnce(ctx context.Context, h *Handle, key client.ObjectKey, out client.Object, options []client.GetOption) error {
 	k, err := e.kindToRead(h, out, &key.Namespace)
 	if err != nil {
 		return err
@@ -96,6 +109,10 @@ func (e *engine) listObjects(ctx context.Context, h *Handle, out client.ObjectLi
 	if given.Continue != "" {
 		return errContinue
 	}
+	return whileMoving(func() error { return e.listOnce(ctx, h, out, given) })
+}
+
+func (e *engine) listOnce(ctx context.Context, h *Handle, out client.ObjectList, given client.ListOptions) error {
 	namespace := &given.Namespace
 	if given.Namespace == "" {
 		namespace = nil
@@ -144,7 +161,7 @@ func (e *engine) streamsToList(ctx context.Context, k *kind, namespace *string) 
 		if err := k.waitPlanned(ctx); err != nil {
 			return nil, err
 		}
-		streams := k.allStreams()
+		streams := e.settledStreams(k)
 		if denial := e.namespaces.denial(); len(streams) == 0 && denial != nil {
 			return nil, denial
 		}
@@ -158,6 +175,13 @@ func (e *engine) streamsToList(ctx context.Context, k *kind, namespace *string) 
 		return nil, fmt.Errorf("unable to list: %v because of unknown namespace for the cache", *namespace)
 	}
 	return []*stream{s}, nil
+}
+
+// settledStreams returns all streams of a kind, and not some of those that are being replaced.
+func (e *engine) settledStreams(k *kind) []*stream {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return k.allStreams()
 }
 
 // kindToRead returns the kind of an object or a list, which is watched from now on, in one namespace or, if

@@ -72,6 +72,9 @@ func newSettings(config *rest.Config, own Options, options cache.Options) (*sett
 	case own.Namespaces.rule != asConfigured && len(options.DefaultNamespaces) > 0:
 		return nil, errors.New("making a scoped cache: both DefaultNamespaces and Namespaces are given")
 	}
+	if err := checkNames(own.Namespaces.names); err != nil {
+		return nil, err
+	}
 	s := &settings{own: own, byKind: map[schema.GroupVersionKind]kindSettings{}, onError: options.DefaultWatchErrorHandler, mustExist: options.ReaderFailOnMissingInformer}
 	if s.own.WriteTimeout == 0 {
 		s.own.WriteTimeout = defaultWriteTimeout

@@ -33,20 +33,20 @@ type stream struct {
 	triedAt uint64
 
 	// The kind's mu guards what is below.
-	indexer  toolscache.Indexer
-	synced   bool          // the first list is in
-	refusal  *refusal      // why there are no objects; nil while it is not refused
-	doubted  bool          // the API server has denied it, and nobody has told the reviews of that
-	degraded bool          // the objects may be stale
-	answered chan struct{} // closed while synced or refused
-	progress string        // the resourceVersion that it has come to
-	advanced chan struct{} // closed at the next change of what is above; nil if nobody waits
+	indexer  toolscache.Indexer // nil until the stream is added to the kind
+	synced   bool               // the first list is in
+	refusal  *refusal           // why there are no objects; nil while it is not refused
+	doubted  bool               // the API server has denied it, and nobody has told the reviews of that
+	degraded bool               // the objects may be stale
+	answered chan struct{}      // closed while synced or refused
+	progress string             // the resourceVersion that it has come to
+	advanced chan struct{}      // closed at the next change of what is above; nil if nobody waits
 }
 
 func (k *kind) newStream(namespace string, config cache.Config, reviewed bool) *stream {
 	s := &stream{
 		kind: k, namespace: namespace, requestNamespace: namespace, config: config, reviewed: reviewed,
-		indexer: k.newIndexer(), answered: make(chan struct{}),
+		answered: make(chan struct{}),
 	}
 	s.informerKey = informer.Key{GVR: k.mapping.Resource, Form: informer.Form{Storage: k.storageName()}}
 	if config.LabelSelector != nil {

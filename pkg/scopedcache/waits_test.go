@@ -3,6 +3,7 @@ package scopedcache
 import (
 	"context"
 	"math/rand/v2"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -126,6 +127,82 @@ func TestEndedContext(t *testing.T) {
 			}
 		}
 	})
+}
+
+// grantEverywhere lets the operator read a resource in all namespaces.
+func (p *plan) grantEverywhere(resource string) {
+	p.Helper()
+	role := readerRole()
+	role.SetKind("ClusterRole")
+	role.Object["rules"].([]any)[0].(map[string]any)["resources"] = []any{resource}
+	p.write(roleResource.GroupVersion().WithResource("clusterroles"), "", role)
+	binding := object("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "reader")
+	binding.Object["roleRef"] = map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "reader"}
+	binding.Object["subjects"] = []any{map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "operator"}}
+	p.write(bindingResource.GroupVersion().WithResource("clusterrolebindings"), "", binding)
+}
+
+// TestMetadataOfNamespaces: a cache that follows namespaces has them for those who read their metadata as well.
+func TestMetadataOfNamespaces(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlan(t, Options{Namespaces: SelectedNamespaces(nil)}, "one")
+		p.grantEverywhere("namespaces")
+		defer p.run()()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		read := &metav1.PartialObjectMetadata{}
+		read.SetGroupVersionKind(namespaceResource.GroupVersion().WithKind("Namespace"))
+		p.must(p.cache.Get(ctx, client.ObjectKey{Name: "one"}, read))
+		if !p.cache.WaitForCacheSync(ctx) {
+			t.Error("it does not sync")
+		}
+	})
+}
+
+// TestMovingNamespaces: while one namespace takes the place of another, a list has the objects of one of them, a new index
+// is in both, and nothing fails.
+func TestMovingNamespaces(t *testing.T) {
+	t.Parallel()
+	p := newPlan(t, Options{Namespaces: InNamespaces("one")}, "one", "two")
+	for _, namespace := range []string{"one", "two"} {
+		p.flipRight(namespace)
+		p.write(configMapResource, namespace, object("v1", "ConfigMap", "a"))
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var running, reading sync.WaitGroup
+	running.Go(func() { p.must(p.cache.Start(ctx)) })
+	defer running.Wait()
+	defer stop()
+	<-p.cache.engine.started
+	moving := make(chan struct{})
+	for range 4 {
+		reading.Go(func() {
+			for !isClosed(moving) {
+				list := &unstructured.UnstructuredList{}
+				list.SetGroupVersionKind(configMapKind.GroupVersion().WithKind("ConfigMapList"))
+				if err := p.cache.List(ctx, list); err != nil || len(list.Items) != 1 {
+					t.Errorf("%d objects, %v", len(list.Items), err)
+					return
+				}
+			}
+		})
+	}
+	reading.Go(func() {
+		for i := range 300 {
+			if err := p.cache.IndexField(ctx, newConfigMap(), strconv.Itoa(i), func(client.Object) []string { return nil }); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for i := range 1000 {
+		p.must(p.cache.SetNamespaces([]string{"two", "one"}[i%2]))
+	}
+	close(moving)
+	reading.Wait()
+	if p.cache.SetNamespaces("") == nil {
+		t.Error("a namespace has no name")
+	}
 }
 
 // TestRemovedIndexes: the indexes of an informer go with it, also if a handle keeps the objects.
