@@ -48,7 +48,7 @@ func (k *kind) isNeeded(namespace string, configured map[string]cache.Config) bo
 			continue
 		}
 		for needed := range n.namespaces {
-			if _, ok := configured[needed]; !ok {
+			if _, ok := configured[needed]; !ok || needed == metav1.NamespaceAll {
 				return true
 			}
 		}
@@ -94,12 +94,12 @@ func (e *engine) streamsAsTheyAre(k *kind) map[string]cache.Config {
 	return wanted
 }
 
-// namedNamespaces returns the namespaces that are needed by name.
+// namedNamespaces returns the namespaces that are needed by name. A read without a namespace names none.
 func (k *kind) namedNamespaces() (list []string) {
 	for _, n := range k.needs {
 		list = slices.AppendSeq(list, maps.Keys(n.namespaces))
 	}
-	return list
+	return slices.DeleteFunc(list, func(name string) bool { return name == metav1.NamespaceAll })
 }
 
 // decideEverywhere says whether a kind may be watched in all namespaces at once. It has that reviewed.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -167,7 +168,7 @@ func TestMovingNamespaces(t *testing.T) {
 	p := newPlan(t, Options{Namespaces: InNamespaces("one")}, "one", "two")
 	for _, namespace := range []string{"one", "two"} {
 		p.flipRight(namespace)
-		p.write(configMapResource, namespace, object("v1", "ConfigMap", "a"))
+		p.create(namespace, "a")
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	var running, reading sync.WaitGroup
@@ -205,13 +206,42 @@ func TestMovingNamespaces(t *testing.T) {
 	}
 }
 
+// TestReadWithoutNamespace: a read of a kind with namespaces that names none is one of the stream of all of them, if there
+// is one, and opens none.
+func TestReadWithoutNamespace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlan(t, Options{Namespaces: Permitted("one")}, "one")
+		p.flipRight("one")
+		stop := p.run()
+		p.must(p.cache.Get(t.Context(), client.ObjectKey{Namespace: "one", Name: "a"}, p.create("one", "a")))
+		if err := p.cache.Get(t.Context(), client.ObjectKey{Name: "a"}, newConfigMap()); err == nil || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+			t.Errorf("there is no stream of all namespaces: %v", err)
+		}
+		stop()
+		p.grantEverywhere("configmaps")
+		p.makeCacheOf(Options{}, map[string]cache.Config{cache.AllNamespaces: {}, "one": {FieldSelector: fields.Everything()}})
+		defer p.run()()
+		if err := p.cache.Get(t.Context(), client.ObjectKey{Name: "a"}, newConfigMap()); !apierrors.IsNotFound(err) {
+			t.Errorf("in the stream of all namespaces: %v", err)
+		}
+	})
+}
+
+// create makes a ConfigMap, and returns an empty one to read it into.
+func (p *plan) create(namespace, name string) *unstructured.Unstructured {
+	p.Helper()
+	p.write(configMapResource, namespace, object("v1", "ConfigMap", name))
+	return newConfigMap()
+}
+
 // TestRemovedIndexes: the indexes of an informer go with it, also if a handle keeps the objects.
 func TestRemovedIndexes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlan(t, Options{Namespaces: InNamespaces("one")}, "one")
 		p.flipRight("one")
-		p.write(configMapResource, "one", object("v1", "ConfigMap", "a"))
+		p.create("one", "a")
 		defer p.run()()
 		key := client.ObjectKey{Namespace: "one", Name: "a"}
 		h := p.cache.For(ownerNamed("owner"))
