@@ -3,7 +3,9 @@
 // interface and the same options, and behaves like it while everything may be read. Where something may not
 // be read it says so at once, holds up nobody else, and goes on by itself when the right is granted.
 //
-//	mgr, err := manager.New(config, manager.Options{NewCache: scopedcache.New(scopedcache.Options{})})
+//	mgr, err := manager.New(config, manager.Options{
+//		NewCache: scopedcache.New(scopedcache.Options{Namespaces: scopedcache.InNamespaces("team-a", "team-b")}),
+//	})
 //
 // # What it promises
 //

@@ -8,7 +8,8 @@ import (
 )
 
 // Options are the inputs of a cache beside those of controller-runtime. The zero value works: then a cache
-// watches what its cache.Options say.
+// watches what its cache.Options say, which is all namespaces unless they name some. With Roles alone that is
+// denied: name the namespaces.
 type Options struct {
 	// Namespaces is where kinds that have namespaces are watched. The zero value leaves that to
 	// DefaultNamespaces and ByObject of cache.Options; any other must not be given together with
