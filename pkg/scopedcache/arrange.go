@@ -3,20 +3,17 @@ package scopedcache
 import (
 	"maps"
 	"slices"
-	"time"
-
-	"github.com/ambit-dev/ambit/pkg/access"
-	"github.com/ambit-dev/ambit/pkg/informer"
+	"sync"
 )
 
 // arrangeDirty arranges what has changed, and tells of it.
 func (e *engine) arrangeDirty() {
-	dirty := e.takeDirty()
+	dirty := e.dirty.takeAll()
 	if e.namespaces.kind != nil {
 		if _, ok := dirty[e.namespaces.kind]; ok {
 			delete(dirty, e.namespaces.kind)
 			e.mu.Lock()
-			e.tendAllLocked(e.namespaces.kind)
+			e.opener.tendStreams(e.namespaces.kind)
 			e.mu.Unlock()
 			e.followNamespaces()
 		}
@@ -30,7 +27,7 @@ func (e *engine) arrangeDirty() {
 		}
 	}
 	e.mu.Unlock()
-	e.tellChanges(changes)
+	e.subscribed.tellAll(changes, e.toldStates)
 }
 
 // arrangeLocked makes the streams of a kind those that there are to be, and opens and closes them.
@@ -38,7 +35,7 @@ func (e *engine) arrangeLocked(k *kind) {
 	wanted, decided := e.streamsWanted(k)
 	for _, s := range k.allStreams() {
 		if _, ok := wanted[s.namespace]; !ok {
-			e.dropStream(k, s)
+			e.opener.dropStream(s)
 		}
 	}
 	reviewed := e.isByPermission(k)
@@ -48,147 +45,46 @@ func (e *engine) arrangeLocked(k *kind) {
 		}
 	}
 	if len(k.needs) == 0 && k.everywhere != nil {
-		e.forgetReview(k.everywhere)
+		e.opener.forgetReview(k.everywhere)
 	}
-	e.tendAllLocked(k)
+	e.opener.tendStreams(k)
 	if decided {
 		k.setPlanned()
 	}
 }
 
-// dropStream ends a stream that is not to be any more.
-func (e *engine) dropStream(k *kind, s *stream) {
-	e.informers.Require(storage{s}, nil)
-	e.forgetReview(s)
-	s.open = false
-	k.removeStream(s)
+// dirtyKinds are the kinds that the engine's goroutine is to look at. It is safe for concurrent use.
+type dirtyKinds struct {
+	woken chan struct{} // holds at most one
+
+	mu    sync.Mutex // guards kinds; taken under any other lock
+	kinds map[*kind]struct{}
 }
 
-// forgetReview gives back the review of a stream.
-func (e *engine) forgetReview(s *stream) {
-	e.reviews.Require(reviewHandler{e, s}, s.accessKey(), nil, access.Payer{})
+func newDirtyKinds() *dirtyKinds {
+	return &dirtyKinds{woken: make(chan struct{}, 1), kinds: map[*kind]struct{}{}}
 }
 
-// reportDenied has a refusal of the API server reviewed, if there was one since the last call: it was of a list or
-// of a watch, and both are in doubt.
-func (e *engine) reportDenied(s *stream) {
-	if !s.takeDoubt() {
-		return
-	}
-	for _, a := range s.readAccesses() {
-		e.reviews.ReportDenied(s.accessKey(), a)
-	}
+// add has a kind arranged. It may be called with any lock held.
+func (d *dirtyKinds) add(k *kind) {
+	d.mu.Lock()
+	d.kinds[k] = struct{}{}
+	d.mu.Unlock()
+	d.wakeUp()
 }
 
-func (s *stream) takeDoubt() bool {
-	s.kind.mu.Lock()
-	defer s.kind.mu.Unlock()
-	doubted := s.doubted
-	s.doubted = false
-	return doubted
-}
-
-func (k *kind) hasStream(namespace string) bool {
-	k.mu.RLock()
-	defer k.mu.RUnlock()
-	_, ok := k.streams[namespace]
-	return ok
-}
-
-// reviewStream asks what the identity may do in the namespace of a stream, and returns what is known: whether it
-// may be watched, and what is missing for that. A review that is itself refused leaves it to the API server.
-func (e *engine) reviewStream(s *stream) (access.Decision, []access.Access) {
-	key, accesses := s.accessKey(), s.readAccesses()
-	e.reviews.Require(reviewHandler{e, s}, key, accesses, access.Payer{})
-	e.reportDenied(s)
-	var missing []access.Access
-	decision := access.Allowed
-	for _, a := range accesses {
-		switch e.reviews.Decide(key, a) {
-		case access.Denied:
-			missing = append(missing, a)
-		case access.Unknown:
-			decision = access.Unknown
-		}
-	}
-	switch {
-	case len(missing) > 0:
-		return access.Denied, missing
-	case e.reviews.State(key).Refusal != nil:
-		return access.Allowed, nil
-	}
-	return decision, nil
-}
-
-// tendAllLocked opens and closes the streams of a kind.
-func (e *engine) tendAllLocked(k *kind) {
-	for _, s := range k.allStreams() {
-		e.tendStream(s)
+// wakeUp has the goroutine look.
+func (d *dirtyKinds) wakeUp() {
+	select {
+	case d.woken <- struct{}{}:
+	default: // it will look anyway
 	}
 }
 
-// tendStream opens a stream, and closes it while a review denies it. A stream whose rights nobody asked about
-// is opened without a review; one is asked for when the API server refuses it.
-func (e *engine) tendStream(s *stream) {
-	refused := s.currentRefusal()
-	if !s.reviewed && !refused.isDenied() {
-		e.forgetReview(s)
-		e.openStream(s)
-		return
-	}
-	decision, missing := e.reviewStream(s)
-	switch decision {
-	case access.Denied:
-		e.informers.Require(storage{s}, nil)
-		s.open = false
-		s.denyReviewed(missing, time.Now())
-	case access.Allowed:
-		e.openStream(s)
-		e.retryStream(s, refused)
-	case access.Unknown: // what is open stays open, and is tried again after its own backoff
-		if !s.reviewed {
-			e.openStream(s)
-		}
-	}
+func (d *dirtyKinds) takeAll() map[*kind]struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	taken := d.kinds
+	d.kinds = map[*kind]struct{}{}
+	return taken
 }
-
-func (e *engine) openStream(s *stream) {
-	if s.open {
-		return
-	}
-	s.open = true
-	s.triedAt = e.generationOf(s)
-	e.informers.Require(storage{s}, []informer.Interest{{Key: s.informerKey, Storage: storage{s}}})
-}
-
-// retryStream tries a refused stream again if rights have changed since.
-func (e *engine) retryStream(s *stream, refused *refusal) {
-	if generation := e.generationOf(s); refused.isDenied() && generation != s.triedAt {
-		s.triedAt = generation
-		e.informers.Retry(s.informerKey)
-	}
-}
-
-func (e *engine) generationOf(s *stream) uint64 {
-	return e.reviews.State(s.accessKey()).Generation
-}
-
-// accessKey is where its rights are reviewed.
-func (s *stream) accessKey() access.Key { return access.Key{Namespace: s.requestNamespace} }
-
-func (s *stream) currentRefusal() *refusal {
-	s.kind.mu.RLock()
-	defer s.kind.mu.RUnlock()
-	return s.refusal
-}
-
-// reviewHandler has a kind arranged when what may be done in a namespace has changed.
-type reviewHandler struct {
-	engine *engine
-	stream *stream
-}
-
-var _ access.ChangeHandler = reviewHandler{}
-
-// Changed implements access.ChangeHandler.
-func (h reviewHandler) Changed(access.Key) { h.engine.markDirty(h.stream.kind) }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -49,66 +51,77 @@ type subscriber struct {
 	tell func(Change)
 	// reads: it is also told of objects that handles have read, with a lock held that guards the store.
 	reads bool
-	isOn  bool // it was told how all streams are
+	isOn  bool // it was told how all streams are; only the engine's goroutine looks at it
 }
 
-// subscribeChanges has tell called by the engine's goroutine until ctx ends. It must not block.
-func (e *engine) subscribeChanges(ctx context.Context, reads bool, tell func(Change)) {
-	e.mu.Lock()
-	e.subscribers = append(e.subscribers, &subscriber{done: ctx.Done(), reads: reads, tell: tell})
-	e.publishReaders()
-	e.mu.Unlock()
-	e.wakeUp()
+// subscribers are those who are told of changes. They are safe for concurrent use, but for tellAll.
+type subscribers struct {
+	mu      sync.Mutex // guards list; taken under no other lock
+	list    []*subscriber
+	readers atomic.Pointer[[]func(Change)] // those of the list who are told of reads
+}
+
+// add adds one, who is told until ctx ends. tell must not block.
+func (l *subscribers) add(ctx context.Context, reads bool, tell func(Change)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = append(l.list, &subscriber{done: ctx.Done(), reads: reads, tell: tell})
+	l.publishReaders()
 }
 
 // publishReaders says who is told of reads; mu is held.
-func (e *engine) publishReaders() {
+func (l *subscribers) publishReaders() {
 	var readers []func(Change)
-	for _, s := range e.subscribers {
+	for _, s := range l.list {
 		if s.reads {
 			readers = append(readers, s.tell)
 		}
 	}
-	e.readers.Store(&readers)
+	l.readers.Store(&readers)
 }
 
 // tellRead tells of an object that handles have read. It may be called with any lock held.
-func (e *engine) tellRead(c Change) {
-	if readers := e.readers.Load(); readers != nil {
+func (l *subscribers) tellRead(c Change) {
+	if readers := l.readers.Load(); readers != nil {
 		for _, tell := range *readers {
 			tell(c)
 		}
 	}
 }
 
-// tellChanges tells the subscribers what has changed in some kinds.
-func (e *engine) tellChanges(changes []Change) {
-	type call struct {
-		tell func(Change)
-		list []Change
-	}
-	var calls []call
-	e.mu.Lock()
-	e.subscribers = slices.DeleteFunc(e.subscribers, func(s *subscriber) bool { return isClosed(s.done) })
-	e.publishReaders()
-	for _, s := range e.subscribers {
+// tellAll tells all of them what has changed, and who is new how all streams are. It is called by the engine's goroutine
+// alone, with no lock held.
+func (l *subscribers) tellAll(changes []Change, states func() []Change) {
+	for _, s := range l.current() {
 		list := changes
 		if !s.isOn {
-			list = e.statesLocked()
-			s.isOn = true
+			list, s.isOn = states(), true
 		}
-		calls = append(calls, call{s.tell, list})
-	}
-	e.mu.Unlock()
-	for _, c := range calls {
-		for _, change := range c.list {
-			c.tell(change)
+		for _, change := range list {
+			s.tell(change)
 		}
 	}
 }
 
-// statesLocked returns how all streams were last told to be.
-func (e *engine) statesLocked() (list []Change) {
+// current returns those who have not left.
+func (l *subscribers) current() []*subscriber {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = slices.DeleteFunc(l.list, func(s *subscriber) bool { return isClosed(s.done) })
+	l.publishReaders()
+	return slices.Clone(l.list)
+}
+
+// subscribeChanges has tell called by the engine's goroutine until ctx ends. It must not block.
+func (e *engine) subscribeChanges(ctx context.Context, reads bool, tell func(Change)) {
+	e.subscribed.add(ctx, reads, tell)
+	e.dirty.wakeUp()
+}
+
+// toldStates returns how all streams were last told to be.
+func (e *engine) toldStates() (list []Change) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
 	for _, k := range e.kinds {
 		k.mu.RLock()
 		for _, namespace := range slices.Sorted(maps.Keys(k.told)) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/dynamic"
@@ -24,26 +23,22 @@ type engine struct {
 	settings   *settings
 	informers  *informer.Set
 	reviews    *access.Reviewer
+	opener     *opener
 	identity   *identity
 	namespaces *namespaces
+	subscribed *subscribers
 	logger     logr.Logger
 	started    chan struct{}             // closed when Start begins
 	ended      chan struct{}             // closed when it ends
 	onError    func(informer.WatchError) // set before informers run; nil if nobody is told
-	woken      chan struct{}             // holds at most one; the goroutine looks at dirty
+	dirty      *dirtyKinds               // that the goroutine is to arrange
 
 	// mu guards what is below. It is held over no I/O and no call of a user.
 	mu                 sync.RWMutex
 	kinds              map[kindKey]*kind
 	handles            map[Owner]*Handle // that are open
 	running            sync.WaitGroup    // Add only under mu, while isRunning
-	subscribers        []*subscriber
 	isBegun, isRunning bool
-
-	readers atomic.Pointer[[]func(Change)] // who is told of what handles have read
-
-	dirtyMu sync.Mutex // guards dirty; taken under any other lock
-	dirty   map[*kind]struct{}
 }
 
 // connectEngine makes the engine of a cache, with the clients for reviews.
@@ -60,8 +55,8 @@ func newEngine(s *settings, reviews access.Reviews, who *identity) (*engine, err
 		settings: s, logger: log.Log.WithName("scopedcache"),
 		identity: who,
 		reviews:  access.New(access.Options{Reviews: func(string) (access.Reviews, error) { return reviews, nil }}),
-		started:  make(chan struct{}), ended: make(chan struct{}), woken: make(chan struct{}, 1),
-		kinds: map[kindKey]*kind{}, handles: map[Owner]*Handle{}, dirty: map[*kind]struct{}{},
+		started:  make(chan struct{}), ended: make(chan struct{}), dirty: newDirtyKinds(), subscribed: &subscribers{},
+		kinds: map[kindKey]*kind{}, handles: map[Owner]*Handle{},
 	}
 	e.informers = informer.New(informer.Options{
 		Clients: func(string) (dynamic.Interface, metadata.Interface, error) {
@@ -69,6 +64,7 @@ func newEngine(s *settings, reviews access.Reviews, who *identity) (*engine, err
 		},
 		Reauthorize: !s.own.LongWatches, OnWatchError: e.reportError, Logger: e.logger.V(1),
 	})
+	e.opener = &opener{e.informers, e.reviews}
 	var err error
 	e.namespaces, err = newNamespaces(e)
 	return e, err
@@ -87,7 +83,7 @@ func (e *engine) runAll(ctx context.Context) error {
 		e.arrangeDirty()
 		select {
 		case <-ctx.Done():
-		case <-e.woken:
+		case <-e.dirty.woken:
 		}
 	}
 	e.endRunning()
@@ -152,29 +148,6 @@ func (e *engine) startListener(i *sharedInformer, l *listener) bool {
 		e.running.Go(func() { l.run(e.ended) })
 	}
 	return true
-}
-
-// markDirty has a kind arranged. It may be called with any lock held.
-func (e *engine) markDirty(k *kind) {
-	e.dirtyMu.Lock()
-	e.dirty[k] = struct{}{}
-	e.dirtyMu.Unlock()
-	e.wakeUp()
-}
-
-func (e *engine) wakeUp() {
-	select {
-	case e.woken <- struct{}{}:
-	default: // it will look anyway
-	}
-}
-
-func (e *engine) takeDirty() map[*kind]struct{} {
-	e.dirtyMu.Lock()
-	defer e.dirtyMu.Unlock()
-	taken := e.dirty
-	e.dirty = map[*kind]struct{}{}
-	return taken
 }
 
 // requireKind makes a handle need a kind: in one namespace, or everywhere if namespace is nil. It returns the kind.

@@ -2,7 +2,6 @@ package scopedcache
 
 import (
 	"cmp"
-	"context"
 	"errors"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -36,16 +35,6 @@ type Handle struct {
 }
 
 var _ client.Reader = &Handle{}
-
-// Get implements client.Reader.
-func (h *Handle) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-	return h.engine.getObject(ctx, h, key, object, options)
-}
-
-// List implements client.Reader.
-func (h *Handle) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
-	return h.engine.listObjects(ctx, h, list, options)
-}
 
 // Close gives back all that the handle needs. Reads fail afterwards. It may be called more than once.
 func (h *Handle) Close() {

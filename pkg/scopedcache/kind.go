@@ -72,7 +72,7 @@ func (e *engine) newKind(key kindKey) (*kind, error) {
 	}
 	k := &kind{
 		key: key, settings: s, identity: e.identity, mapping: mapping, config: s.kindSettings(key.GVK), example: example,
-		changed: e.markDirty, readChanged: e.tellRead,
+		changed: e.dirty.add, readChanged: e.subscribed.tellRead,
 		planned: make(chan struct{}), needs: map[*Handle]*need{},
 		streams: map[string]*stream{}, indexers: toolscache.Indexers{}, listeners: map[*listener]struct{}{}, told: map[string]toldState{},
 	}

@@ -107,7 +107,7 @@ func (e *engine) decideEverywhere(k *kind) access.Decision {
 	if k.everywhere == nil {
 		k.everywhere = k.newStream(metav1.NamespaceAll, k.config.everywhere, true)
 	}
-	decision, _ := e.reviewStream(k.everywhere)
+	decision, _ := e.opener.reviewStream(k.everywhere)
 	if e.reviews.State(k.everywhere.accessKey()).Refusal != nil {
 		return access.Denied // the API server will say in which namespaces
 	}

@@ -36,12 +36,12 @@ func newNamespaces(e *engine) (*namespaces, error) {
 	k.needs[nil] = &need{all: true}
 	k.informer = &sharedInformer{engine: e, kind: k, synced: make(chan struct{})}
 	k.addStream(k.newStream(metav1.NamespaceAll, cache.Config{LabelSelector: given.selector}, false))
-	changed := func(any) { e.markDirty(k) }
+	changed := func(any) { e.dirty.add(k) }
 	k.addListener(newListener(k, toolscache.ResourceEventHandlerFuncs{
 		AddFunc: changed, DeleteFunc: changed, UpdateFunc: func(_, object any) { changed(object) },
 	}, 0))
 	k.setPlanned()
-	e.markDirty(k)
+	e.dirty.add(k)
 	return n, nil
 }
 
@@ -111,6 +111,6 @@ func (e *engine) arrangeAll() {
 	defer e.mu.Unlock()
 	for _, k := range e.kinds {
 		e.arrangeLocked(k)
-		e.markDirty(k)
+		e.dirty.add(k)
 	}
 }

@@ -34,13 +34,13 @@ func whileMoving(read func() error) error {
 	}
 }
 
-// getObject is Get for a handle.
-func (e *engine) getObject(ctx context.Context, h *Handle, key client.ObjectKey, out client.Object, options []client.GetOption) error {
-	return whileMoving(func() error { return e.getOnce(ctx, h, key, out, options) })
+// Get implements client.Reader.
+func (h *Handle) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	return whileMoving(func() error { return h.getOnce(ctx, key, object, options) })
 }
 
-func (e *engine) getOnce(ctx context.Context, h *Handle, key client.ObjectKey, out client.Object, options []client.GetOption) error {
-	k, err := e.kindToRead(h, out, &key.Namespace)
+func (h *Handle) getOnce(ctx context.Context, key client.ObjectKey, out client.Object, options []client.GetOption) error {
+	k, err := h.kindToRead(out, &key.Namespace)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (e *engine) getOnce(ctx context.Context, h *Handle, key client.ObjectKey, o
 		key.Namespace = ""
 	}
 	k.recordName(h, key)
-	s, err := e.streamToRead(ctx, k, key.Namespace)
+	s, err := h.streamToRead(ctx, k, key.Namespace)
 	if err != nil {
 		return err
 	}
@@ -102,27 +102,27 @@ func (s *stream) isShared(asked *bool) bool {
 	return ptr.Deref(s.config.UnsafeDisableDeepCopy, false) || ptr.Deref(asked, false)
 }
 
-// listObjects is List for a handle.
-func (e *engine) listObjects(ctx context.Context, h *Handle, out client.ObjectList, options []client.ListOption) error {
+// List implements client.Reader.
+func (h *Handle) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	given := client.ListOptions{}
 	given.ApplyOptions(options)
 	if given.Continue != "" {
 		return errContinue
 	}
-	return whileMoving(func() error { return e.listOnce(ctx, h, out, given) })
+	return whileMoving(func() error { return h.listOnce(ctx, list, given) })
 }
 
-func (e *engine) listOnce(ctx context.Context, h *Handle, out client.ObjectList, given client.ListOptions) error {
+func (h *Handle) listOnce(ctx context.Context, out client.ObjectList, given client.ListOptions) error {
 	namespace := &given.Namespace
 	if given.Namespace == "" {
 		namespace = nil
 	}
-	k, err := e.kindToRead(h, out, namespace)
+	k, err := h.kindToRead(out, namespace)
 	if err != nil {
 		return err
 	}
 	k.recordList(h, given)
-	streams, err := e.streamsToList(ctx, k, namespace)
+	streams, err := h.streamsToList(ctx, k, namespace)
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (e *engine) listOnce(ctx context.Context, h *Handle, out client.ObjectList,
 		return err
 	}
 	out.SetContinue("continue-not-supported")
-	if e.settings.own.AllowPartial && len(streams) > 1 {
+	if h.engine.settings.own.AllowPartial && len(streams) > 1 {
 		return nil
 	}
 	return denied
@@ -156,18 +156,18 @@ func isDenied(err error) bool {
 }
 
 // streamsToList returns the streams of a namespace, or all.
-func (e *engine) streamsToList(ctx context.Context, k *kind, namespace *string) ([]*stream, error) {
+func (h *Handle) streamsToList(ctx context.Context, k *kind, namespace *string) ([]*stream, error) {
 	if namespace == nil || !k.isNamespaced() {
 		if err := k.waitPlanned(ctx); err != nil {
 			return nil, err
 		}
-		streams := e.settledStreams(k)
-		if denial := e.namespaces.denial(); len(streams) == 0 && denial != nil {
+		streams := h.engine.settledStreams(k)
+		if denial := h.engine.namespaces.denial(); len(streams) == 0 && denial != nil {
 			return nil, denial
 		}
 		return streams, nil
 	}
-	s, err := e.streamToRead(ctx, k, *namespace)
+	s, err := h.streamToRead(ctx, k, *namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +186,8 @@ func (e *engine) settledStreams(k *kind) []*stream {
 
 // kindToRead returns the kind of an object or a list, which is watched from now on, in one namespace or, if
 // that is nil, in all.
-func (e *engine) kindToRead(h *Handle, object runtime.Object, namespace *string) (*kind, error) {
+func (h *Handle) kindToRead(object runtime.Object, namespace *string) (*kind, error) {
+	e := h.engine
 	key, err := e.settings.keyOf(object)
 	if err != nil {
 		return nil, err
@@ -205,7 +206,7 @@ func (e *engine) kindToRead(h *Handle, object runtime.Object, namespace *string)
 }
 
 // streamToRead returns the stream that has a namespace, or nil if that is none of the cache's.
-func (e *engine) streamToRead(ctx context.Context, k *kind, namespace string) (*stream, error) {
+func (h *Handle) streamToRead(ctx context.Context, k *kind, namespace string) (*stream, error) {
 	if s := k.streamOf(namespace); s != nil {
 		return s, nil
 	}
@@ -214,7 +215,7 @@ func (e *engine) streamToRead(ctx context.Context, k *kind, namespace string) (*
 	}
 	s := k.streamOf(namespace)
 	if s == nil {
-		return nil, e.namespaces.denial()
+		return nil, h.engine.namespaces.denial()
 	}
 	return s, nil
 }

@@ -1,0 +1,149 @@
+package scopedcache
+
+import (
+	"time"
+
+	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/informer"
+)
+
+// opener opens and closes streams, as rights allow. The engine's mu is held over each call: it has no state but what
+// that guards in a stream.
+type opener struct {
+	informers *informer.Set
+	reviews   *access.Reviewer
+}
+
+// dropStream ends a stream that is not to be any more.
+func (o *opener) dropStream(s *stream) {
+	o.informers.Require(storage{s}, nil)
+	o.forgetReview(s)
+	s.open = false
+	s.kind.removeStream(s)
+}
+
+// forgetReview gives back the review of a stream.
+func (o *opener) forgetReview(s *stream) {
+	o.reviews.Require(reviewHandler{s}, s.accessKey(), nil, access.Payer{})
+}
+
+// reportDenied has a refusal of the API server reviewed, if there was one since the last call: it was of a list or
+// of a watch, and both are in doubt.
+func (o *opener) reportDenied(s *stream) {
+	if !s.takeDoubt() {
+		return
+	}
+	for _, a := range s.readAccesses() {
+		o.reviews.ReportDenied(s.accessKey(), a)
+	}
+}
+
+func (s *stream) takeDoubt() bool {
+	s.kind.mu.Lock()
+	defer s.kind.mu.Unlock()
+	doubted := s.doubted
+	s.doubted = false
+	return doubted
+}
+
+func (k *kind) hasStream(namespace string) bool {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	_, ok := k.streams[namespace]
+	return ok
+}
+
+// reviewStream asks what the identity may do in the namespace of a stream, and returns what is known: whether it
+// may be watched, and what is missing for that. A review that is itself refused leaves it to the API server.
+func (o *opener) reviewStream(s *stream) (access.Decision, []access.Access) {
+	key, accesses := s.accessKey(), s.readAccesses()
+	o.reviews.Require(reviewHandler{s}, key, accesses, access.Payer{})
+	o.reportDenied(s)
+	var missing []access.Access
+	decision := access.Allowed
+	for _, a := range accesses {
+		switch o.reviews.Decide(key, a) {
+		case access.Denied:
+			missing = append(missing, a)
+		case access.Unknown:
+			decision = access.Unknown
+		}
+	}
+	switch {
+	case len(missing) > 0:
+		return access.Denied, missing
+	case o.reviews.State(key).Refusal != nil:
+		return access.Allowed, nil
+	}
+	return decision, nil
+}
+
+// tendStreams opens and closes the streams of a kind.
+func (o *opener) tendStreams(k *kind) {
+	for _, s := range k.allStreams() {
+		o.tendStream(s)
+	}
+}
+
+// tendStream opens a stream, and closes it while a review denies it. A stream whose rights nobody asked about
+// is opened without a review; one is asked for when the API server refuses it.
+func (o *opener) tendStream(s *stream) {
+	refused := s.currentRefusal()
+	if !s.reviewed && !refused.isDenied() {
+		o.forgetReview(s)
+		o.openStream(s)
+		return
+	}
+	decision, missing := o.reviewStream(s)
+	switch decision {
+	case access.Denied:
+		o.informers.Require(storage{s}, nil)
+		s.open = false
+		s.denyReviewed(missing, time.Now())
+	case access.Allowed:
+		o.openStream(s)
+		o.retryStream(s, refused)
+	case access.Unknown: // what is open stays open, and is tried again after its own backoff
+		if !s.reviewed {
+			o.openStream(s)
+		}
+	}
+}
+
+func (o *opener) openStream(s *stream) {
+	if s.open {
+		return
+	}
+	s.open = true
+	s.triedAt = o.generationOf(s)
+	o.informers.Require(storage{s}, []informer.Interest{{Key: s.informerKey, Storage: storage{s}}})
+}
+
+// retryStream tries a refused stream again if rights have changed since.
+func (o *opener) retryStream(s *stream, refused *refusal) {
+	if generation := o.generationOf(s); refused.isDenied() && generation != s.triedAt {
+		s.triedAt = generation
+		o.informers.Retry(s.informerKey)
+	}
+}
+
+func (o *opener) generationOf(s *stream) uint64 {
+	return o.reviews.State(s.accessKey()).Generation
+}
+
+// accessKey is where its rights are reviewed.
+func (s *stream) accessKey() access.Key { return access.Key{Namespace: s.requestNamespace} }
+
+func (s *stream) currentRefusal() *refusal {
+	s.kind.mu.RLock()
+	defer s.kind.mu.RUnlock()
+	return s.refusal
+}
+
+// reviewHandler has a kind arranged when what may be done in a namespace has changed.
+type reviewHandler struct{ stream *stream }
+
+var _ access.ChangeHandler = reviewHandler{}
+
+// Changed implements access.ChangeHandler.
+func (h reviewHandler) Changed(access.Key) { h.stream.kind.changed(h.stream.kind) }
