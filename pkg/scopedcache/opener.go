@@ -59,8 +59,18 @@ func (o *opener) reviewStream(s *stream) (access.Decision, []access.Access) {
 	key, accesses := s.accessKey(), s.readAccesses()
 	o.reviews.Require(reviewHandler{s}, key, accesses, access.Payer{})
 	o.reportDenied(s)
-	var missing []access.Access
-	decision := access.Allowed
+	for {
+		before := o.generationOf(s)
+		decision, missing := o.decideAll(key, accesses)
+		if o.generationOf(s) == before { // else some are of one answer, some of the next
+			return decision, missing
+		}
+	}
+}
+
+// decideAll returns what is known of some accesses: that all are allowed, or which are denied.
+func (o *opener) decideAll(key access.Key, accesses []access.Access) (decision access.Decision, missing []access.Access) {
+	decision = access.Allowed
 	for _, a := range accesses {
 		switch o.reviews.Decide(key, a) {
 		case access.Denied:

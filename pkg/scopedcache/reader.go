@@ -106,9 +106,6 @@ func (s *stream) isShared(asked *bool) bool {
 func (h *Handle) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	given := client.ListOptions{}
 	given.ApplyOptions(options)
-	if given.Continue != "" {
-		return errContinue
-	}
 	return whileMoving(func() error { return h.listOnce(ctx, list, given) })
 }
 
@@ -120,6 +117,9 @@ func (h *Handle) listOnce(ctx context.Context, out client.ObjectList, given clie
 	k, err := h.kindToRead(out, namespace)
 	if err != nil {
 		return err
+	}
+	if given.Continue != "" {
+		return errContinue
 	}
 	k.recordList(h, given)
 	streams, err := h.streamsToList(ctx, k, namespace)
@@ -286,6 +286,9 @@ func selectFields(indexer toolscache.Indexer, terms fields.Requirements, namespa
 	}
 	indexers := indexer.GetIndexers()
 	for _, term := range terms[1:] {
+		if len(found) == 0 {
+			break
+		}
 		valuesOf, ok := indexers[fieldIndex(term.Field)]
 		if !ok {
 			return nil, fmt.Errorf("index with name %s does not exist", fieldIndex(term.Field))

@@ -2,6 +2,7 @@ package scopedcache
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"strconv"
 	"sync"
@@ -256,6 +257,33 @@ func TestRemovedIndexes(t *testing.T) {
 			}
 			p.must(p.cache.RemoveInformer(t.Context(), newConfigMap()))
 			p.must(h.Get(t.Context(), key, newConfigMap()))
+		}
+	})
+}
+
+// TestListErrors: what a list is refused for is what cache.New refuses it for, and no sooner.
+func TestListErrors(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlan(t, Options{Namespaces: InNamespaces("one")}, "one")
+		p.flipRight("one")
+		list := func(options ...client.ListOption) error {
+			all := &unstructured.UnstructuredList{}
+			all.SetGroupVersionKind(configMapKind.GroupVersion().WithKind("ConfigMapList"))
+			return p.cache.List(t.Context(), all, options...)
+		}
+		var notStarted *cache.ErrCacheNotStarted
+		if err := list(client.Continue("token")); !errors.As(err, &notStarted) {
+			t.Errorf("continued before the start: %v", err)
+		}
+		p.must(p.cache.IndexField(t.Context(), newConfigMap(), "f", func(client.Object) []string { return []string{"value"} }))
+		defer p.run()()
+		if err := list(client.Continue("token")); !errors.Is(err, errContinue) {
+			t.Errorf("continued: %v", err)
+		}
+		p.must(list(client.MatchingFields{"f": "other", "no-index": "x"}))
+		if err := list(client.MatchingFields{"no-index": "x"}); err == nil {
+			t.Error("a field has no index")
 		}
 	})
 }
