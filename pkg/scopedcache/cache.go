@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,6 +19,8 @@ import (
 type Cache struct {
 	engine *engine
 	root   *Handle // what is needed until the end
+
+	wasSettled atomic.Bool // CheckHealth has said so
 }
 
 var _ cache.Cache = &Cache{}

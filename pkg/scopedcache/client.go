@@ -258,6 +258,9 @@ func (s *stream) showsDeletionLocked(object client.Object, before string) bool {
 
 // isReached reports whether one resourceVersion is another one, or is known to be later.
 func isReached(version, wanted string) bool {
+	if version == wanted {
+		return wanted != ""
+	}
 	order, err := resourceversion.CompareResourceVersion(version, wanted)
 	return err == nil && order >= 0
 }

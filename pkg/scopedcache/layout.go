@@ -108,7 +108,7 @@ func (e *engine) decideEverywhere(k *kind) access.Decision {
 		k.everywhere = k.newStream(metav1.NamespaceAll, k.config.everywhere, true)
 	}
 	decision, _ := e.opener.reviewStream(k.everywhere)
-	if e.reviews.State(k.everywhere.accessKey()).Refusal != nil {
+	if e.reviews.State(k.everywhere.accessKey()).Refusal != nil || decision == access.Unknown && e.opener.isUndecidable(k.everywhere) {
 		return access.Denied // the API server will say in which namespaces
 	}
 	return decision

@@ -16,8 +16,8 @@ type metrics struct {
 }
 
 // Collector returns metrics of the cache, to be registered, as with metrics.Registry of controller-runtime. A
-// process that runs Ambit as well has them twice, and registers these with labels of their own
-// (prometheus.WrapRegistererWith).
+// process that runs Ambit as well has them twice, and registers these with a prefix
+// (prometheus.WrapRegistererWithPrefix).
 func (c *Cache) Collector() prometheus.Collector {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc(name, help, labels, nil)
@@ -96,17 +96,21 @@ var (
 	errNotSettled = errors.New("some streams have not been answered yet")
 )
 
-// CheckHealth is a healthz.Checker, for readiness: nil once each stream is synced or refused. What is denied makes
-// nobody unready: the process does what it may.
+// CheckHealth is a healthz.Checker, for readiness: nil once each stream is synced or refused, and from then on: a
+// namespace or a kind that comes makes nobody unready. Nor does what is denied: the process does what it may.
 func (c *Cache) CheckHealth(*http.Request) error {
 	if !isClosed(c.engine.started) {
 		return errNotStarted
+	}
+	if c.wasSettled.Load() {
+		return nil
 	}
 	for _, k := range c.engine.watchedKinds() {
 		if !k.isAnswered() {
 			return errNotSettled
 		}
 	}
+	c.wasSettled.Store(true)
 	return nil
 }
 

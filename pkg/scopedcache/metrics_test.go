@@ -49,6 +49,13 @@ func TestMetrics(t *testing.T) {
 		if diff := cmp.Diff(want, p.gauges()); diff != "" {
 			t.Errorf("metrics (-want +got):\n%s", diff)
 		}
+		registry := prometheus.NewRegistry()
+		p.must(registry.Register(p.cache.Collector()))
+		p.must(prometheus.WrapRegistererWithPrefix("operator_", registry).Register(p.cache.Collector()))
+		p.failing.Store(true)
+		p.must(p.cache.SetNamespaces(allPlaces...))
+		time.Sleep(time.Minute)
+		p.must(p.cache.CheckHealth(nil)) // a namespace that comes is no reason
 		stop()
 		running.Wait()
 	})

@@ -114,11 +114,14 @@ func (o *opener) tendStream(s *stream) {
 		o.openStream(s)
 		o.retryStream(s, refused)
 	case access.Unknown: // what is open stays open, and is tried again after its own backoff
-		if !s.reviewed {
+		if !s.reviewed || o.isUndecidable(s) {
 			o.openStream(s)
 		}
 	}
 }
+
+// isUndecidable reports whether reviews are in and leave it to the API server, as with a rule that names objects.
+func (o *opener) isUndecidable(s *stream) bool { return o.reviews.State(s.accessKey()).Reviewed }
 
 func (o *opener) openStream(s *stream) {
 	if s.open {

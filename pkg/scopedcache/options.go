@@ -19,7 +19,7 @@ type Options struct {
 	// kept, with its labels, owners and finalizers. Do not Update what was read so, which would clear all
 	// else: a client of NewClient refuses that. Nil keeps whole objects.
 	Fields map[client.Object][]string
-	// AllowPartial: a list over several namespaces is no error if some of them are denied. Without it,
+	// AllowPartial: a list over several namespaces is no error if some of them, not all, are denied. Without it,
 	// the list has what may be seen, and List returns a DeniedError for the first of the others.
 	AllowPartial bool
 	// DeleteOnLeave: when a namespace is no longer watched, because it left Namespaces or because a

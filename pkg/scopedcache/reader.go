@@ -121,12 +121,16 @@ func (h *Handle) listOnce(ctx context.Context, out client.ObjectList, given clie
 	if given.Continue != "" {
 		return errContinue
 	}
+	if !k.isNamespaced() {
+		given.Namespace = ""
+	}
 	k.recordList(h, given)
 	streams, err := h.streamsToList(ctx, k, namespace)
 	if err != nil {
 		return err
 	}
 	var denied error
+	readable := 0
 	objects := []runtime.Object{}
 	for _, s := range streams {
 		found, err := s.listObjects(ctx, given, len(objects))
@@ -137,6 +141,8 @@ func (h *Handle) listOnce(ctx context.Context, out client.ObjectList, given clie
 			}
 		case err != nil:
 			return err
+		default:
+			readable++
 		}
 		objects = append(objects, found...)
 	}
@@ -144,7 +150,7 @@ func (h *Handle) listOnce(ctx context.Context, out client.ObjectList, given clie
 		return err
 	}
 	out.SetContinue("continue-not-supported")
-	if h.engine.settings.own.AllowPartial && len(streams) > 1 {
+	if h.engine.settings.own.AllowPartial && readable > 0 {
 		return nil
 	}
 	return denied

@@ -287,3 +287,58 @@ func TestListErrors(t *testing.T) {
 		}
 	})
 }
+
+// TestAllowPartial: a list without an error has what some namespaces have. Where all are denied it fails.
+func TestAllowPartial(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlan(t, Options{Namespaces: InNamespaces("one", "two"), AllowPartial: true}, "one", "two")
+		defer p.run()()
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(configMapKind.GroupVersion().WithKind("ConfigMapList"))
+		if err := p.cache.List(t.Context(), list); !apierrors.IsForbidden(err) {
+			t.Errorf("all are denied: %v", err)
+		}
+		p.flipRight("one")
+		time.Sleep(2 * time.Minute)
+		p.must(p.cache.List(t.Context(), list))
+	})
+}
+
+// TestListWithoutNamespaces: a list of a kind without namespaces has all, also if one is named, as that of cache.New.
+func TestListWithoutNamespaces(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlan(t, Options{Namespaces: InNamespaces("one")}, "one")
+		p.grantEverywhere("namespaces")
+		defer p.run()()
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(namespaceResource.GroupVersion().WithKind("NamespaceList"))
+		p.must(p.cache.List(t.Context(), list, client.InNamespace("one")))
+		if len(list.Items) == 0 {
+			t.Error("there are no namespaces")
+		}
+	})
+}
+
+// TestUndecidable: a rule that names objects leaves it open whether all may be watched. The API server says so.
+func TestUndecidable(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlan(t, Options{Namespaces: Permitted("one", "two")}, "two")
+		p.flipRight("two")
+		p.write(namespaceResource, "", object("v1", "Namespace", "one"))
+		role := readerRole()
+		role.Object["rules"].([]any)[0].(map[string]any)["resourceNames"] = []any{"a"}
+		p.write(roleResource, "one", role)
+		p.flipRight("one")
+		defer p.run()()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err := p.cache.GetInformer(ctx, newConfigMap())
+		p.must(err)
+		if err := p.cache.Get(ctx, client.ObjectKey{Namespace: "one", Name: "a"}, newConfigMap()); !apierrors.IsForbidden(err) {
+			t.Errorf("reading where only some objects may be read: %v", err)
+		}
+	})
+}
