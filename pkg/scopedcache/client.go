@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
@@ -28,11 +29,11 @@ var errNotWhole = errors.New("the cache does not keep whole objects of this kind
 // NewClient is a client.NewClientFunc, for manager.Options.NewClient beside a cache of New: when a Create, an
 // Update, a Patch, an Apply or a Delete of one object returns, or one of its subresource, reads of the cache show
 // it, in whichever namespace it is. What the cache does not watch, or has been refused, is not waited for; nor is
-// DeleteAllOf, nor anything while the cache does not run. A deletion is shown when the object is gone, or has a deletionTimestamp.
+// DeleteAllOf, nor the Create of a subresource, nor anything while the cache does not run. A deletion is shown when the object is gone, or has a deletionTimestamp.
 func NewClient(config *rest.Config, options client.Options) (client.Client, error) {
 	made, err := client.New(config, options)
-	if err != nil || options.Cache == nil {
-		return made, err
+	if err != nil || options.Cache == nil || ptr.Deref(options.DryRun, false) {
+		return made, err // nothing is written
 	}
 	c, ok := options.Cache.Reader.(*Cache)
 	if !ok {
@@ -57,17 +58,27 @@ func (c *waitingClient) Create(ctx context.Context, object client.Object, option
 
 // Update implements client.Writer.
 func (c *waitingClient) Update(ctx context.Context, object client.Object, options ...client.UpdateOption) error {
-	gvk, err := c.GroupVersionKindFor(object)
-	if err != nil {
+	if err := c.checkWhole(object, ""); err != nil {
 		return err
-	}
-	if _, some := c.engine.settings.fields[gvk]; some {
-		return fmt.Errorf("updating %s %s: %w", gvk.Kind, client.ObjectKeyFromObject(object), errNotWhole)
 	}
 	if err := c.Client.Update(ctx, object, options...); err != nil {
 		return err
 	}
 	return c.waitWritten(ctx, object)
+}
+
+// checkWhole returns an error if an update of an object, or of a subresource of it, would clear what the cache does not
+// keep. A subresource is taken to be the field of its name.
+func (c *waitingClient) checkWhole(object client.Object, subresource string) error {
+	gvk, err := c.GroupVersionKindFor(object)
+	if err != nil {
+		return err
+	}
+	kept, some := c.engine.settings.fields[gvk]
+	if below, ok := kept[subresource]; !some || ok && len(below) == 0 {
+		return nil
+	}
+	return fmt.Errorf("updating %s %s: %w", gvk.Kind, client.ObjectKeyFromObject(object), errNotWhole)
 }
 
 // Patch implements client.Writer.
@@ -119,20 +130,28 @@ func (c *waitingClient) Status() client.SubResourceWriter { return c.SubResource
 
 // SubResource implements client.SubResourceClientConstructor.
 func (c *waitingClient) SubResource(name string) client.SubResourceClient {
-	return &waitingSubResource{c.Client.SubResource(name), c}
+	return &waitingSubResource{c.Client.SubResource(name), c, name}
 }
 
+// waitingSubResource waits as waitingClient does, but for Create, which makes something else.
 type waitingSubResource struct {
 	client.SubResourceClient
 	client *waitingClient
+	name   string
 }
 
 // Update implements client.SubResourceWriter.
 func (c *waitingSubResource) Update(ctx context.Context, object client.Object, options ...client.SubResourceUpdateOption) error {
+	given := (&client.SubResourceUpdateOptions{}).ApplyOptions(options)
+	if given.SubResourceBody == nil {
+		if err := c.client.checkWhole(object, c.name); err != nil {
+			return err
+		}
+	}
 	if err := c.SubResourceClient.Update(ctx, object, options...); err != nil {
 		return err
 	}
-	return c.client.waitWritten(ctx, object)
+	return c.waitForBody(ctx, object, given.SubResourceBody)
 }
 
 // Patch implements client.SubResourceWriter.
@@ -140,7 +159,40 @@ func (c *waitingSubResource) Patch(ctx context.Context, object client.Object, pa
 	if err := c.SubResourceClient.Patch(ctx, object, patch, options...); err != nil {
 		return err
 	}
-	return c.client.waitWritten(ctx, object)
+	return c.waitForBody(ctx, object, (&client.SubResourcePatchOptions{}).ApplyOptions(options).SubResourceBody)
+}
+
+// Apply implements client.SubResourceWriter.
+func (c *waitingSubResource) Apply(ctx context.Context, object runtime.ApplyConfiguration, options ...client.SubResourceApplyOption) error {
+	if err := c.SubResourceClient.Apply(ctx, object, options...); err != nil {
+		return err
+	}
+	written, err := metadataOf(object)
+	if err != nil {
+		return err
+	}
+	body := (&client.SubResourceApplyOptions{}).ApplyOpts(options).SubResourceBody
+	if body == nil {
+		return c.client.waitWritten(ctx, written)
+	}
+	answer, err := metadataOf(body)
+	if err != nil {
+		return err
+	}
+	return c.waitForBody(ctx, written, answer)
+}
+
+// waitForBody waits for a write of an object. The answer of the API server is in the body, if there is one.
+func (c *waitingSubResource) waitForBody(ctx context.Context, object, body client.Object) error {
+	if body == nil {
+		return c.client.waitWritten(ctx, object)
+	}
+	written, ok := object.DeepCopyObject().(client.Object)
+	if !ok {
+		return fmt.Errorf("writing %T: it is no object", object)
+	}
+	written.SetResourceVersion(body.GetResourceVersion())
+	return c.client.waitWritten(ctx, written)
 }
 
 // waitWritten waits until the cache shows an object as the API server answered. An answer without a
