@@ -79,6 +79,8 @@ func (r *refusal) isDenied() bool {
 // readError returns what a read of a stream fails with that was refused so.
 func (s *stream) readError(r *refusal) error {
 	switch {
+	case r.state == informer.Unauthenticated && r.err != nil: // nobody knows what is missing
+		return fmt.Errorf("watching %s: %w", s.informerKey.String(), r.err)
 	case r.isDenied():
 		identity := r.identity
 		if identity == "" {

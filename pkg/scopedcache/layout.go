@@ -94,10 +94,13 @@ func (e *engine) streamsAsTheyAre(k *kind) map[string]cache.Config {
 	return wanted
 }
 
-// namedNamespaces returns the namespaces that are needed by name. A read without a namespace names none.
+// namedNamespaces returns the namespaces that handles of owners need by name. What is read through the cache itself is
+// needed until its end, so that it does not go beyond the candidates. A read without a namespace names none.
 func (k *kind) namedNamespaces() (list []string) {
-	for _, n := range k.needs {
-		list = slices.AppendSeq(list, maps.Keys(n.namespaces))
+	for h, n := range k.needs {
+		if h != nil && h.owner != (Owner{}) {
+			list = slices.AppendSeq(list, maps.Keys(n.namespaces))
+		}
 	}
 	return slices.DeleteFunc(list, func(name string) bool { return name == metav1.NamespaceAll })
 }

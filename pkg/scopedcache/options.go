@@ -65,7 +65,8 @@ func SelectedNamespaces(selector labels.Selector) Namespaces {
 // Permitted are all namespaces in which the kind may be listed and watched, as rights change: with one
 // stream where that is allowed in all namespaces, else with one for each. candidates are the namespaces that
 // are asked about; without any, these are all that exist, and it takes the right to list and watch namespaces.
-// A namespace where the kind is denied is none of the cache: a list over all namespaces says nothing of it.
+// A namespace where the kind is denied is none of the cache: a list over all namespaces says nothing of it. A handle
+// (Cache.For) may also read in others, as long as it is open.
 func Permitted(candidates ...string) Namespaces {
 	return Namespaces{rule: permittedNamespaces, names: candidates}
 }

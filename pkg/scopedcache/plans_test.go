@@ -68,6 +68,7 @@ type plan struct {
 	granted map[string]bool
 	handles []*Handle
 	failing atomic.Bool // requests of the cache fail
+	expired atomic.Bool // its token is not accepted
 
 	mu   sync.Mutex        // guards what is below
 	seen map[string]string // by object, the resourceVersion that the handler was last told of
@@ -381,6 +382,9 @@ func (p *plan) note(object any, version string) {
 
 // Before implements sim.Faults.
 func (p *plan) Before(_ context.Context, r sim.Request) error {
+	if r.User == "operator" && p.expired.Load() {
+		return apierrors.NewUnauthorized("the token has expired")
+	}
 	if r.User == "operator" && p.failing.Load() && r.Resource == configMapResource {
 		return apierrors.NewServiceUnavailable("no leader")
 	}

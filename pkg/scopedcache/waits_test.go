@@ -342,3 +342,46 @@ func TestUndecidable(t *testing.T) {
 		}
 	})
 }
+
+// TestCandidates: what the cache itself reads stays within the namespaces that Permitted names. A handle may go beyond.
+func TestCandidates(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlan(t, Options{Namespaces: Permitted("one")}, "one", "two")
+		for _, namespace := range []string{"one", "two"} {
+			p.flipRight(namespace)
+			p.create(namespace, "a")
+		}
+		defer p.run()()
+		key := client.ObjectKey{Namespace: "two", Name: "a"}
+		if err := p.cache.Get(t.Context(), key, newConfigMap()); err == nil {
+			t.Error("the cache reads in a namespace that is no candidate")
+		}
+		h := p.cache.For(ownerNamed("owner"))
+		p.must(h.Get(t.Context(), key, newConfigMap()))
+		h.Close()
+		synctest.Wait()
+		if states := p.cache.engine.informers.States(); len(states) > 0 {
+			t.Errorf("streams that nobody needs: %v", states)
+		}
+	})
+}
+
+// TestExpiredToken: who is not known to the API server is told that, and not that a right is missing.
+func TestExpiredToken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlan(t, Options{Namespaces: InNamespaces("one")}, "one")
+		p.flipRight("one")
+		p.create("one", "a")
+		p.expired.Store(true)
+		defer p.run()()
+		key := client.ObjectKey{Namespace: "one", Name: "a"}
+		if err := p.cache.Get(t.Context(), key, newConfigMap()); !apierrors.IsUnauthorized(err) {
+			t.Errorf("reading with an expired token: %v", err)
+		}
+		p.expired.Store(false)
+		time.Sleep(5 * time.Minute)
+		p.must(p.cache.Get(t.Context(), key, newConfigMap()))
+	})
+}
