@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -24,6 +25,7 @@ import (
 // A Memcached operator that has Roles in some namespaces, and no ClusterRole. Where it may not do its work the
 // status says what is missing; when that is granted it goes on.
 func Example() {
+	ctrl.SetLogger(zap.New())
 	namespaces := []string{"allowed-one", "allowed-two", "denied"}
 	operator, err := newOperator(ctrl.GetConfigOrDie(), namespaces)
 	if err != nil {
