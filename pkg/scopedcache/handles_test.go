@@ -5,11 +5,13 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,7 +22,7 @@ import (
 var handlesFlag = flag.Int("handles", 200, "how many handles are opened and closed on the simulated cluster")
 
 // TestManyHandles opens and closes handles over 50 namespaces whose rights come and go, for an hour of virtual time.
-// Then no stream, no kind, no review and no goroutine is left.
+// Then no stream, no kind, no review, no goroutine and no memory is left.
 func TestManyHandles(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -44,8 +46,12 @@ func TestManyHandles(t *testing.T) {
 			}
 		})
 		synctest.Wait()
+		var opened []weak.Pointer[Handle]
+		var needed []weak.Pointer[kind]
 		for i := range *handlesFlag {
 			p.openHandle(ctx, i, places[p.random.IntN(len(places))])
+			opened = append(opened, weak.Make(p.handles[len(p.handles)-1]))
+			needed = append(needed, weak.Make(p.cache.engine.kindOf(kindKey{GVK: configMapKind, flavor: unstructuredOnly})))
 			if len(p.handles) > 30 {
 				p.handles[0].Close()
 				p.handles = p.handles[1:]
@@ -56,6 +62,7 @@ func TestManyHandles(t *testing.T) {
 		for _, h := range p.handles {
 			h.Close()
 		}
+		p.handles = nil
 		synctest.Wait()
 		e := p.cache.engine
 		if open, kinds, states := p.server.Watches(), e.allKinds(), e.informers.States(); len(open)+len(kinds)+len(states)+len(e.handles) > 0 {
@@ -66,9 +73,23 @@ func TestManyHandles(t *testing.T) {
 		if n := e.reviews.CountRequests() - asked; n > 0 {
 			t.Errorf("%d reviews although nobody needs anything", n)
 		}
+		if handles, kinds := countKept(opened), countKept(needed); handles+kinds > 0 {
+			t.Errorf("the memory of %d handles and of a kind, at %d of %d times, is not free", handles, kinds, len(needed))
+		}
 		stop()
 		running.Wait()
 	})
+}
+
+// countKept returns how many of those that nobody needs are in memory.
+func countKept[T any](pointers []weak.Pointer[T]) (kept int) {
+	runtime.GC()
+	for _, p := range pointers {
+		if p.Value() != nil {
+			kept++
+		}
+	}
+	return kept
 }
 
 // openHandle opens a handle that reads in a namespace.
