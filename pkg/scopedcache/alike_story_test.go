@@ -240,10 +240,13 @@ func (r *alike) move(ctx context.Context, m move) {
 func (r *alike) differs(m move) bool {
 	switch {
 	case m.What == "get" && m.Form.isNamespaced() && m.Namespace == "":
-		return true
+		return true // as the first read
+	case m.What == "get" && !m.Form.isNamespaced() && m.Shared != nil:
+		return true // cache.New does not pass the options on if there are DefaultNamespaces
 	case m.What == "list" && m.List.Continue != "":
-		return !r.isTracked(m.Form)
+		return !r.isTracked(m.Form) // which error goes first
 	case m.What == "list" && strings.Contains(m.List.Field, ","):
+		// cache.New does not look at a missing index where nothing is left.
 		return !r.indexes[indexOf{m.Form, "data"}] || !r.indexes[indexOf{m.Form, "half"}]
 	}
 	return false
