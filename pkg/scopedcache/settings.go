@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/ambit-dev/ambit/pkg/informer/listwatch"
+	"github.com/ambit-dev/ambit/pkg/scopedcache/fieldtree"
 )
 
 // defaultSyncPeriod and defaultWriteTimeout are what zero means.
@@ -48,7 +49,7 @@ type settings struct {
 	// mustExist: reads start no informer.
 	mustExist bool
 	// fields are what is kept of the kinds that are not kept whole.
-	fields map[schema.GroupVersionKind]fieldTree
+	fields map[schema.GroupVersionKind]fieldtree.Tree
 	// general is for what byKind does not name.
 	general kindSettings
 	byKind  map[schema.GroupVersionKind]kindSettings

@@ -43,7 +43,7 @@ func (a storage) Transformer() toolscache.TransformFunc {
 			}
 		}
 		if some {
-			object = kept.prune(object)
+			kept.Prune(object)
 		}
 		return object, nil
 	}
