@@ -33,15 +33,15 @@ func (e *engine) arrangeDirty() {
 // arrangeLocked makes the streams of a kind those that there are to be, and opens and closes them.
 func (e *engine) arrangeLocked(k *kind) {
 	wanted, decided := e.streamsWanted(k)
-	for _, s := range k.allStreams() {
-		if _, ok := wanted[s.namespace]; !ok {
-			e.opener.dropStream(s)
-		}
-	}
 	reviewed := e.isByPermission(k)
 	for _, namespace := range slices.Sorted(maps.Keys(wanted)) {
 		if !k.hasStream(namespace) {
 			k.addStream(k.newStream(namespace, wanted[namespace], reviewed))
+		}
+	}
+	for _, s := range k.allStreams() { // after the new ones, which may take over what these have
+		if _, ok := wanted[s.namespace]; !ok {
+			e.opener.dropStream(s)
 		}
 	}
 	if len(k.needs) == 0 && k.everywhere != nil {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -167,6 +168,9 @@ func (e *engine) changesLocked(k *kind) (list []Change) {
 	for _, namespace := range slices.Sorted(maps.Keys(k.told)) {
 		if _, ok := current[namespace]; !ok {
 			delete(k.told, namespace)
+			if _, covered := current[metav1.NamespaceAll]; covered && len(k.config.namespaces) == 0 {
+				continue // that stream has the namespace now
+			}
 			list = append(list, k.changeLocked(namespace, informer.Stopped))
 		}
 	}

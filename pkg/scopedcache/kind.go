@@ -9,8 +9,11 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/ambit-dev/ambit/pkg/informer"
 )
 
 // kind is one kind in one flavor: its streams by namespace, who needs them, and who is told of events.
@@ -148,11 +151,23 @@ func (k *kind) addStream(s *stream) {
 
 // removeStream forgets a stream, whose informer is closed.
 func (k *kind) removeStream(s *stream) {
-	s.leaveKind()
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if heir := k.heirLocked(s.namespace); heir != nil && s.synced {
+		heir.inheritLocked(s)
+	}
+	s.dropLocked(&refusal{state: informer.Stopped})
 	delete(k.streams, s.namespace)
 	k.settleLocked()
+}
+
+// heirLocked returns the stream of all namespaces that takes over one of them, or nil.
+func (k *kind) heirLocked(namespace string) *stream {
+	heir := k.streams[metav1.NamespaceAll]
+	if namespace == metav1.NamespaceAll || heir == nil || heir.synced || len(k.config.namespaces) > 0 {
+		return nil
+	}
+	return heir
 }
 
 // setPlanned says that all streams are there that are to be, for now.
@@ -233,6 +248,9 @@ func (k *kind) addListener(l *listener) {
 	k.listeners[l] = struct{}{}
 	for _, s := range k.streams {
 		for _, object := range s.indexer.List() {
+			l.push(notification{kind: added, new: object, initial: true})
+		}
+		for _, object := range s.inherited {
 			l.push(notification{kind: added, new: object, initial: true})
 		}
 	}

@@ -98,7 +98,7 @@ func (a storage) UpdateResourceVersion(resourceVersion string) {
 	a.advanceLocked()
 }
 
-// DropAll implements informer.Storage. What an informer has that nobody needs any more is dropped by leaveKind.
+// DropAll implements informer.Storage. What an informer has that nobody needs any more is dropped by removeStream.
 func (a storage) DropAll(status informer.Status) {
 	if status.State == informer.Stopped {
 		return

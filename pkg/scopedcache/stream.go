@@ -3,6 +3,7 @@ package scopedcache
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -33,14 +34,16 @@ type stream struct {
 	triedAt uint64
 
 	// The kind's mu guards what is below.
-	indexer  toolscache.Indexer // nil until the stream is added to the kind
-	synced   bool               // the first list is in
-	refusal  *refusal           // why there are no objects; nil while it is not refused
-	doubted  bool               // the API server has denied it, and nobody has told the reviews of that
-	degraded bool               // the objects may be stale
-	answered chan struct{}      // closed while synced or refused
-	progress string             // the resourceVersion that it has come to
-	advanced chan struct{}      // closed at the next change of what is above; nil if nobody waits
+	indexer toolscache.Indexer // nil until the stream is added to the kind
+	// inherited are objects that event handlers were told of by streams that this one takes over, until its first list.
+	inherited map[string]any
+	synced    bool          // the first list is in
+	refusal   *refusal      // why there are no objects; nil while it is not refused
+	doubted   bool          // the API server has denied it, and nobody has told the reviews of that
+	degraded  bool          // the objects may be stale
+	answered  chan struct{} // closed while synced or refused
+	progress  string        // the resourceVersion that it has come to
+	advanced  chan struct{} // closed at the next change of what is above; nil if nobody waits
 }
 
 func (k *kind) newStream(namespace string, config cache.Config, reviewed bool) *stream {
@@ -94,10 +97,7 @@ func (s *stream) replaceLocked(list []any) error {
 		if err := s.indexer.Replace(list, ""); err != nil {
 			return err
 		}
-		for _, object := range list {
-			s.kind.notifyLocked(notification{kind: added, new: object, initial: true})
-		}
-		return nil
+		return s.tellListLocked(list)
 	}
 	listed := make(map[string]struct{}, len(list))
 	for _, object := range list {
@@ -142,22 +142,63 @@ func (s *stream) denyReviewed(missing []access.Access, now time.Time) {
 	s.dropLocked(r)
 }
 
-// leaveKind says that the stream is not watched any more.
-func (s *stream) leaveKind() {
-	s.kind.mu.Lock()
-	defer s.kind.mu.Unlock()
-	s.dropLocked(&refusal{state: informer.Stopped})
+// tellListLocked tells of a first list. Event handlers know what was inherited.
+func (s *stream) tellListLocked(list []any) error {
+	for _, object := range list {
+		name, err := toolscache.MetaNamespaceKeyFunc(object)
+		if err != nil {
+			return err
+		}
+		old, known := s.inherited[name]
+		delete(s.inherited, name)
+		switch {
+		case !known:
+			s.kind.notifyLocked(notification{kind: added, new: object, initial: true})
+		case versionOf(old) != versionOf(object):
+			s.kind.notifyLocked(notification{kind: updated, old: old, new: object})
+		}
+	}
+	s.disinheritLocked(true)
+	return nil
+}
+
+// inheritLocked takes over what event handlers were told of another stream, which ends.
+func (s *stream) inheritLocked(from *stream) {
+	if s.inherited == nil {
+		s.inherited = map[string]any{}
+	}
+	for _, object := range from.indexer.List() {
+		if name, err := toolscache.MetaNamespaceKeyFunc(object); err == nil {
+			s.inherited[name] = object
+		}
+	}
+	from.indexer = s.kind.newIndexer()
+}
+
+// disinheritLocked forgets what was inherited, and may tell of a Delete for each.
+func (s *stream) disinheritLocked(told bool) {
+	for _, name := range slices.Sorted(maps.Keys(s.inherited)) {
+		if told {
+			s.kind.notifyLocked(notification{kind: deleted, old: toolscache.DeletedFinalStateUnknown{Key: name, Obj: s.inherited[name]}})
+		}
+	}
+	s.inherited = nil
 }
 
 // dropLocked forgets all objects. Without a refusal the stream is being opened again.
 func (s *stream) dropLocked(r *refusal) {
-	if s.synced && s.kind.settings.own.DeleteOnLeave {
-		for _, name := range s.indexer.ListKeys() {
-			s.forgetLocked(name)
-		}
+	told := s.kind.settings.own.DeleteOnLeave
+	if r != nil {
+		s.disinheritLocked(told)
 	}
 	if s.synced {
+		dropped := s.indexer // somebody may be reading it
 		s.indexer = s.kind.newIndexer()
+		for _, name := range dropped.ListKeys() {
+			if object, exists, err := dropped.GetByKey(name); told && exists && err == nil {
+				s.kind.notifyLocked(notification{kind: deleted, old: toolscache.DeletedFinalStateUnknown{Key: name, Obj: object}})
+			}
+		}
 	}
 	s.progress, s.degraded = "", false
 	s.advanceLocked()

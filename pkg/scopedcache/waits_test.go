@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -383,5 +386,36 @@ func TestExpiredToken(t *testing.T) {
 		p.expired.Store(false)
 		time.Sleep(5 * time.Minute)
 		p.must(p.cache.Get(t.Context(), key, newConfigMap()))
+	})
+}
+
+// TestMoreRights: a grant in all namespaces takes nothing away: no Delete is told, and nothing is lost. What was deleted
+// meanwhile is told.
+func TestMoreRights(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlan(t, Options{Namespaces: Permitted("one", "two"), DeleteOnLeave: true}, "one", "two", "three")
+		for _, namespace := range []string{"one", "two"} {
+			p.flipRight(namespace)
+			p.create(namespace, "a")
+		}
+		p.create("three", "a")
+		defer p.run()()
+		i, err := p.cache.GetInformer(t.Context(), newConfigMap())
+		p.must(err)
+		seen := &recorder{}
+		_, err = i.AddEventHandler(seen)
+		p.must(err)
+		var lost atomic.Bool
+		p.cache.OnChange(t.Context(), func(c Change) { lost.Store(lost.Load() || c.IsLost()) })
+		synctest.Wait()
+		p.grantEverywhere("configmaps")
+		time.Sleep(30 * time.Minute)
+		synctest.Wait()
+		events := seen.all()
+		slices.Sort(events)
+		if diff := cmp.Diff([]string{"add! one/a", "add! three/a", "add! two/a"}, events); diff != "" || lost.Load() {
+			t.Errorf("lost: %t; events (-want +got):\n%s", lost.Load(), diff)
+		}
 	})
 }
