@@ -13,7 +13,7 @@ func (e *engine) arrangeDirty() {
 		if _, ok := dirty[e.namespaces.kind]; ok {
 			delete(dirty, e.namespaces.kind)
 			e.mu.Lock()
-			e.opener.tendStreams(e.namespaces.kind)
+			e.gate.tendStreams(e.namespaces.kind)
 			e.mu.Unlock()
 			e.followNamespaces()
 		}
@@ -41,13 +41,13 @@ func (e *engine) arrangeLocked(k *kind) {
 	}
 	for _, s := range k.allStreams() { // after the new ones, which may take over what these have
 		if _, ok := wanted[s.namespace]; !ok {
-			e.opener.dropStream(s)
+			e.gate.dropStream(s)
 		}
 	}
 	if len(k.needs) == 0 && k.everywhere != nil {
-		e.opener.forgetReview(k.everywhere)
+		e.gate.forgetReview(k.everywhere)
 	}
-	e.opener.tendStreams(k)
+	e.gate.tendStreams(k)
 	if decided {
 		k.setPlanned()
 	}

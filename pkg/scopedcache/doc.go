@@ -43,6 +43,7 @@
 //
 // # Locks
 //
-// The engine's mu is taken first, then that of the Set, of an informer, of a kind, and of a listener. None is held
-// over a request or a call of a user, but that index functions run under a kind's.
+// The engine's mu is taken first, then that of the Set, of an informer, of a kind, and of a listener or of the dirty kinds.
+// That of subscribers is taken alone. None is held over a request or a call of a user, but that index functions run under
+// a kind's.
 package scopedcache

@@ -23,7 +23,7 @@ type engine struct {
 	settings   *settings
 	informers  *informer.Set
 	reviews    *access.Reviewer
-	opener     *opener
+	gate       *streamGate
 	identity   *identity
 	namespaces *namespaces
 	subscribed *subscribers
@@ -64,7 +64,7 @@ func newEngine(s *settings, reviews access.Reviews, who *identity) (*engine, err
 		},
 		Reauthorize: !s.own.LongWatches, OnWatchError: e.reportError, Logger: e.logger.V(1),
 	})
-	e.opener = &opener{e.informers, e.reviews}
+	e.gate = &streamGate{e.informers, e.reviews}
 	var err error
 	e.namespaces, err = newNamespaces(e)
 	return e, err

@@ -110,8 +110,8 @@ func (e *engine) decideEverywhere(k *kind) access.Decision {
 	if k.everywhere == nil {
 		k.everywhere = k.newStream(metav1.NamespaceAll, k.config.everywhere, true)
 	}
-	decision, _ := e.opener.reviewStream(k.everywhere)
-	if e.reviews.State(k.everywhere.accessKey()).Refusal != nil || decision == access.Unknown && e.opener.isUndecidable(k.everywhere) {
+	decision, _ := e.gate.reviewStream(k.everywhere)
+	if e.reviews.State(k.everywhere.accessKey()).Refusal != nil || decision == access.Unknown && e.gate.isUndecidable(k.everywhere) {
 		return access.Denied // the API server will say in which namespaces
 	}
 	return decision

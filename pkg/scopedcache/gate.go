@@ -7,34 +7,34 @@ import (
 	"github.com/ambit-dev/ambit/pkg/informer"
 )
 
-// opener opens and closes streams, as rights allow. The engine's mu is held over each call: it has no state but what
+// streamGate opens and closes streams, as rights allow. The engine's mu is held over each call: it has no state but what
 // that guards in a stream.
-type opener struct {
+type streamGate struct {
 	informers *informer.Set
 	reviews   *access.Reviewer
 }
 
 // dropStream ends a stream that is not to be any more.
-func (o *opener) dropStream(s *stream) {
-	o.informers.Require(storage{s}, nil)
-	o.forgetReview(s)
+func (g *streamGate) dropStream(s *stream) {
+	g.informers.Require(storage{s}, nil)
+	g.forgetReview(s)
 	s.open = false
 	s.kind.removeStream(s)
 }
 
 // forgetReview gives back the review of a stream.
-func (o *opener) forgetReview(s *stream) {
-	o.reviews.Require(reviewHandler{s}, s.accessKey(), nil, access.Payer{})
+func (g *streamGate) forgetReview(s *stream) {
+	g.reviews.Require(reviewHandler{s}, s.accessKey(), nil, access.Payer{})
 }
 
 // reportDenied has a refusal of the API server reviewed, if there was one since the last call: it was of a list or
 // of a watch, and both are in doubt.
-func (o *opener) reportDenied(s *stream) {
+func (g *streamGate) reportDenied(s *stream) {
 	if !s.takeDoubt() {
 		return
 	}
 	for _, a := range s.readAccesses() {
-		o.reviews.ReportDenied(s.accessKey(), a)
+		g.reviews.ReportDenied(s.accessKey(), a)
 	}
 }
 
@@ -55,24 +55,24 @@ func (k *kind) hasStream(namespace string) bool {
 
 // reviewStream asks what the identity may do in the namespace of a stream, and returns what is known: whether it
 // may be watched, and what is missing for that. A review that is itself refused leaves it to the API server.
-func (o *opener) reviewStream(s *stream) (access.Decision, []access.Access) {
+func (g *streamGate) reviewStream(s *stream) (access.Decision, []access.Access) {
 	key, accesses := s.accessKey(), s.readAccesses()
-	o.reviews.Require(reviewHandler{s}, key, accesses, access.Payer{})
-	o.reportDenied(s)
+	g.reviews.Require(reviewHandler{s}, key, accesses, access.Payer{})
+	g.reportDenied(s)
 	for {
-		before := o.generationOf(s)
-		decision, missing := o.decideAll(key, accesses)
-		if o.generationOf(s) == before { // else some are of one answer, some of the next
+		before := g.generationOf(s)
+		decision, missing := g.decideAll(key, accesses)
+		if g.generationOf(s) == before { // else some are of one answer, some of the next
 			return decision, missing
 		}
 	}
 }
 
 // decideAll returns what is known of some accesses: that all are allowed, or which are denied.
-func (o *opener) decideAll(key access.Key, accesses []access.Access) (decision access.Decision, missing []access.Access) {
+func (g *streamGate) decideAll(key access.Key, accesses []access.Access) (decision access.Decision, missing []access.Access) {
 	decision = access.Allowed
 	for _, a := range accesses {
-		switch o.reviews.Decide(key, a) {
+		switch g.reviews.Decide(key, a) {
 		case access.Denied:
 			missing = append(missing, a)
 		case access.Unknown:
@@ -82,66 +82,66 @@ func (o *opener) decideAll(key access.Key, accesses []access.Access) (decision a
 	switch {
 	case len(missing) > 0:
 		return access.Denied, missing
-	case o.reviews.State(key).Refusal != nil:
+	case g.reviews.State(key).Refusal != nil:
 		return access.Allowed, nil
 	}
 	return decision, nil
 }
 
 // tendStreams opens and closes the streams of a kind.
-func (o *opener) tendStreams(k *kind) {
+func (g *streamGate) tendStreams(k *kind) {
 	for _, s := range k.allStreams() {
-		o.tendStream(s)
+		g.tendStream(s)
 	}
 }
 
 // tendStream opens a stream, and closes it while a review denies it. A stream whose rights nobody asked about
 // is opened without a review; one is asked for when the API server refuses it.
-func (o *opener) tendStream(s *stream) {
+func (g *streamGate) tendStream(s *stream) {
 	refused := s.currentRefusal()
 	if !s.reviewed && !refused.isDenied() {
-		o.forgetReview(s)
-		o.openStream(s)
+		g.forgetReview(s)
+		g.openStream(s)
 		return
 	}
-	decision, missing := o.reviewStream(s)
+	decision, missing := g.reviewStream(s)
 	switch decision {
 	case access.Denied:
-		o.informers.Require(storage{s}, nil)
+		g.informers.Require(storage{s}, nil)
 		s.open = false
 		s.denyReviewed(missing, time.Now())
 	case access.Allowed:
-		o.openStream(s)
-		o.retryStream(s, refused)
+		g.openStream(s)
+		g.retryStream(s, refused)
 	case access.Unknown: // what is open stays open, and is tried again after its own backoff
-		if !s.reviewed || o.isUndecidable(s) {
-			o.openStream(s)
+		if !s.reviewed || g.isUndecidable(s) {
+			g.openStream(s)
 		}
 	}
 }
 
 // isUndecidable reports whether reviews are in and leave it to the API server, as with a rule that names objects.
-func (o *opener) isUndecidable(s *stream) bool { return o.reviews.State(s.accessKey()).Reviewed }
+func (g *streamGate) isUndecidable(s *stream) bool { return g.reviews.State(s.accessKey()).Reviewed }
 
-func (o *opener) openStream(s *stream) {
+func (g *streamGate) openStream(s *stream) {
 	if s.open {
 		return
 	}
 	s.open = true
-	s.triedAt = o.generationOf(s)
-	o.informers.Require(storage{s}, []informer.Interest{{Key: s.informerKey, Storage: storage{s}}})
+	s.triedAt = g.generationOf(s)
+	g.informers.Require(storage{s}, []informer.Interest{{Key: s.informerKey, Storage: storage{s}}})
 }
 
 // retryStream tries a refused stream again if rights have changed since.
-func (o *opener) retryStream(s *stream, refused *refusal) {
-	if generation := o.generationOf(s); refused.isDenied() && generation != s.triedAt {
+func (g *streamGate) retryStream(s *stream, refused *refusal) {
+	if generation := g.generationOf(s); refused.isDenied() && generation != s.triedAt {
 		s.triedAt = generation
-		o.informers.Retry(s.informerKey)
+		g.informers.Retry(s.informerKey)
 	}
 }
 
-func (o *opener) generationOf(s *stream) uint64 {
-	return o.reviews.State(s.accessKey()).Generation
+func (g *streamGate) generationOf(s *stream) uint64 {
+	return g.reviews.State(s.accessKey()).Generation
 }
 
 // accessKey is where its rights are reviewed.
