@@ -121,7 +121,7 @@ func (h *Handle) listOnce(ctx context.Context, out client.ObjectList, given clie
 	if given.Continue != "" {
 		return errContinue
 	}
-	if !k.isNamespaced() {
+	if !k.isNamespaced() && h.engine.settings.hasSeveral(k.key.GVK) {
 		given.Namespace = ""
 	}
 	k.recordList(h, given)

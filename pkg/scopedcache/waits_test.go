@@ -284,7 +284,7 @@ func TestListErrors(t *testing.T) {
 		if err := list(client.Continue("token")); !errors.Is(err, errContinue) {
 			t.Errorf("continued: %v", err)
 		}
-		p.must(list(client.MatchingFields{"f": "other", "no-index": "x"}))
+		p.must(list(client.MatchingFieldsSelector{Selector: fields.ParseSelectorOrDie("f=other,no-index=x")}))
 		if err := list(client.MatchingFields{"no-index": "x"}); err == nil {
 			t.Error("a field has no index")
 		}
@@ -308,7 +308,8 @@ func TestAllowPartial(t *testing.T) {
 	})
 }
 
-// TestListWithoutNamespaces: a list of a kind without namespaces has all, also if one is named, as that of cache.New.
+// TestListWithoutNamespaces: a list of a kind without namespaces has all, also if one is named; but nothing, as that of
+// cache.New, if the cache has one stream for all namespaces.
 func TestListWithoutNamespaces(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -320,6 +321,12 @@ func TestListWithoutNamespaces(t *testing.T) {
 		p.must(p.cache.List(t.Context(), list, client.InNamespace("one")))
 		if len(list.Items) == 0 {
 			t.Error("there are no namespaces")
+		}
+		p.makeCacheOf(Options{}, nil)
+		defer p.run()()
+		p.must(p.cache.List(t.Context(), list, client.InNamespace("one")))
+		if len(list.Items) > 0 {
+			t.Errorf("there are %d", len(list.Items))
 		}
 	})
 }
