@@ -238,16 +238,12 @@ func (r *alike) move(ctx context.Context, m move) {
 
 // differs reports whether the two are known not to be alike.
 func (r *alike) differs(m move) bool {
-	switch {
-	case m.What == "get" && m.Form.isNamespaced() && m.Namespace == "":
-		return true // as the first read
-	case m.What == "get" && !m.Form.isNamespaced() && m.Shared != nil:
-		return true // cache.New does not pass the options on if there are DefaultNamespaces
-	case m.What == "list" && m.List.Continue != "":
-		return !r.isTracked(m.Form) // which error goes first
-	case m.What == "list" && strings.Contains(m.List.Field, ","):
-		// cache.New does not look at a missing index where nothing is left.
-		return !r.indexes[indexOf{m.Form, "data"}] || !r.indexes[indexOf{m.Form, "half"}]
+	switch m.What {
+	case "get":
+		return !m.Form.isNamespaced() && m.Shared != nil // cache.New does not pass the options on if there are DefaultNamespaces
+	case "list":
+		// cache.New with one namespace looks for the kind first, with several at Continue.
+		return m.List.Continue != "" && !r.isTracked(m.Form)
 	}
 	return false
 }

@@ -18,15 +18,18 @@ func (e *engine) arrangeDirty() {
 			e.followNamespaces()
 		}
 	}
-	var changes []Change
+	var changes, news []Change
 	e.mu.Lock()
 	for k := range dirty {
 		if e.kinds[k.key] == k {
 			e.arrangeLocked(k)
-			changes = append(changes, e.changesLocked(k)...)
+			before := maps.Clone(k.told)
+			list := e.changesLocked(k)
+			changes, news = append(changes, list...), append(news, newsOf(list, before)...)
 		}
 	}
 	e.mu.Unlock()
+	e.logNews(news)
 	e.subscribed.tellAll(changes, e.toldStates)
 }
 

@@ -185,6 +185,32 @@ func (e *engine) changesLocked(k *kind) (list []Change) {
 	return list
 }
 
+// newsOf returns those changes by which a stream was refused or is back. before is what was told of each.
+func newsOf(changes []Change, before map[string]toldState) (news []Change) {
+	for _, c := range changes {
+		if was := before[c.Namespace].IsFinal(); c.State.IsFinal() && !was || c.IsLive() && was {
+			news = append(news, c)
+		}
+	}
+	return news
+}
+
+// logNews says that something cannot be read, and that it can again. What is tried again in between is no news.
+func (e *engine) logNews(news []Change) {
+	for _, c := range news {
+		log := e.logger.WithValues("kind", c.GVK.Kind, "group", c.GVK.Group, "namespace", c.Namespace)
+		switch {
+		case c.IsLive():
+			log.Info("can be read again")
+		case len(c.Missing) > 0:
+			denied := DeniedError{Missing: c.Missing, Namespace: c.Namespace, Identity: e.identity.name()}
+			log.Info("cannot be read", "reason", denied.Error())
+		default:
+			log.Info("cannot be read", "reason", string(c.State))
+		}
+	}
+}
+
 // ownersOf returns the owners whose handles need a namespace; the engine's mu is held.
 func (k *kind) ownersOf(namespace string) (list []Owner) {
 	for h, n := range k.needs {

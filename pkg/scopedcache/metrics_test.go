@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -17,7 +19,8 @@ import (
 	"github.com/ambit-dev/ambit/test/sim"
 )
 
-// TestMetrics: what is denied and what is watched is in the metrics, and what is denied makes nobody unready.
+// TestMetrics: what is denied and what is watched is in the metrics, and what is denied makes nobody unready. The log says
+// once that it is, and that it no longer is.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -31,6 +34,8 @@ func TestMetrics(t *testing.T) {
 		p.write(configMapResource, "one", object("v1", "ConfigMap", "a"))
 		p.flipRight("one")
 		p.makeCacheOf(Options{Namespaces: InNamespaces(allPlaces[:2]...)}, nil)
+		var logged []string
+		p.cache.engine.logger = funcr.New(func(_, line string) { logged = append(logged, line) }, funcr.Options{})
 		if p.cache.CheckHealth(nil) == nil {
 			t.Error("it is healthy before it has started")
 		}
@@ -48,6 +53,12 @@ func TestMetrics(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, p.gauges()); diff != "" {
 			t.Errorf("metrics (-want +got):\n%s", diff)
+		}
+		p.flipRight("two")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if len(logged) != 2 || !strings.Contains(logged[0], `"cannot be read"`) || !strings.Contains(logged[0], `in namespace \"two\"`) || !strings.Contains(logged[1], `"can be read again"`) {
+			t.Errorf("the log says %q", logged)
 		}
 		registry := prometheus.NewRegistry()
 		p.must(registry.Register(p.cache.Collector()))

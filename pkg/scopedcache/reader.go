@@ -121,9 +121,6 @@ func (h *Handle) listOnce(ctx context.Context, out client.ObjectList, given clie
 	if given.Continue != "" {
 		return errContinue
 	}
-	if !k.isNamespaced() && h.engine.settings.hasSeveral(k.key.GVK) {
-		given.Namespace = ""
-	}
 	k.recordList(h, given)
 	streams, err := h.streamsToList(ctx, k, namespace)
 	if err != nil {

@@ -222,13 +222,6 @@ func (s *settings) kindSettings(gvk schema.GroupVersionKind) kindSettings {
 	return s.general
 }
 
-// hasSeveral reports whether a list of a kind without namespaces passes over a namespace that it names. As with cache.New,
-// that is so where the cache has several.
-func (s *settings) hasSeveral(gvk schema.GroupVersionKind) bool {
-	_, single := s.byKind[gvk]
-	return s.own.Namespaces.rule != asConfigured || len(s.general.namespaces) > 0 && !single
-}
-
 // keyOf returns the key of the kind of an object or a list. That of a Go type is looked up once.
 func (s *settings) keyOf(object runtime.Object) (kindKey, error) {
 	if flavorOf(object) != typed {
