@@ -49,6 +49,7 @@
 //     Set.Reauthorize is on, watches are short: package listwatch says how.
 //
 // What is kept of objects is package projection, where they are is package objectstore, and
-// who is told of which is package handlerindex. An embedder's Storage can keep the objects instead. An object that was just written enters the
-// store by Set.Observe, before its event arrives: see there.
+// who is told of which is package handlerindex. An embedder's Storage can keep the objects
+// instead. An object that was just written enters the store by Set.Observe, before its event
+// arrives: see there.
 package informer

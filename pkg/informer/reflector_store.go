@@ -49,15 +49,15 @@ func (k reflectorStore) Replace(list []any, resourceVersion string) error {
 	projection := k.epoch.informer.projection
 	objects := make([]packed.Map, len(list))
 	for i, obj := range list {
-		object, isPacked := obj.(packed.Map)
-		if !isPacked {
-			projected, err := projection.ProjectDelivered(obj)
-			if err != nil {
-				return err
-			}
-			object = projection.Pack(projected)
+		var isPacked bool
+		if objects[i], isPacked = obj.(packed.Map); isPacked {
+			continue // by the Transformer
 		}
-		objects[i] = object
+		projected, err := projection.ProjectDelivered(obj)
+		if err != nil {
+			return err
+		}
+		objects[i] = projection.Pack(projected)
 	}
 	k.epoch.receiveList(func(yield func(*unstructured.Unstructured) bool) {
 		for _, object := range objects {

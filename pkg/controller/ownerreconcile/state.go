@@ -95,12 +95,15 @@ type writtenStatus struct {
 }
 
 func newWrittenStatus(wanted, kept map[string]any) writtenStatus {
-	s := writtenStatus{kept: packed.Pack(kept, nil)}
-	s.wanted = s.kept
-	if !status.Equal(wanted, kept) {
-		s.wanted = packed.Pack(wanted, nil)
+	if status.Equal(wanted, kept) {
+		return keptAsWanted(kept)
 	}
-	return s
+	return writtenStatus{wanted: packed.Pack(wanted, nil), kept: packed.Pack(kept, nil)}
+}
+
+func keptAsWanted(kept map[string]any) writtenStatus {
+	both := packed.Pack(kept, nil)
+	return writtenStatus{wanted: both, kept: both}
 }
 
 // isUnchanged says whether writing next over old was done before, to no effect.

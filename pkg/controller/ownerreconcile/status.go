@@ -112,7 +112,7 @@ func (w statusWriter) writeStatus(ctx context.Context, planned *plan.Plan) error
 	switch {
 	case status.Equal(old, next):
 		if !planned.Partial {
-			w.state.status = newWrittenStatus(old, old)
+			w.state.status = keptAsWanted(old)
 			w.resetFeedback()
 		}
 		w.confirmStatus(ctx)
