@@ -8,8 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -17,6 +15,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/ambit-dev/ambit/pkg/informer/objectstore"
 )
 
 // ErrNotShown is what a write fails with that was accepted by the API server, and that the cache has not shown in
@@ -29,7 +29,8 @@ var errNotWhole = errors.New("the cache does not keep whole objects of this kind
 // NewClient is a client.NewClientFunc, for manager.Options.NewClient beside a cache of New: when a Create, an
 // Update, a Patch, an Apply or a Delete of one object returns, or one of its subresource, reads of the cache show
 // it, in whichever namespace it is. What the cache does not watch, or has been refused, is not waited for; nor is
-// DeleteAllOf, nor the Create of a subresource, nor anything while the cache does not run. A deletion is shown when the object is gone, or has a deletionTimestamp.
+// DeleteAllOf, nor the Create of a subresource, nor anything while the cache does not run. A deletion is shown when
+// the object is gone, or has a deletionTimestamp.
 func NewClient(config *rest.Config, options client.Options) (client.Client, error) {
 	made, err := client.New(config, options)
 	if err != nil || options.Cache == nil || ptr.Deref(options.DryRun, false) {
@@ -293,7 +294,7 @@ func (s *stream) showsLocked(object client.Object) bool {
 	if found := s.findLocked(object); found != nil {
 		return isReached(versionOf(found), object.GetResourceVersion())
 	}
-	return s.selectionOf(object) != selected
+	return s.selector.Evaluate(object) != objectstore.Selected
 }
 
 // showsDeletionLocked reports whether the object is gone, or on its way. before is what was shown of it when it was
@@ -302,7 +303,7 @@ func (s *stream) showsDeletionLocked(object client.Object, before string) bool {
 	found := s.findLocked(object)
 	if found == nil { // the stream may not have come to the object yet
 		version := object.GetResourceVersion()
-		return before != "" || version == "" || isReached(s.progress, version) || s.selectionOf(object) != selected
+		return before != "" || version == "" || isReached(s.progress, version) || s.selector.Evaluate(object) != objectstore.Selected
 	}
 	accessor, err := meta.Accessor(found)
 	return err != nil || accessor.GetDeletionTimestamp() != nil || object.GetUID() != "" && accessor.GetUID() != object.GetUID()
@@ -316,35 +317,3 @@ func isReached(version, wanted string) bool {
 	order, err := resourceversion.CompareResourceVersion(version, wanted)
 	return err == nil && order >= 0
 }
-
-// selectionOf says whether an object belongs to a stream.
-func (s *stream) selectionOf(object client.Object) selectionResult {
-	known, unknown := fields.Set{"metadata.name": object.GetName(), "metadata.namespace": object.GetNamespace()}, false
-	if s.config.LabelSelector != nil && !s.config.LabelSelector.Matches(labels.Set(object.GetLabels())) {
-		return notSelected
-	}
-	if s.config.FieldSelector == nil {
-		return selected
-	}
-	for _, term := range s.config.FieldSelector.Requirements() {
-		if _, ok := known[term.Field]; !ok {
-			unknown = true
-			continue
-		}
-		if one := fields.ParseSelectorOrDie(string(term.Field) + string(term.Operator) + fields.EscapeValue(term.Value)); !one.Matches(known) {
-			return notSelected
-		}
-	}
-	if unknown {
-		return selectionUnknown
-	}
-	return selected
-}
-
-type selectionResult int
-
-const (
-	selected selectionResult = iota
-	notSelected
-	selectionUnknown // it depends on a field that only the API server reads
-)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/informer"
+	"github.com/ambit-dev/ambit/pkg/informer/objectstore"
 )
 
 // stream has the objects of a kind in one namespace, or in all of them. Its storage is that
@@ -25,6 +26,7 @@ type stream struct {
 	namespace, requestNamespace string
 	config                      cache.Config
 	informerKey                 informer.Key
+	selector                    objectstore.Selector // of informerKey
 	// reviewed: it is opened only where a review allows that, and a denial is nothing that a list over all
 	// namespaces tells of.
 	reviewed bool
@@ -62,6 +64,7 @@ func (k *kind) newStream(namespace string, config cache.Config, reviewed bool) *
 		}
 	}
 	s.informerKey.Namespace = s.requestNamespace
+	s.selector = objectstore.NewSelector(s.requestNamespace, s.informerKey.LabelSelector, s.informerKey.FieldSelector)
 	return s
 }
 

@@ -1,7 +1,7 @@
 package objectstore
 
 import (
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apifields "k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 )
@@ -53,7 +53,7 @@ func NewSelector(namespace, labelSelector, fieldSelector string) Selector {
 }
 
 // Evaluate says whether an object belongs to the informer.
-func (s Selector) Evaluate(obj *unstructured.Unstructured) Selection {
+func (s Selector) Evaluate(obj metav1.Object) Selection {
 	known := apifields.Set{"metadata.name": obj.GetName(), "metadata.namespace": obj.GetNamespace()}
 	switch {
 	case s.namespace != "" && s.namespace != obj.GetNamespace(), !s.labels.Matches(labels.Set(obj.GetLabels())):
