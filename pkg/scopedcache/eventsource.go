@@ -3,7 +3,6 @@ package scopedcache
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -25,9 +24,13 @@ func Source(c cache.Cache, requestsOf func(context.Context, Change) []reconcile.
 		if !ok {
 			return fmt.Errorf("watching the streams of a cache: it is a %T, not one of scopedcache.New", c)
 		}
-		changes := &changeQueue{woken: make(chan struct{}, 1)}
-		scoped.engine.subscribeChanges(ctx, true, changes.push)
-		go changes.run(ctx, func(change Change) {
+		changes := newMailbox[Change]()
+		scoped.engine.subscribeChanges(ctx, true, func(c Change) {
+			if c.IsLost() || c.IsLive() { // else it is no loss, nor may it be the end of one
+				changes.push(c)
+			}
+		})
+		go runChanges(ctx, changes, func(change Change) {
 			for _, request := range requestsOf(ctx, change) {
 				queue.Add(request)
 			}
@@ -44,43 +47,14 @@ func requestsOfOwners(_ context.Context, change Change) []reconcile.Request {
 	return requests
 }
 
-// changeQueue hands changes to a goroutine that may take its time.
-type changeQueue struct {
-	woken chan struct{} // holds at most one
-
-	mu   sync.Mutex // guards list
-	list []Change
-}
-
-// push takes in what is a loss, or may be the end of one.
-func (q *changeQueue) push(c Change) {
-	if !c.IsLost() && !c.IsLive() {
-		return
-	}
-	q.mu.Lock()
-	q.list = append(q.list, c)
-	q.mu.Unlock()
-	select {
-	case q.woken <- struct{}{}:
-	default: // one is enough
-	}
-}
-
-func (q *changeQueue) takeAll() []Change {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	taken := q.list
-	q.list = nil
-	return taken
-}
-
-func (q *changeQueue) run(ctx context.Context, do func(Change)) {
+// runChanges calls do for each change until ctx ends.
+func runChanges(ctx context.Context, changes *mailbox[Change], do func(Change)) {
 	for ctx.Err() == nil {
-		for _, c := range q.takeAll() {
+		for _, c := range changes.takeAll() {
 			do(c)
 		}
 		select {
-		case <-q.woken:
+		case <-changes.woken:
 		case <-ctx.Done():
 		}
 	}

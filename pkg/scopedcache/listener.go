@@ -31,13 +31,10 @@ type listener struct {
 	kind    *kind
 	handler toolscache.ResourceEventHandler
 	resync  time.Duration // how often the handler is told of every object; 0 is never
-	woken   chan struct{} // holds at most one
 	stopped chan struct{}
 	once    sync.Once
 	synced  chan struct{}
-
-	mu    sync.Mutex // guards queue
-	queue []notification
+	*mailbox[notification]
 }
 
 var (
@@ -48,7 +45,7 @@ var (
 func newListener(k *kind, handler toolscache.ResourceEventHandler, resync time.Duration) *listener {
 	return &listener{
 		kind: k, handler: handler, resync: resync,
-		woken: make(chan struct{}, 1), stopped: make(chan struct{}), synced: make(chan struct{}),
+		stopped: make(chan struct{}), synced: make(chan struct{}), mailbox: newMailbox[notification](),
 	}
 }
 
@@ -64,24 +61,6 @@ func (l *listener) Name() string { return "handler of " + l.kind.storageName() }
 
 // Done implements toolscache.DoneChecker.
 func (l *listener) Done() <-chan struct{} { return l.synced }
-
-func (l *listener) push(n notification) {
-	l.mu.Lock()
-	l.queue = append(l.queue, n)
-	l.mu.Unlock()
-	select {
-	case l.woken <- struct{}{}:
-	default: // one is enough
-	}
-}
-
-func (l *listener) takeAll() []notification {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	taken := l.queue
-	l.queue = nil
-	return taken
-}
 
 func (l *listener) stop() { l.once.Do(func() { close(l.stopped) }) }
 
