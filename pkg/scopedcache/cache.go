@@ -123,7 +123,7 @@ func (c *Cache) OnChange(ctx context.Context, tell func(Change)) {
 // SetNamespaces replaces the names that InNamespaces or Permitted were given. Reads follow at once. It is an
 // error if the cache was made with other Namespaces, or if a name is empty.
 func (c *Cache) SetNamespaces(names ...string) error {
-	if c.engine.settings.own.Namespaces.rule != fixedNamespaces && (c.engine.settings.own.Namespaces.rule != permittedNamespaces || c.engine.namespaces.kind != nil) {
+	if c.engine.settings.own.Namespaces.rule == asConfigured || c.engine.namespaces.kind != nil {
 		return errors.New("setting the namespaces of a cache: it was not made with a list of them")
 	}
 	if err := checkNames(names); err != nil {

@@ -44,8 +44,10 @@ func (e *DeniedError) Error() string {
 	return fmt.Sprintf("cannot %s %s%s as %s", strings.Join(access.VerbsOf(e.Missing), ", "), e.resource(), where, identity)
 }
 
-func (e *DeniedError) resource() schema.GroupResource {
-	return schema.GroupResource{Group: e.Missing[0].Group, Resource: e.Missing[0].Resource}
+func (e *DeniedError) resource() schema.GroupResource { return resourceOf(e.Missing[0]) }
+
+func resourceOf(a access.Access) schema.GroupResource {
+	return schema.GroupResource{Group: a.Group, Resource: a.Resource}
 }
 
 // Status implements apierrors.APIStatus.

@@ -26,8 +26,9 @@ func compareOwners(a, b Owner) int {
 var errClosed = errors.New("its handle is closed")
 
 // Handle reads for one owner. What is read through it is watched as long as it is open: the kind, in the
-// namespace that was read or in all of them, and Source enqueues the owner when something of it has changed. Handles share streams, with each other and with the cache; the last one
-// that needs a stream ends it. It is safe for concurrent use.
+// namespace that was read or in all of them, and Source enqueues the owner when something of it has changed. Handles
+// share streams, with each other and with the cache; the last one that needs a stream ends it. It is safe for
+// concurrent use.
 type Handle struct {
 	engine *engine
 	owner  Owner

@@ -20,14 +20,21 @@ import (
 
 func ownerNamed(name string) Owner { return Owner{NamespacedName: types.NamespacedName{Name: name}} }
 
-// TestHandles: what is read through handles is watched once, until the last is closed.
-func TestHandles(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, Options{Namespaces: Permitted("nowhere")}, cache.Options{})
-	namespace := w.namespace()
+// newHandlesWorld starts a cache that watches what handles need alone. There is an object "a" in the namespace.
+func newHandlesWorld(t *testing.T) (w *world, namespace string) {
+	t.Helper()
+	w = newWorld(t, Options{Namespaces: Permitted("nowhere")}, cache.Options{})
+	namespace = w.namespace()
 	w.grantReads(namespace)
 	w.create(namespace, "a")
 	w.start()
+	return w, namespace
+}
+
+// TestHandles: what is read through handles is watched once, until the last is closed.
+func TestHandles(t *testing.T) {
+	t.Parallel()
+	w, namespace := newHandlesWorld(t)
 	first, second := w.cache.For(ownerNamed("first")), w.cache.For(ownerNamed("second"))
 	if w.cache.For(ownerNamed("first")) != first {
 		t.Error("an owner has two handles")
@@ -81,11 +88,7 @@ func TestRemoveInformer(t *testing.T) {
 // TestChanges: whoever asks is told who lost what, and that it is back.
 func TestChanges(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, Options{Namespaces: Permitted("nowhere")}, cache.Options{})
-	namespace := w.namespace()
-	w.grantReads(namespace)
-	w.create(namespace, "a")
-	w.start()
+	w, namespace := newHandlesWorld(t)
 	var mu sync.Mutex
 	var changes []Change
 	w.cache.OnChange(w.ctx, func(c Change) {
@@ -158,11 +161,7 @@ func (w *world) writeAndRead(ctx context.Context, c client.Client, namespace str
 // TestReadsAreFollowed: who has read something through a handle is enqueued when that changes, and nobody else.
 func TestReadsAreFollowed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, Options{Namespaces: Permitted("nowhere")}, cache.Options{})
-	namespace := w.namespace()
-	w.grantReads(namespace)
-	w.create(namespace, "a")
-	w.start()
+	w, namespace := newHandlesWorld(t)
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	ctx, stop := context.WithCancel(w.ctx)
 	defer stop()

@@ -72,7 +72,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value), labels...)
 	}
 	for d := range denied {
-		gauge(c.metrics.denied, 1, d.access.Verb, resourceName(d.access), d.namespace)
+		gauge(c.metrics.denied, 1, d.access.Verb, resourceOf(d.access).String(), d.namespace)
 	}
 	for g, n := range watches {
 		gauge(c.metrics.watches, n, g.resource, string(g.state))
@@ -82,13 +82,6 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	}
 	out <- prometheus.MustNewConstMetric(c.metrics.probes, prometheus.CounterValue, float64(c.engine.reviews.CountRequests()))
 	out <- prometheus.MustNewConstMetric(c.metrics.reopens, prometheus.CounterValue, float64(c.engine.informers.CountReopened()))
-}
-
-func resourceName(a access.Access) string {
-	if a.Group == "" {
-		return a.Resource
-	}
-	return a.Resource + "." + a.Group
 }
 
 var (

@@ -70,3 +70,7 @@ func SelectedNamespaces(selector labels.Selector) Namespaces {
 func Permitted(candidates ...string) Namespaces {
 	return Namespaces{rule: permittedNamespaces, names: candidates}
 }
+
+// Fields are paths of JSON names, such as "spec.replicas" or "spec.template.spec.containers.image": all below a path
+// is kept. A path goes through lists, into each element, and through maps by their keys.
+func Fields(paths ...string) []string { return paths }

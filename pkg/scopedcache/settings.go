@@ -98,6 +98,25 @@ func newSettings(config *rest.Config, own Options, options cache.Options) (*sett
 	return s, nil
 }
 
+// setFields reads Options.Fields. A field that a Go type does not have is an error.
+func (s *settings) setFields(fields map[client.Object][]string) error {
+	s.fields = make(map[schema.GroupVersionKind]fieldtree.Tree, len(fields))
+	for object, paths := range fields {
+		gvk, err := apiutil.GVKForObject(object, s.scheme)
+		if err != nil {
+			return fmt.Errorf("failed to get GVK for type %T: %w", object, err)
+		}
+		s.fields[gvk] = fieldtree.New(paths)
+		if _, isMap := object.(runtime.Unstructured); isMap {
+			continue
+		}
+		if err := s.fields[gvk].Check(reflect.TypeOf(object), gvk.Kind); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // setClients sets what requests are made with.
 func (s *settings) setClients(config *rest.Config, options cache.Options) (err error) {
 	s.config = rest.CopyConfig(config)
