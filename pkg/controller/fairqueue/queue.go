@@ -18,13 +18,12 @@ type Key struct {
 }
 
 // New returns a queue in which policies take turns, and within a policy the namespaces of its
-// owners. It holds a key once, and gives it to one worker at a time. Its metrics have the
-// name; without one it has none. Keys added with AddRateLimited wait as limiter says. The caller
-// ends it with ShutDown.
+// owners. It holds a key once, and gives it to one worker at a time. Of the waits of a key (AddAfter) only the
+// last counts, until a worker has it. Its metrics have the name; without one it has none. Keys
+// added with AddRateLimited wait as limiter says. The caller ends it with ShutDown.
 func New(name string, limiter workqueue.TypedRateLimiter[Key]) workqueue.TypedRateLimitingInterface[Key] {
 	inner := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[Key]{Name: name, Queue: &roundRobin{}})
-	delaying := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[Key]{Name: name, Queue: inner})
-	return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[Key]{Name: name, DelayingQueue: delaying})
+	return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[Key]{Name: name, DelayingQueue: newDelayingQueue(name, inner)})
 }
 
 // Backoff of keys whose reconcile ended in an error, which is a fault of Ambit or of
