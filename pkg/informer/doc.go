@@ -51,5 +51,5 @@
 // What is kept of objects is package projection, where they are is package objectstore, and
 // who is told of which is package handlerindex. An embedder's Storage can keep the objects
 // instead. An object that was just written enters the store by Set.Observe, before its event
-// arrives: see there.
+// arrives; Set.HoldEvents is for the case that the event comes first.
 package informer

@@ -163,6 +163,9 @@ func (st *sharedInformer) notifyHandlers(epoch uint64, c objectstore.Change, exc
 	to := st.handlers.HandlersOf(few[:0], c)
 	event := eventOf(c)
 	event.Key, event.State = st.key, st.status.State
+	if len(st.holds) > 0 {
+		to = slices.DeleteFunc(to, func(h EventHandler) bool { return st.holdEvent(h, event) })
+	}
 	st.mu.RUnlock()
 	for _, sub := range to {
 		if !slices.Contains(except, sub) {

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/informer/projection"
 )
@@ -48,6 +49,50 @@ func TestObserve(t *testing.T) {
 
 		s.Observe(needOf("nobody").Key, early)
 		s.Deleted(needOf("nobody").Key, early)
+	})
+}
+
+// TestHold: what a handler writes itself is no news to it, also if the event comes before the answer.
+func TestHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := newServer()
+		s := testSet(map[string]*server{"ns": api}, Options{})
+		defer begin(t, s)()
+		writer, other := &recorder{}, &recorder{}
+		key, name := needOf("ns").Key, types.NamespacedName{Namespace: "ns", Name: "a"}
+		view := s.Require(writer, []Interest{needOf("ns")})[0]
+		s.Require(other, []Interest{needOf("ns")})
+		writer.take()
+		other.take()
+		version := func() string { return view.Get("ns", "a").GetResourceVersion() }
+
+		release := s.HoldEvents(key, name, writer)
+		api.put(thing("a", "1"))
+		expect(t, "others are told at once", events("Added a"), other.take())
+		s.Observe(key, view.Get("ns", "a"), writer)
+		release(version())
+		expect(t, "the writer knows", events(), writer.take())
+
+		release = s.HoldEvents(key, name, writer)
+		api.put(thing("b", "1"))
+		expect(t, "of other objects it is told at once", events("Added b"), writer.take())
+		api.put(thing("a", "2"))
+		expect(t, "others are told", events("Added b", "Updated a"), other.take())
+		answered := version()
+		api.put(thing("a", "3"))
+		api.remove("a")
+		expect(t, "not while it writes", events(), writer.take())
+		release(answered)
+		expect(t, "what others did after it, in order", events("Updated a", "Deleted a"), writer.take())
+
+		release = s.HoldEvents(key, name, writer)
+		api.put(thing("a", "4"))
+		release("")
+		expect(t, "all that happened while a write failed", events("Added a"), writer.take())
+		api.put(thing("a", "5"))
+		expect(t, "everything again", events("Updated a"), writer.take())
+
+		s.HoldEvents(needOf("nobody").Key, name, writer)("1")
 	})
 }
 

@@ -31,6 +31,7 @@ type sharedInformer struct {
 	status      Status
 	store       *objectstore.Store
 	handlers    handlerindex.Index[EventHandler]
+	holds       []*eventHold // of writes under way
 }
 
 func newSharedInformer(env *environment, need Interest) *sharedInformer {

@@ -3,6 +3,7 @@ package ownerreconcile
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/ambit-dev/ambit/pkg/informer"
@@ -36,4 +37,28 @@ func (p *Reconciler) observeAnswer(stream informer.Key, object *unstructured.Uns
 		return
 	}
 	p.Informers.Observe(stream, object, by)
+}
+
+// holdEvents keeps the events of an object from a handler while a write of it is under way: an event that
+// overtakes its answer would have the owner looked at once more for nothing. release is called when the answer
+// was observed, with the object that it was, if any.
+func (p *Reconciler) holdEvents(streams []informer.Key, name types.NamespacedName, handler informer.EventHandler) (release func(*unstructured.Unstructured)) {
+	releases := make([]func(string), len(streams))
+	for i, stream := range streams {
+		releases[i] = p.Informers.HoldEvents(stream, name, handler)
+	}
+	return func(answer *unstructured.Unstructured) {
+		resourceVersion := ""
+		if answer != nil {
+			resourceVersion = answer.GetResourceVersion()
+		}
+		for _, release := range releases {
+			release(resourceVersion)
+		}
+	}
+}
+
+// holdOwnerEvents is holdEvents for the run's owner.
+func (p *Reconciler) holdOwnerEvents(stream informer.Key) (release func(*unstructured.Unstructured)) {
+	return p.holdEvents([]informer.Key{stream}, p.state.name, p.Owners)
 }

@@ -61,8 +61,10 @@ func (w childWriter) applyAction(ctx context.Context, action plan.Action) (did b
 			applier.Writer = writer
 		}
 	}
+	release := w.holdEvents(streams, types.NamespacedName{Namespace: action.Namespace, Name: action.Name}, w.state.handler)
 	sent := w.Now()
 	outcome, err := w.carryOut(ctx, applier, action, found)
+	defer func() { release(outcome.Object) }()
 	if err != nil {
 		return false, err
 	}

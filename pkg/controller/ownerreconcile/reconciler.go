@@ -70,6 +70,7 @@ type Informers interface {
 	DecoderFor(key informer.Key) func(data []byte) (*unstructured.Unstructured, error)
 	ObserveDecoded(key informer.Key, object *unstructured.Unstructured, by ...informer.EventHandler)
 	Deleted(key informer.Key, obj *unstructured.Unstructured, by ...informer.EventHandler)
+	HoldEvents(key informer.Key, name types.NamespacedName, handler informer.EventHandler) (release func(resourceVersion string))
 }
 
 // allNamespaces is the namespace of a cluster-wide stream.

@@ -146,9 +146,11 @@ func (w statusWriter) writeStatus(ctx context.Context, planned *plan.Plan) error
 	if isPartial {
 		patcher = writer
 	}
+	release := w.holdOwnerEvents(stream)
 	writing, end := w.measured.BeginWrite(ctx, "patch", permissionset.ResourceText(found.GVR.GroupResource(), "status"), w.owner.GetNamespace())
 	written, err := status.WriteStatus(writing, patcher, w.owner, next, w.Manager)
 	end(telemetry.OwnerOutcome(err != nil))
+	defer func() { release(written) }()
 	w.recordStatusConflict(contested, err)
 	switch {
 	case apierrors.IsConflict(err):
