@@ -16,6 +16,8 @@ import (
 	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/ambit-dev/ambit/pkg/scopedcache/kindsettings"
 )
 
 var (
@@ -26,7 +28,7 @@ var (
 // form is a kind in a flavor.
 type form struct {
 	gvk    schema.GroupVersionKind
-	flavor flavor
+	flavor kindsettings.Flavor
 }
 
 func (f form) isNamespaced() bool { return f.gvk == secretKind }
@@ -35,9 +37,9 @@ func (f form) isNamespaced() bool { return f.gvk == secretKind }
 func (f form) newObject() client.Object {
 	var made client.Object = &corev1.Secret{}
 	switch {
-	case f.flavor == unstructuredOnly:
+	case f.flavor == kindsettings.Unstructured:
 		made = &unstructured.Unstructured{}
-	case f.flavor == metadataOnly:
+	case f.flavor == kindsettings.Metadata:
 		made = &metav1.PartialObjectMetadata{}
 	case !f.isNamespaced():
 		return &networkingv1.IngressClass{}
@@ -52,9 +54,9 @@ func (f form) newObject() client.Object {
 func (f form) newList() client.ObjectList {
 	var made client.ObjectList = &corev1.SecretList{}
 	switch {
-	case f.flavor == unstructuredOnly:
+	case f.flavor == kindsettings.Unstructured:
 		made = &unstructured.UnstructuredList{}
-	case f.flavor == metadataOnly:
+	case f.flavor == kindsettings.Metadata:
 		made = &metav1.PartialObjectMetadataList{}
 	case !f.isNamespaced():
 		return &networkingv1.IngressClassList{}
@@ -106,7 +108,7 @@ var moves = []string{"write", "write", "write", "write", "delete", "get", "get",
 
 // drawMove draws a step. "nowhere" is a namespace that is not there, and "c" an object that is not.
 func drawMove(namespaces []string) *rapid.Generator[move] {
-	flavors, kinds := []flavor{typed, unstructuredOnly, metadataOnly}, []schema.GroupVersionKind{secretKind, secretKind, secretKind, ingressKind}
+	flavors, kinds := []kindsettings.Flavor{kindsettings.Typed, kindsettings.Unstructured, kindsettings.Metadata}, []schema.GroupVersionKind{secretKind, secretKind, secretKind, ingressKind}
 	return rapid.Custom(func(t *rapid.T) move {
 		return move{
 			What:      rapid.SampledFrom(moves).Draw(t, "what"),
@@ -199,11 +201,11 @@ func drawAlike(t *rapid.T, namespaces []string) cache.Options {
 				fields.OneTermEqualSelector("metadata.namespace", namespaces[0]), fields.OneTermEqualSelector("type", "Opaque"), fields.Everything(),
 			}).Draw(t, "field")
 		}
-		example := form{secretKind, rapid.SampledFrom([]flavor{typed, unstructuredOnly, metadataOnly}).Draw(t, "example")}
+		example := form{secretKind, rapid.SampledFrom([]kindsettings.Flavor{kindsettings.Typed, kindsettings.Unstructured, kindsettings.Metadata}).Draw(t, "example")}
 		options.ByObject[example.newObject()] = by
 	}
 	if rapid.IntRange(0, 3).Draw(t, "by another") == 3 {
-		options.ByObject[form{gvk: ingressKind, flavor: typed}.newObject()] = byObject(drawConfig(t))
+		options.ByObject[form{gvk: ingressKind, flavor: kindsettings.Typed}.newObject()] = byObject(drawConfig(t))
 	}
 	return options
 }

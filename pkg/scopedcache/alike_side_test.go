@@ -18,6 +18,8 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/ambit-dev/ambit/pkg/scopedcache/kindsettings"
 )
 
 // side is one of two caches that are to be alike. What it answers and what its handlers are told is text.
@@ -50,7 +52,7 @@ func (s *side) start() {
 func (s *side) informer(m move) string {
 	var i cache.Informer
 	var err error
-	if m.ByKind && m.Form.flavor == typed {
+	if m.ByKind && m.Form.flavor == kindsettings.Typed {
 		i, err = s.cache.GetInformerForKind(s.ctx, m.Form.gvk, cache.BlockUntilSynced(m.Blocking))
 	} else {
 		i, err = s.cache.GetInformer(s.ctx, m.Form.newObject(), cache.BlockUntilSynced(m.Blocking))
@@ -118,7 +120,7 @@ func (s *side) get(m move) string {
 			return errorText(err)
 		}
 	}
-	return fmt.Sprintf("%s shared %t", objectText(one), isShared(one, other))
+	return fmt.Sprintf("%s shared %t", objectText(one), isSameMemory(one, other))
 }
 
 // list lists objects. Of a limited list only the length is alike.
@@ -139,7 +141,7 @@ func (s *side) list(m move) string {
 		}
 		slices.SortFunc(objects, func(a, b runtime.Object) int { return strings.Compare(nameOf(a), nameOf(b)) })
 		for i, object := range objects {
-			found[nameOf(object)] = fmt.Sprintf("%s shared %t", objectText(object), len(before) == len(objects) && isShared(before[i], object))
+			found[nameOf(object)] = fmt.Sprintf("%s shared %t", objectText(object), len(before) == len(objects) && isSameMemory(before[i], object))
 		}
 		before = objects
 		found["list"] = fmt.Sprintf("%T, continue %q, version %q, %d", list, list.GetContinue(), list.GetResourceVersion(), len(objects))
@@ -178,7 +180,7 @@ func (h *told) OnDelete(object any) { h.record("delete", nil, object) }
 func (h *told) record(what string, old, object any) {
 	text := what + " " + objectText(object)
 	if old != nil {
-		text += " after " + versionOf(old)
+		text += " after " + old.(client.Object).GetResourceVersion()
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -229,7 +231,7 @@ func objectText(object any) string {
 }
 
 // isShared reports whether two objects are in the same memory, as far as they have any beside their own struct.
-func isShared(one, other any) bool {
+func isSameMemory(one, other any) bool {
 	return memoryOf(one) == memoryOf(other)
 }
 

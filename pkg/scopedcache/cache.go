@@ -4,23 +4,54 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/informer"
+	"github.com/ambit-dev/ambit/pkg/scopedcache/eventqueue"
+	"github.com/ambit-dev/ambit/pkg/scopedcache/kindregistry"
+	"github.com/ambit-dev/ambit/pkg/scopedcache/kindsettings"
+	"github.com/ambit-dev/ambit/pkg/scopedcache/objectread"
+	"github.com/ambit-dev/ambit/pkg/scopedcache/streamlayout"
 )
 
 // Cache is a cache.Cache whose streams come and go with rights, namespaces and needs. It is safe for concurrent use;
 // Start may be called once.
 type Cache struct {
-	engine *engine
-	root   *Handle // what is needed until the end
+	*parts
+	root *Handle // what is needed until the end
 
 	wasSettled atomic.Bool // CheckHealth has said so
+
+	mu      sync.Mutex // guards handles; taken under no other lock
+	handles map[Owner]*Handle
+}
+
+// parts are what a cache is made of. They do not change.
+type parts struct {
+	own       Options
+	options   cache.Options
+	settings  *kindsettings.Settings
+	informers *informer.Set
+	reviews   *access.Reviewer
+	identity  *identity
+	registry  *kindregistry.Registry
+	logger    logr.Logger
+	onError   func(informer.WatchError) // set before informers run; nil if nobody is told
 }
 
 var _ cache.Cache = &Cache{}
@@ -29,16 +60,42 @@ var _ cache.Cache = &Cache{}
 // cluster.Options.NewCache. The cache is a *Cache. The error of that function names what is not supported.
 func New(o Options) cache.NewCacheFunc {
 	return func(config *rest.Config, options cache.Options) (cache.Cache, error) {
-		s, err := newSettings(config, o, options)
+		if err := o.check(options); err != nil {
+			return nil, err
+		}
+		settings, err := kindsettings.New(config, o.Fields, options)
 		if err != nil {
 			return nil, err
 		}
-		e, err := connectEngine(s)
+		clients, err := kubernetes.NewForConfigAndClient(settings.Config, settings.HTTP)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("making the client for access reviews: %w", err)
 		}
-		return &Cache{engine: e, root: &Handle{engine: e}}, nil
+		return newCache(o, options, settings, access.FromClient(clients.AuthorizationV1()), newIdentity(settings.Config, clients.AuthenticationV1()))
 	}
+}
+
+func newCache(o Options, options cache.Options, settings *kindsettings.Settings, reviews access.Reviews, who *identity) (_ *Cache, err error) {
+	if o.WriteTimeout == 0 {
+		o.WriteTimeout = defaultWriteTimeout
+	}
+	c := &parts{
+		own: o, options: options, settings: settings, identity: who, logger: log.Log.WithName("scopedcache"),
+		reviews: access.New(access.Options{Reviews: func(string) (access.Reviews, error) { return reviews, nil }}),
+	}
+	c.informers = informer.New(informer.Options{
+		Clients: func(string) (dynamic.Interface, metadata.Interface, error) {
+			return nil, nil, errors.New("every informer of a scoped cache has its own source") // never called
+		},
+		Reauthorize: !o.LongWatches, OnWatchError: c.reportError, Logger: c.logger.V(1),
+	})
+	c.registry, err = kindregistry.New(kindregistry.Options{
+		Settings: settings, Namespaces: o.Namespaces.given, DeleteOnLeave: o.DeleteOnLeave,
+		Informers: c.informers, Reviews: c.reviews, OnNews: func(change kindregistry.Change) { c.logChange(Change(change)) },
+	})
+	made := &Cache{parts: c, handles: map[Owner]*Handle{}}
+	made.root = &Handle{cache: made}
+	return made, err
 }
 
 // Get implements client.Reader. What is denied is a DeniedError, at once. A kind that the API server does not
@@ -55,30 +112,30 @@ func (c *Cache) List(ctx context.Context, list client.ObjectList, options ...cli
 
 // GetInformer implements cache.Informers. It waits until each stream is synced or refused.
 func (c *Cache) GetInformer(ctx context.Context, object client.Object, options ...cache.InformerGetOption) (cache.Informer, error) {
-	key, err := c.engine.settings.keyOf(object)
+	key, err := c.settings.KeyOf(object)
 	if err != nil {
 		return nil, err
 	}
-	return c.engine.awaitInformer(ctx, c.root, key, options)
+	return c.awaitInformer(ctx, &c.root.holder, key, options)
 }
 
 // GetInformerForKind implements cache.Informers, for a kind that the scheme knows.
 func (c *Cache) GetInformerForKind(ctx context.Context, gvk schema.GroupVersionKind, options ...cache.InformerGetOption) (cache.Informer, error) {
-	object, err := c.engine.settings.scheme.New(gvk)
+	object, err := c.settings.Scheme().New(gvk)
 	if err != nil {
 		return nil, err
 	}
-	return c.engine.awaitInformer(ctx, c.root, kindKey{GVK: gvk, flavor: flavorOf(object)}, options)
+	return c.awaitInformer(ctx, &c.root.holder, kindsettings.Key{GVK: gvk, Flavor: kindsettings.FlavorOf(object)}, options)
 }
 
 // RemoveInformer implements cache.Informers: event handlers and indexes end, and the objects are dropped unless a handle
 // needs them.
 func (c *Cache) RemoveInformer(_ context.Context, object client.Object) error {
-	key, err := c.engine.settings.keyOf(object)
+	key, err := c.settings.KeyOf(object)
 	if err != nil {
 		return err
 	}
-	c.engine.removeInformer(c.root, key)
+	c.registry.RemoveInformer(&c.root.holder, key)
 	return nil
 }
 
@@ -88,23 +145,54 @@ func (c *Cache) IndexField(ctx context.Context, object client.Object, field stri
 	if err != nil {
 		return err
 	}
-	return i.AddIndexers(toolscache.Indexers{fieldIndex(field): newFieldIndex(values)})
+	return i.AddIndexers(toolscache.Indexers{objectread.FieldIndex(field): objectread.NewFieldIndex(values)})
 }
 
 // Start implements manager.Runnable. It returns when all that it has started has ended.
-func (c *Cache) Start(ctx context.Context) error { return c.engine.runAll(ctx) }
+func (c *Cache) Start(ctx context.Context) error {
+	return c.registry.RunAll(ctx, c.runInformers, c.reviews.Start, func(ctx context.Context) error {
+		if c.own.Namespaces.given.Rule == streamlayout.Permitted {
+			c.identity.want()
+		}
+		c.identity.ask(ctx)
+		return nil
+	})
+}
+
+func (c *parts) runInformers(ctx context.Context) error {
+	if report := c.options.DefaultWatchErrorHandler; report != nil {
+		c.onError = func(w informer.WatchError) { report(log.IntoContext(ctx, c.logger), reflectorOf(w.Key), w.Err) }
+	}
+	return c.informers.Start(ctx)
+}
+
+// reportError passes an error of a list or a watch on to the handler of cache.Options.
+func (c *parts) reportError(w informer.WatchError) {
+	if c.onError != nil {
+		c.onError(w)
+	}
+}
+
+// reflectorOf returns a Reflector that never runs, for handlers that want the name of one.
+func reflectorOf(key informer.Key) *toolscache.Reflector {
+	return toolscache.NewReflectorWithOptions(&toolscache.ListWatch{}, nil, nil, toolscache.ReflectorOptions{
+		Name: "scopedcache", TypeDescription: key.GVR.GroupResource().String(),
+	})
+}
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (c *Cache) NeedLeaderElection() bool { return false }
 
+func (c *parts) hasStarted() bool { return eventqueue.IsClosed(c.registry.BeganRunning()) }
+
 // WaitForCacheSync implements cache.Informers: it waits until every stream is synced or refused. It reports
 // whether that was before ctx has ended.
 func (c *Cache) WaitForCacheSync(ctx context.Context) bool {
-	if !waitClosed(ctx, c.engine.started) {
+	if !eventqueue.WaitClosed(ctx, c.registry.BeganRunning()) {
 		return false
 	}
-	for _, k := range c.engine.allKinds() {
-		if k.waitAnswered(ctx) != nil {
+	for _, k := range c.registry.NeededStores() {
+		if k.WaitAnswered(ctx) != nil {
 			return false
 		}
 	}
@@ -112,32 +200,31 @@ func (c *Cache) WaitForCacheSync(ctx context.Context) bool {
 }
 
 // For returns the handle of an owner: the one that is open, or a new one. Close it when the owner is gone.
-func (c *Cache) For(owner Owner) *Handle { return c.engine.handleFor(owner) }
+func (c *Cache) For(owner Owner) *Handle {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h, ok := c.handles[owner]
+	if !ok {
+		h = &Handle{cache: c}
+		h.holder.Owner = owner
+		c.handles[owner] = h
+	}
+	return h
+}
 
 // OnChange has tell called until ctx ends: at first for each stream as it is, then for every change. It is called
 // by one goroutine, which it holds up: it must not block, nor read the cache.
 func (c *Cache) OnChange(ctx context.Context, tell func(Change)) {
-	c.engine.subscribeChanges(ctx, false, tell)
+	c.registry.SubscribeChanges(ctx, false, func(change kindregistry.Change) { tell(Change(change)) })
 }
 
 // SetNamespaces replaces the names that InNamespaces or Permitted were given. Reads follow at once. It is an
 // error if the cache was made with other Namespaces, or if a name is empty.
-func (c *Cache) SetNamespaces(names ...string) error {
-	if c.engine.settings.own.Namespaces.rule == asConfigured || c.engine.namespaces.kind != nil {
-		return errors.New("setting the namespaces of a cache: it was not made with a list of them")
-	}
-	if err := checkNames(names); err != nil {
-		return err
-	}
-	if c.engine.namespaces.replace(sortedNames(names)) {
-		c.engine.arrangeAll()
-	}
-	return nil
-}
+func (c *Cache) SetNamespaces(names ...string) error { return c.registry.SetNamespaces(names) }
 
 // awaitInformer returns the informer of a kind, once it is synced unless the options say otherwise.
-func (e *engine) awaitInformer(ctx context.Context, h *Handle, key kindKey, options []cache.InformerGetOption) (cache.Informer, error) {
-	i, err := e.sharedInformerOf(h, key)
+func (c *parts) awaitInformer(ctx context.Context, h *kindregistry.Holder, key kindsettings.Key, options []cache.InformerGetOption) (cache.Informer, error) {
+	i, err := c.registry.InformerOf(h, key)
 	if err != nil {
 		return nil, err
 	}
@@ -145,12 +232,12 @@ func (e *engine) awaitInformer(ctx context.Context, h *Handle, key kindKey, opti
 	for _, option := range options {
 		option(&given)
 	}
-	if given.BlockUntilSynced != nil && !*given.BlockUntilSynced || !isClosed(e.started) {
+	if !ptr.Deref((*bool)(given.BlockUntilSynced), true) || !c.hasStarted() {
 		return i, nil
 	}
 	// A context that has ended goes first: the informer may sync at any moment.
-	if ctx.Err() != nil || !waitClosed(ctx, i.synced) {
-		return nil, apierrors.NewTimeoutError(fmt.Sprintf("failed waiting for %T Informer to sync", i.kind.example), 0)
+	if ctx.Err() != nil || !eventqueue.WaitClosed(ctx, i.Done()) {
+		return nil, apierrors.NewTimeoutError(fmt.Sprintf("failed waiting for %T Informer to sync", i.Store().Example), 0)
 	}
 	return i, nil
 }

@@ -1,20 +1,26 @@
 package scopedcache
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
-	"regexp"
+	"slices"
 	"strings"
 	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/informer"
+	"github.com/ambit-dev/ambit/pkg/scopedcache/streamstore"
 )
 
 // DeniedError says that something may not be read. apierrors.IsForbidden is true for it.
@@ -59,57 +65,88 @@ func (e *DeniedError) Status() metav1.Status {
 	}
 }
 
-// errLeft is the refusal of a stream that is not watched any more.
+// errLeft is why there is nothing to read in a stream that is not watched any more.
 var errLeft = errors.New("it is not watched any more")
 
-// refusal is why a stream has no objects. It never changes.
-type refusal struct {
-	state informer.State
-	since time.Time
-	err   error // the answer of the API server; nil if an access review says so
-	// missing is what is denied. The answer names one verb, an access review all of them.
-	missing  []access.Access
-	identity string // as the answer names it, or ""
-	reviewed bool
+// objectsOf waits until a stream is synced or refused, and returns its objects, or what a read of it fails with.
+func (c *parts) objectsOf(ctx context.Context, s *streamstore.Stream) (toolscache.Indexer, error) {
+	indexer, refused, err := s.AwaitObjects(ctx)
+	if refused != nil {
+		err = c.readError(s, refused)
+	}
+	return indexer, err
 }
 
-// isDenied reports whether rights are missing.
-func (r *refusal) isDenied() bool {
-	return r != nil && (r.state == informer.Forbidden || r.state == informer.Unauthenticated)
+// namespacesDenied returns what a read of the namespaces fails with, nil if nothing is refused.
+func (c *parts) namespacesDenied() error {
+	if s, refused := c.registry.NamespacesRefused(); refused != nil {
+		return c.readError(s, refused)
+	}
+	return nil
 }
 
 // readError returns what a read of a stream fails with that was refused so.
-func (s *stream) readError(r *refusal) error {
+func (c *parts) readError(s *streamstore.Stream, r *streamstore.Refusal) error {
+	key, gvk := s.InformerInterest().Key, s.Kind.GVK
 	switch {
-	case r.state == informer.Unauthenticated && r.err != nil: // nobody knows what is missing
-		return fmt.Errorf("watching %s: %w", s.informerKey.String(), r.err)
-	case r.isDenied():
-		identity := r.identity
+	case r.State == informer.Unauthenticated && r.Err != nil: // nobody knows what is missing
+		return fmt.Errorf("watching %s: %w", key.String(), r.Err)
+	case r.IsDenied():
+		identity := r.Identity
 		if identity == "" {
-			identity = s.kind.identity.name()
+			identity = c.identity.name()
 		}
-		return &DeniedError{Missing: r.missing, Namespace: s.requestNamespace, Identity: identity, Since: r.since}
-	case r.state == informer.Missing:
-		return &meta.NoKindMatchError{GroupKind: s.kind.key.GVK.GroupKind(), SearchedVersions: []string{s.kind.key.GVK.Version}}
-	case r.err != nil:
-		return fmt.Errorf("watching %s: %w", s.informerKey.String(), r.err)
-	case r.state != informer.Stopped:
-		return fmt.Errorf("watching %s: it is %s", s.informerKey.String(), r.state)
+		return &DeniedError{Missing: r.Missing, Namespace: s.RequestNamespace, Identity: identity, Since: r.Since}
+	case r.State == informer.Missing:
+		return &meta.NoKindMatchError{GroupKind: gvk.GroupKind(), SearchedVersions: []string{gvk.Version}}
+	case r.Err != nil:
+		return fmt.Errorf("watching %s: %w", key.String(), r.Err)
+	case r.State != informer.Stopped:
+		return fmt.Errorf("watching %s: it is %s", key.String(), r.State)
 	}
-	return fmt.Errorf("reading %s: %w", s.informerKey.String(), errLeft)
+	return fmt.Errorf("reading %s: %w", key.String(), errLeft)
 }
 
-// forbiddenText is how the API server words a denial.
-var forbiddenText = regexp.MustCompile(`User "([^"]*)" cannot (\w+) resource`)
+// logChange says that something cannot be read, or that it can again.
+func (c *parts) logChange(change Change) {
+	logger := c.logger.WithValues("kind", change.GVK.Kind, "group", change.GVK.Group, "namespace", change.Namespace)
+	switch {
+	case change.IsLive():
+		logger.Info("can be read again")
+	case len(change.Missing) > 0:
+		denied := DeniedError{Missing: change.Missing, Namespace: change.Namespace, Identity: c.identity.name()}
+		logger.Info("cannot be read", "reason", denied.Error())
+	default:
+		logger.Info("cannot be read", "reason", string(change.State))
+	}
+}
 
-// readDenial returns the identity and the verb in the answer of the API server, or "".
-func readDenial(err error) (identity, verb string) {
-	if err == nil {
-		return "", ""
+// Rules returns the least that a cache needs for what was asked of it so far, by namespace: a Role's rules, or a
+// ClusterRole's for "". It says nothing of what a client writes, nor of what was granted. The cache is one of New;
+// of another one nothing is known.
+func Rules(of cache.Cache) map[string][]rbacv1.PolicyRule {
+	c, ok := of.(*Cache)
+	if !ok {
+		return nil
 	}
-	found := forbiddenText.FindStringSubmatch(err.Error())
-	if found == nil {
-		return "", ""
+	resources := map[string]map[string][]string{} // by namespace and group
+	for _, k := range c.registry.WatchedStores() {
+		for _, s := range k.AllStreams() {
+			at, gvr := s.RequestNamespace, k.Mapping.Resource
+			if resources[at] == nil {
+				resources[at] = map[string][]string{}
+			}
+			resources[at][gvr.Group] = append(resources[at][gvr.Group], gvr.Resource)
+		}
 	}
-	return found[1], found[2]
+	rules := make(map[string][]rbacv1.PolicyRule, len(resources))
+	for namespace, groups := range resources {
+		for _, group := range slices.Sorted(maps.Keys(groups)) {
+			slices.Sort(groups[group])
+			rules[namespace] = append(rules[namespace], rbacv1.PolicyRule{
+				APIGroups: []string{group}, Resources: slices.Compact(groups[group]), Verbs: []string{"list", "watch"},
+			})
+		}
+	}
+	return rules
 }

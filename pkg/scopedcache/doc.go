@@ -29,21 +29,21 @@
 // # Protocol
 //
 //  1. A kind exists once somebody needs it: the cache, by an informer or a read, or a handle. Which streams it is to have
-//     follows from what is needed, the options, and the namespaces and rights of the moment (layout.go). There is
-//     one for each namespace, or one for all.
-//  2. Each stream is the informer.Storage of an informer of package informer, which opens and closes it, tries it
+//     follows from what is needed, the options, and the namespaces and rights of the moment (kindregistry,
+//     streamlayout). There is one for each namespace, or one for all.
+//  2. Each stream (streamstore) is the informer.Storage of an informer of package informer, which opens and closes it, tries it
 //     again and classifies errors. The stream keeps the objects, tells event handlers, and lets readers wait
 //     until there is an answer.
 //  3. A stream is opened without asking whether it may be: while all is allowed no review is sent. When the API server has
 //     refused it, access.Reviewer is asked; what a review denies is closed until a review allows it. Only with Permitted
-//     reviews go first. (Package permitted asks first, always, and has objects that are decoded to maps: that is
+//     reviews go first (streamgate). (Package permitted asks first, always, and has objects that are decoded to maps: that is
 //     why it is not used here.)
 //  4. One goroutine, that of Start, arranges kinds whenever streams, rights or namespaces have changed, and tells of
 //     that. Those who call the cache arrange by themselves what they need, so that reads follow at once.
 //
 // # Locks
 //
-// The engine's mu is taken first, then that of the Set, of an informer, of a kind, and of a listener or of the dirty kinds.
-// That of subscribers is taken alone. None is held over a request or a call of a user, but that index functions run under
-// a kind's.
+// That of the registry is taken first, then that of the Set, of an informer, of a store, and of a listener or of the dirty
+// kinds. Those of handles and of subscribers are taken alone. None is held over a request or a call of a user, but that
+// index functions run under a store's.
 package scopedcache

@@ -42,7 +42,7 @@ func TestHandles(t *testing.T) {
 	key := client.ObjectKey{Namespace: namespace, Name: "a"}
 	w.must(first.Get(w.ctx, key, &corev1.ConfigMap{}))
 	w.must(second.Get(w.ctx, key, &corev1.ConfigMap{}))
-	if states := w.cache.engine.informers.States(); len(states) != 1 {
+	if states := w.cache.informers.States(); len(states) != 1 {
 		t.Fatalf("streams for two handles: %v", states)
 	}
 	want := map[string][]rbacv1.PolicyRule{namespace: {{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"list", "watch"}}}}
@@ -53,13 +53,13 @@ func TestHandles(t *testing.T) {
 	w.must(second.Get(w.ctx, key, &corev1.ConfigMap{}))
 	second.Close()
 	second.Close()
-	if states := w.cache.engine.informers.States(); len(states) > 0 {
+	if states := w.cache.informers.States(); len(states) > 0 {
 		t.Errorf("streams after the last handle: %v", states)
 	}
 	if err := second.Get(w.ctx, key, &corev1.ConfigMap{}); err == nil {
 		t.Error("a closed handle reads")
 	}
-	if kinds := w.cache.engine.allKinds(); len(kinds) > 0 {
+	if kinds := w.cache.registry.NeededStores(); len(kinds) > 0 {
 		t.Errorf("kinds after the last handle: %v", kinds)
 	}
 }
@@ -76,7 +76,7 @@ func TestRemoveInformer(t *testing.T) {
 	i, err := w.cache.GetInformer(w.ctx, &corev1.ConfigMap{})
 	w.must(err)
 	w.must(w.cache.RemoveInformer(w.ctx, &corev1.ConfigMap{}))
-	if states := w.cache.engine.informers.States(); !i.IsStopped() || len(states) > 0 {
+	if states := w.cache.informers.States(); !i.IsStopped() || len(states) > 0 {
 		t.Errorf("after RemoveInformer: stopped %t, streams %v", i.IsStopped(), states)
 	}
 	if _, err := i.AddEventHandler(&recorder{}); err == nil {

@@ -16,6 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/ambit-dev/ambit/pkg/scopedcache/kindsettings"
+	"github.com/ambit-dev/ambit/pkg/scopedcache/streamlayout"
+	"github.com/ambit-dev/ambit/pkg/scopedcache/streamstore"
 	"github.com/ambit-dev/ambit/test/sim"
 )
 
@@ -36,7 +39,7 @@ func TestManyHandles(t *testing.T) {
 			p.write(roleResource, places[i], readerRole())
 			p.write(configMapResource, places[i], object("v1", "ConfigMap", "a"))
 		}
-		p.rule = permittedNamespaces
+		p.rule = streamlayout.Permitted
 		p.makeCacheOf(Options{Namespaces: Permitted("nowhere")}, nil)
 		ctx, stop := context.WithCancel(t.Context())
 		var running sync.WaitGroup
@@ -47,11 +50,11 @@ func TestManyHandles(t *testing.T) {
 		})
 		synctest.Wait()
 		var opened []weak.Pointer[Handle]
-		var needed []weak.Pointer[kind]
+		var needed []weak.Pointer[streamstore.Store]
 		for i := range *handlesFlag {
 			p.openHandle(ctx, i, places[p.random.IntN(len(places))])
 			opened = append(opened, weak.Make(p.handles[len(p.handles)-1]))
-			needed = append(needed, weak.Make(p.cache.engine.kindOf(kindKey{GVK: configMapKind, flavor: unstructuredOnly})))
+			needed = append(needed, weak.Make(p.cache.registry.StoreOf(kindsettings.Key{GVK: configMapKind, Flavor: kindsettings.Unstructured})))
 			if len(p.handles) > 30 {
 				p.handles[0].Close()
 				p.handles = p.handles[1:]
@@ -64,13 +67,13 @@ func TestManyHandles(t *testing.T) {
 		}
 		p.handles = nil
 		synctest.Wait()
-		e := p.cache.engine
-		if open, kinds, states := p.server.Watches(), e.allKinds(), e.informers.States(); len(open)+len(kinds)+len(states)+len(e.handles) > 0 {
-			t.Errorf("after the last handle there are watches %v, kinds %v, informers %v, handles %v", open, kinds, states, e.handles)
+		c := p.cache
+		if open, kinds, states := p.server.Watches(), c.registry.NeededStores(), c.informers.States(); len(open)+len(kinds)+len(states)+len(c.handles) > 0 {
+			t.Errorf("after the last handle there are watches %v, kinds %v, informers %v, handles %v", open, kinds, states, c.handles)
 		}
-		asked := e.reviews.CountRequests()
+		asked := c.reviews.CountRequests()
 		time.Sleep(10 * time.Minute)
-		if n := e.reviews.CountRequests() - asked; n > 0 {
+		if n := c.reviews.CountRequests() - asked; n > 0 {
 			t.Errorf("%d reviews although nobody needs anything", n)
 		}
 		if handles, kinds := countKept(opened), countKept(needed); handles+kinds > 0 {

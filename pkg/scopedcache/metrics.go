@@ -22,7 +22,7 @@ func (c *Cache) Collector() prometheus.Collector {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc(name, help, labels, nil)
 	}
-	return &collector{c.engine, metrics{
+	return &collector{c, metrics{
 		denied:  desc("ambit_denied", "1 for each access that is needed now and denied. An empty namespace means all namespaces.", "verb", "resource", "namespace"),
 		watches: desc("ambit_watches", "How many streams from the API server are needed now, by resource and state.", "resource", "state"),
 		objects: desc("ambit_watched_objects", "How many objects are cached, by resource.", "resource"),
@@ -32,7 +32,7 @@ func (c *Cache) Collector() prometheus.Collector {
 }
 
 type collector struct {
-	engine  *engine
+	cache   *Cache
 	metrics metrics
 }
 
@@ -54,18 +54,19 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 		state    informer.State
 	}
 	denied, watches, objects := map[denial]bool{}, map[group]int{}, map[string]int{}
-	for _, k := range c.engine.watchedKinds() {
-		resource := k.mapping.Resource.GroupResource().String()
-		for _, s := range k.allStreams() {
-			objects[resource] += storage{s}.ObjectCount()
-			k.mu.RLock()
-			watches[group{resource, s.stateLocked()}]++
-			if s.refusal.isDenied() && !s.reviewed {
-				for _, a := range s.refusal.missing {
-					denied[denial{a, s.requestNamespace}] = true
-				}
+	for _, k := range c.cache.registry.WatchedStores() {
+		resource := k.Mapping.Resource.GroupResource().String()
+		states := k.StreamStates()
+		for _, s := range k.AllStreams() {
+			objects[resource] += s.ObjectCount()
+			state := states[s.Namespace]
+			watches[group{resource, state.State}]++
+			if s.IsReviewed {
+				continue
 			}
-			k.mu.RUnlock()
+			for _, a := range state.Missing {
+				denied[denial{a, s.RequestNamespace}] = true
+			}
 		}
 	}
 	gauge := func(d *prometheus.Desc, value int, labels ...string) {
@@ -80,8 +81,8 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	for resource, n := range objects {
 		gauge(c.metrics.objects, n, resource)
 	}
-	out <- prometheus.MustNewConstMetric(c.metrics.probes, prometheus.CounterValue, float64(c.engine.reviews.CountRequests()))
-	out <- prometheus.MustNewConstMetric(c.metrics.reopens, prometheus.CounterValue, float64(c.engine.informers.CountReopened()))
+	out <- prometheus.MustNewConstMetric(c.metrics.probes, prometheus.CounterValue, float64(c.cache.reviews.CountRequests()))
+	out <- prometheus.MustNewConstMetric(c.metrics.reopens, prometheus.CounterValue, float64(c.cache.informers.CountReopened()))
 }
 
 var (
@@ -92,33 +93,17 @@ var (
 // CheckHealth is a healthz.Checker, for readiness: nil once each stream is synced or refused, and from then on: a
 // namespace or a kind that comes makes nobody unready. Nor does what is denied: the process does what it may.
 func (c *Cache) CheckHealth(*http.Request) error {
-	if !isClosed(c.engine.started) {
+	if !c.hasStarted() {
 		return errNotStarted
 	}
 	if c.wasSettled.Load() {
 		return nil
 	}
-	for _, k := range c.engine.watchedKinds() {
-		if !k.isAnswered() {
+	for _, k := range c.registry.WatchedStores() {
+		if !k.IsAnswered() {
 			return errNotSettled
 		}
 	}
 	c.wasSettled.Store(true)
 	return nil
-}
-
-// isAnswered reports whether every stream is synced or refused.
-func (k *kind) isAnswered() bool {
-	k.mu.RLock()
-	defer k.mu.RUnlock()
-	return k.isAnsweredLocked()
-}
-
-func (k *kind) isAnsweredLocked() bool {
-	for _, s := range k.streams {
-		if !s.synced && s.refusal == nil {
-			return false
-		}
-	}
-	return k.isPlanned
 }

@@ -35,7 +35,7 @@ func TestMetrics(t *testing.T) {
 		p.flipRight("one")
 		p.makeCacheOf(Options{Namespaces: InNamespaces(allPlaces[:2]...)}, nil)
 		var logged []string
-		p.cache.engine.logger = funcr.New(func(_, line string) { logged = append(logged, line) }, funcr.Options{})
+		p.cache.logger = funcr.New(func(_, line string) { logged = append(logged, line) }, funcr.Options{})
 		if p.cache.CheckHealth(nil) == nil {
 			t.Error("it is healthy before it has started")
 		}

@@ -157,7 +157,7 @@ func TestPermittedEverywhere(t *testing.T) {
 	if !slices.Contains(names, namespace+"/a") {
 		t.Errorf("in the namespace: %q", names)
 	}
-	if states := w.cache.engine.informers.States(); len(states) != 2 {
+	if states := w.cache.informers.States(); len(states) != 2 {
 		t.Errorf("streams of ConfigMaps and namespaces: %v", states)
 	}
 }

@@ -1,10 +1,15 @@
 package scopedcache
 
 import (
+	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/ambit-dev/ambit/pkg/scopedcache/kindregistry"
+	"github.com/ambit-dev/ambit/pkg/scopedcache/streamlayout"
 )
 
 // Options are the inputs of a cache beside those of controller-runtime. The zero value works: then a cache
@@ -36,30 +41,17 @@ type Options struct {
 }
 
 // Namespaces says which namespaces are watched. The zero value says nothing: see Options.
-type Namespaces struct {
-	rule     namespaceRule
-	names    []string
-	selector labels.Selector
-}
-
-type namespaceRule int
-
-const (
-	asConfigured namespaceRule = iota
-	fixedNamespaces
-	selectedNamespaces
-	permittedNamespaces
-)
+type Namespaces struct{ given streamlayout.Namespaces }
 
 // InNamespaces are the namespaces of these names, whether they exist or not. None may be empty. Cache.SetNamespaces
 // changes them.
 func InNamespaces(names ...string) Namespaces {
-	return Namespaces{rule: fixedNamespaces, names: names}
+	return Namespaces{streamlayout.Namespaces{Rule: streamlayout.Fixed, Names: names}}
 }
 
 // SelectedNamespaces are those whose labels match now. It takes the right to list and watch namespaces.
 func SelectedNamespaces(selector labels.Selector) Namespaces {
-	return Namespaces{rule: selectedNamespaces, selector: selector}
+	return Namespaces{streamlayout.Namespaces{Rule: streamlayout.Selected, Selector: selector}}
 }
 
 // Permitted are all namespaces in which the kind may be listed and watched, as rights change: with one
@@ -68,9 +60,24 @@ func SelectedNamespaces(selector labels.Selector) Namespaces {
 // A namespace where the kind is denied is none of the cache: a list over all namespaces says nothing of it. A handle
 // (Cache.For) may also read in others, as long as it is open.
 func Permitted(candidates ...string) Namespaces {
-	return Namespaces{rule: permittedNamespaces, names: candidates}
+	return Namespaces{streamlayout.Namespaces{Rule: streamlayout.Permitted, Names: candidates}}
 }
 
 // Fields are paths of JSON names, such as "spec.replicas" or "spec.template.spec.containers.image": all below a path
 // is kept. A path goes through lists, into each element, and through maps by their keys.
 func Fields(paths ...string) []string { return paths }
+
+// defaultWriteTimeout is what zero means.
+const defaultWriteTimeout = 10 * time.Second
+
+// check returns an error for what is not supported.
+func (o Options) check(options cache.Options) error {
+	switch given := o.Namespaces.given; {
+	case options.NewInformer != nil:
+		return errors.New("making a scoped cache: NewInformer is not supported: its informers are those of Ambit")
+	case given.Rule != streamlayout.AsConfigured && len(options.DefaultNamespaces) > 0:
+		return errors.New("making a scoped cache: both DefaultNamespaces and Namespaces are given")
+	default:
+		return kindregistry.CheckNames(given.Names)
+	}
+}

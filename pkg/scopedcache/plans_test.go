@@ -23,12 +23,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/ambit-dev/ambit/pkg/informer/listwatch"
+	"github.com/ambit-dev/ambit/pkg/scopedcache/kindsettings"
+	"github.com/ambit-dev/ambit/pkg/scopedcache/streamlayout"
 	"github.com/ambit-dev/ambit/test/sim"
 )
 
@@ -63,7 +65,7 @@ type plan struct {
 	server  *sim.Server
 	admin   dynamic.Interface
 	cache   *Cache
-	rule    namespaceRule
+	rule    streamlayout.Rule
 	watched []string // that the cache was told of
 	granted map[string]bool
 	handles []*Handle
@@ -116,18 +118,18 @@ func runPlan(t *testing.T, seed uint64) {
 
 // makeCache makes a cache of one of the rules, on the simulated cluster.
 func (p *plan) makeCache() {
-	p.rule = []namespaceRule{asConfigured, fixedNamespaces, permittedNamespaces}[p.random.IntN(3)]
+	p.rule = []streamlayout.Rule{streamlayout.AsConfigured, streamlayout.Fixed, streamlayout.Permitted}[p.random.IntN(3)]
 	own := Options{}
 	options := map[string]cache.Config{}
 	p.watched = slices.Clone(allPlaces[:2])
 	switch p.rule {
-	case asConfigured:
+	case streamlayout.AsConfigured:
 		for _, namespace := range p.watched {
 			options[namespace] = cache.Config{}
 		}
-	case fixedNamespaces:
+	case streamlayout.Fixed:
 		own.Namespaces = InNamespaces(p.watched...)
-	case permittedNamespaces:
+	case streamlayout.Permitted:
 		own.Namespaces = Permitted(p.watched...)
 	}
 	p.makeCacheOf(own, options)
@@ -136,18 +138,16 @@ func (p *plan) makeCache() {
 // makeCacheOf makes a cache of unstructured objects on the simulated cluster.
 func (p *plan) makeCacheOf(own Options, options map[string]cache.Config) {
 	client := p.server.As("operator")
-	made := &settings{
-		own: own, scheme: scheme.Scheme, mapper: client.Mapper(), general: kindSettings{namespaces: options},
-		connect: func(key kindKey, mapping *meta.RESTMapping, namespace string) (listwatch.Source, error) {
-			if key.flavor == metadataOnly {
-				return listwatch.MetadataSource(client.Metadata().Resource(mapping.Resource).Namespace(namespace)), nil
-			}
-			return listwatch.DynamicSource(client.Dynamic().Resource(mapping.Resource).Namespace(namespace)), nil
-		},
-	}
-	e, err := newEngine(made, client.Reviews(), &identity{known: "operator"})
+	made, err := kindsettings.New(&rest.Config{}, nil, cache.Options{Mapper: client.Mapper(), DefaultNamespaces: options})
 	p.must(err)
-	p.cache = &Cache{engine: e, root: &Handle{engine: e}}
+	made.Connect = func(key kindsettings.Key, mapping *meta.RESTMapping, namespace string) (listwatch.Source, error) {
+		if key.Flavor == kindsettings.Metadata {
+			return listwatch.MetadataSource(client.Metadata().Resource(mapping.Resource).Namespace(namespace)), nil
+		}
+		return listwatch.DynamicSource(client.Dynamic().Resource(mapping.Resource).Namespace(namespace)), nil
+	}
+	p.cache, err = newCache(own, cache.Options{}, made, client.Reviews(), &identity{known: "operator"})
+	p.must(err)
 }
 
 func (p *plan) must(err error) {
@@ -216,7 +216,7 @@ func (p *plan) flipRight(namespace string) {
 }
 
 func (p *plan) replaceNamespaces() {
-	if p.rule == asConfigured {
+	if p.rule == streamlayout.AsConfigured {
 		return
 	}
 	p.watched = nil
@@ -235,7 +235,7 @@ func (p *plan) flipHandle(namespace string) {
 		p.handles = p.handles[1:]
 		return
 	}
-	h := p.cache.For(Owner{NamespacedName: types.NamespacedName{Name: strconv.Itoa(p.random.Int())}})
+	h := p.cache.For(Owner{NamespacedName: types.NamespacedName{Namespace: namespace, Name: strconv.Itoa(p.random.Int())}})
 	p.handles = append(p.handles, h)
 	ctx, cancel := context.WithTimeout(p.Context(), time.Second)
 	defer cancel()
@@ -272,7 +272,7 @@ func (p *plan) check(ctx context.Context) {
 		if p.granted[namespace] {
 			visible = append(visible, namespace)
 		} else {
-			denied = denied || p.rule != permittedNamespaces
+			denied = denied || p.rule != streamlayout.Permitted
 		}
 	}
 	for _, namespace := range visible {
@@ -315,14 +315,13 @@ func (p *plan) check(ctx context.Context) {
 func (p *plan) keepVisible(got map[string]string, visible []string) {
 	maps.DeleteFunc(got, func(name, _ string) bool {
 		namespace, _, _ := toolscache.SplitMetaNamespaceKey(name)
-		return p.rule == permittedNamespaces && !slices.Contains(visible, namespace) && p.granted[namespace] && p.isRead(namespace)
+		return p.rule == streamlayout.Permitted && !slices.Contains(visible, namespace) && p.granted[namespace] && p.isRead(namespace)
 	})
 }
 
-// isRead reports whether a handle needs a namespace that the cache was not told of.
+// isRead reports whether an open handle has read in a namespace.
 func (p *plan) isRead(namespace string) bool {
-	k := p.cache.engine.kinds[kindKey{GVK: configMapKind, flavor: unstructuredOnly}]
-	return slices.Contains(k.namedNamespaces(), namespace)
+	return slices.ContainsFunc(p.handles, func(h *Handle) bool { return h.holder.Owner.Namespace == namespace })
 }
 
 // checkStreams: what is watched is what may be seen, once each.
@@ -333,7 +332,7 @@ func (p *plan) checkStreams(visible []string) {
 	}
 	for _, namespace := range allPlaces {
 		want := 0
-		if slices.Contains(visible, namespace) || p.rule == permittedNamespaces && p.granted[namespace] && p.isRead(namespace) {
+		if slices.Contains(visible, namespace) || p.rule == streamlayout.Permitted && p.granted[namespace] && p.isRead(namespace) {
 			want = 1
 		}
 		if open[namespace] != want {
@@ -349,7 +348,7 @@ func (p *plan) checkRead(ctx context.Context, namespace string) {
 	err := h.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "c"}, newConfigMap())
 	var denied *DeniedError
 	isDenied := errors.As(err, &denied)
-	isOurs := p.rule == permittedNamespaces || slices.Contains(p.watched, namespace)
+	isOurs := p.rule == streamlayout.Permitted || slices.Contains(p.watched, namespace)
 	switch {
 	case isOurs && p.granted[namespace] && !apierrors.IsNotFound(err), isOurs && !p.granted[namespace] && !isDenied:
 		p.Errorf("rule %d: reading in %s, granted: %t, says: %v", p.rule, namespace, p.granted[namespace], err)
@@ -366,10 +365,10 @@ func (p *plan) checkRead(ctx context.Context, namespace string) {
 }
 
 // OnAdd implements toolscache.ResourceEventHandler.
-func (p *plan) OnAdd(object any, _ bool) { p.note(object, versionOf(object)) }
+func (p *plan) OnAdd(object any, _ bool) { p.note(object, object.(client.Object).GetResourceVersion()) }
 
 // OnUpdate implements toolscache.ResourceEventHandler.
-func (p *plan) OnUpdate(_, object any) { p.note(object, versionOf(object)) }
+func (p *plan) OnUpdate(_, object any) { p.note(object, object.(client.Object).GetResourceVersion()) }
 
 // OnDelete implements toolscache.ResourceEventHandler.
 func (p *plan) OnDelete(object any) { p.note(object, "") }

@@ -2,126 +2,94 @@ package scopedcache
 
 import (
 	"context"
-	"strings"
+	"fmt"
+	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/ambit-dev/ambit/pkg/informer/listwatch"
+	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/informer"
+	"github.com/ambit-dev/ambit/pkg/scopedcache/eventqueue"
+	"github.com/ambit-dev/ambit/pkg/scopedcache/kindregistry"
 )
 
-// flavor is as what Go type objects are kept.
-type flavor string
+// Change says that a stream has another state. It is a copy, but for Missing, which nobody may change.
+type Change struct {
+	GVK schema.GroupVersionKind
+	// Namespace is where; "" is all namespaces, or a kind without any.
+	Namespace string
+	// State is informer.Live once objects can be read, informer.Degraded while they may be stale, Forbidden,
+	// Unauthenticated, Missing or Invalid when the API server has refused and they are dropped, and
+	// Stopped when the namespace is not watched any more.
+	State informer.State
+	// Missing is what is denied; nil if nothing is.
+	Missing []access.Access
+	// Since is when a refusal was first seen.
+	Since time.Time
+	// Owners are those whose handles need the stream, sorted; or, if Object is set, those who have read that.
+	Owners []Owner
+	// Object, if it is not empty, has changed since the owners have read it, or a list that it is in or was in; State is
+	// informer.Live then. Source tells of that, OnChange does not.
+	Object types.NamespacedName
+}
 
-const (
-	typed            flavor = "typed"
-	unstructuredOnly flavor = "unstructured"
-	metadataOnly     flavor = "metadata"
-)
+// IsLost reports whether there is nothing to read.
+func (c Change) IsLost() bool { return c.State.IsFinal() || c.State == informer.Stopped }
 
-func flavorOf(object runtime.Object) flavor {
-	switch object.(type) {
-	case runtime.Unstructured:
-		return unstructuredOnly
-	case *metav1.PartialObjectMetadata, *metav1.PartialObjectMetadataList:
-		return metadataOnly
+// IsLive reports whether there is all to read.
+func (c Change) IsLive() bool { return c.State == informer.Live }
+
+// Source enqueues who needs a stream when it is lost, and when it comes back: a reconciler can say so in a
+// status, and needs nothing else to go on. It also enqueues the owners of handles when something has changed that was
+// read through them. The streams that are lost already are told first. requestsOf says who that
+// is, called by one goroutine; it may read the cache. Nil means the owners of the handles that need the stream.
+// The cache is one of New.
+func Source(c cache.Cache, requestsOf func(context.Context, Change) []reconcile.Request) source.Source {
+	if requestsOf == nil {
+		requestsOf = requestsOfOwners
 	}
-	return typed
-}
-
-func trimList(kind string) string { return strings.TrimSuffix(kind, "List") }
-
-// kindKey is a kind in one flavor: what is of one is kept together.
-type kindKey struct {
-	GVK    schema.GroupVersionKind
-	flavor flavor
-}
-
-// newObject returns an empty object of the kind. The error is the scheme's, which may not know it.
-func (k kindKey) newObject(s *settings) (runtime.Object, error) {
-	switch k.flavor {
-	case unstructuredOnly:
-		object := &unstructured.Unstructured{}
-		object.SetGroupVersionKind(k.GVK)
-		return object, nil
-	case metadataOnly:
-		object := &metav1.PartialObjectMetadata{}
-		object.SetGroupVersionKind(k.GVK)
-		return object, nil
-	}
-	return s.scheme.New(k.GVK)
-}
-
-// newSource makes what lists and watches a kind, with the clients that controller-runtime's cache has.
-func (s *settings) newSource(key kindKey, mapping *meta.RESTMapping, namespace string) (listwatch.Source, error) {
-	plain := rest.CopyConfig(s.config)
-	plain.NegotiatedSerializer = nil // the clients below have their own
-	switch key.flavor {
-	case unstructuredOnly:
-		client, err := dynamic.NewForConfigAndClient(plain, s.http)
-		if err != nil {
-			return nil, err
+	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		scoped, ok := c.(*Cache)
+		if !ok {
+			return fmt.Errorf("watching the streams of a cache: it is a %T, not one of scopedcache.New", c)
 		}
-		return listwatch.DynamicSource(client.Resource(mapping.Resource).Namespace(namespace)), nil
-	case metadataOnly:
-		client, err := metadata.NewForConfigAndClient(plain, s.http)
-		if err != nil {
-			return nil, err
+		changes := eventqueue.NewMailbox[Change]()
+		scoped.registry.SubscribeChanges(ctx, true, func(told kindregistry.Change) {
+			if c := Change(told); c.IsLost() || c.IsLive() { // else it is no loss, nor may it be the end of one
+				changes.Push(c)
+			}
+		})
+		go runChanges(ctx, changes, func(change Change) {
+			for _, request := range requestsOf(ctx, change) {
+				queue.Add(request)
+			}
+		})
+		return nil
+	})
+}
+
+func requestsOfOwners(_ context.Context, change Change) []reconcile.Request {
+	requests := make([]reconcile.Request, len(change.Owners))
+	for i, owner := range change.Owners {
+		requests[i].NamespacedName = owner.NamespacedName
+	}
+	return requests
+}
+
+// runChanges calls do for each change until ctx ends.
+func runChanges(ctx context.Context, changes *eventqueue.Mailbox[Change], do func(Change)) {
+	for ctx.Err() == nil {
+		for _, c := range changes.TakeAll() {
+			do(c)
 		}
-		return listwatch.MetadataSource(client.Resource(mapping.Resource).Namespace(namespace)), nil
+		select {
+		case <-changes.Woken():
+		case <-ctx.Done():
+		}
 	}
-	client, err := apiutil.RESTClientForGVK(key.GVK, false, false, s.config, s.codecs, s.http)
-	if err != nil {
-		return nil, err
-	}
-	list, err := s.scheme.New(key.GVK.GroupVersion().WithKind(key.GVK.Kind + "List"))
-	if err != nil {
-		return nil, err
-	}
-	return typedSource{client, s.parameters, mapping.Resource.Resource, namespace, list}, nil
-}
-
-// typedSource decodes objects to the types of a scheme.
-type typedSource struct {
-	client              rest.Interface
-	parameters          runtime.ParameterCodec
-	resource, namespace string
-	list                runtime.Object // empty
-}
-
-// List implements listwatch.Source.
-func (s typedSource) List(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
-	list := s.list.DeepCopyObject()
-	if err := s.request(opts).Do(ctx).Into(list); err != nil {
-		return nil, err
-	}
-	return list, nil
-}
-
-// Watch implements listwatch.Source.
-func (s typedSource) Watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
-	opts.Watch = true
-	return s.request(opts).Watch(ctx)
-}
-
-func (s typedSource) request(opts metav1.ListOptions) *rest.Request {
-	return s.client.Get().NamespaceIfScoped(s.namespace, s.namespace != "").Resource(s.resource).VersionedParams(&opts, s.parameters)
-}
-
-// withoutBookmarks asks for no bookmarks, but for the one that ends a first list: without it that never ends.
-type withoutBookmarks struct{ listwatch.Source }
-
-// Watch implements listwatch.Source.
-func (s withoutBookmarks) Watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
-	opts.AllowWatchBookmarks = ptr.Deref(opts.SendInitialEvents, false)
-	return s.Source.Watch(ctx, opts)
 }

@@ -24,6 +24,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/ambit-dev/ambit/pkg/informer/listwatch"
+	"github.com/ambit-dev/ambit/pkg/scopedcache/eventqueue"
+	"github.com/ambit-dev/ambit/pkg/scopedcache/kindsettings"
 	"github.com/ambit-dev/ambit/test/sim"
 )
 
@@ -59,7 +61,7 @@ type silentSource struct {
 
 // List implements listwatch.Source.
 func (s silentSource) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	if !waitClosed(ctx, s.speaks) {
+	if !eventqueue.WaitClosed(ctx, s.speaks) {
 		return nil, ctx.Err()
 	}
 	return s.Source.List(ctx, options)
@@ -67,7 +69,7 @@ func (s silentSource) List(ctx context.Context, options metav1.ListOptions) (run
 
 // Watch implements listwatch.Source.
 func (s silentSource) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	if !waitClosed(ctx, s.speaks) {
+	if !eventqueue.WaitClosed(ctx, s.speaks) {
 		return nil, ctx.Err()
 	}
 	return s.Source.Watch(ctx, options)
@@ -81,8 +83,8 @@ func TestNotBlocking(t *testing.T) {
 		p := newPlan(t, Options{Namespaces: InNamespaces("one")}, "one")
 		p.flipRight("one")
 		speaks := make(chan struct{})
-		connect := p.cache.engine.settings.connect
-		p.cache.engine.settings.connect = func(key kindKey, mapping *meta.RESTMapping, namespace string) (listwatch.Source, error) {
+		connect := p.cache.settings.Connect
+		p.cache.settings.Connect = func(key kindsettings.Key, mapping *meta.RESTMapping, namespace string) (listwatch.Source, error) {
 			made, err := connect(key, mapping, namespace)
 			return silentSource{made, speaks}, err
 		}
@@ -179,11 +181,11 @@ func TestMovingNamespaces(t *testing.T) {
 	running.Go(func() { p.must(p.cache.Start(ctx)) })
 	defer running.Wait()
 	defer stop()
-	<-p.cache.engine.started
+	<-p.cache.registry.BeganRunning()
 	moving := make(chan struct{})
 	for range 4 {
 		reading.Go(func() {
-			for !isClosed(moving) {
+			for !eventqueue.IsClosed(moving) {
 				list := &unstructured.UnstructuredList{}
 				list.SetGroupVersionKind(configMapKind.GroupVersion().WithKind("ConfigMapList"))
 				if err := p.cache.List(ctx, list); err != nil || len(list.Items) != 1 {
@@ -369,7 +371,7 @@ func TestCandidates(t *testing.T) {
 		p.must(h.Get(t.Context(), key, newConfigMap()))
 		h.Close()
 		synctest.Wait()
-		if states := p.cache.engine.informers.States(); len(states) > 0 {
+		if states := p.cache.informers.States(); len(states) > 0 {
 			t.Errorf("streams that nobody needs: %v", states)
 		}
 	})

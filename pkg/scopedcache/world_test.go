@@ -53,7 +53,7 @@ func (w *world) start() {
 		}
 	})
 	w.Cleanup(func() { stop(); running.Wait() })
-	<-w.cache.engine.started
+	<-w.cache.registry.BeganRunning()
 }
 
 func (w *world) must(err error) {

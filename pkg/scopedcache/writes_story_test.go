@@ -13,6 +13,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/ambit-dev/ambit/pkg/scopedcache/waitingclient"
 )
 
 // newWriter makes a cache of an administrator, which runs, and a client that waits for it.
@@ -83,12 +85,12 @@ func TestOwnWritesOfParts(t *testing.T) {
 			c := w.newWriter(Options{Fields: map[client.Object][]string{&appsv1.Deployment{}: tc.fields}}, client.Options{})
 			written := newDeployment(w.namespace())
 			w.must(c.Create(w.ctx, written))
-			if err := c.Update(w.ctx, written); !errors.Is(err, errNotWhole) {
+			if err := c.Update(w.ctx, written); !errors.Is(err, waitingclient.ErrNotWhole) {
 				t.Errorf("an update: %v", err)
 			}
 			found := &appsv1.Deployment{}
 			w.must(c.Get(w.ctx, client.ObjectKeyFromObject(written), found))
-			if err := c.Status().Update(w.ctx, found); errors.Is(err, errNotWhole) != tc.refused || err != nil && !tc.refused {
+			if err := c.Status().Update(w.ctx, found); errors.Is(err, waitingclient.ErrNotWhole) != tc.refused || err != nil && !tc.refused {
 				t.Errorf("an update of the status, refused should be %t: %v", tc.refused, err)
 			}
 		})

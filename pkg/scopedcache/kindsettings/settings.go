@@ -1,12 +1,12 @@
-package scopedcache
+package kindsettings
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -27,63 +26,43 @@ import (
 	"github.com/ambit-dev/ambit/pkg/scopedcache/fieldtree"
 )
 
-// defaultSyncPeriod and defaultWriteTimeout are what zero means.
-const (
-	defaultSyncPeriod   = 10 * time.Hour
-	defaultWriteTimeout = 10 * time.Second
-)
+// DefaultSyncPeriod is how often handlers are told of every object, if nothing is said.
+const DefaultSyncPeriod = 10 * time.Hour
 
-// settings are what a cache was made with, with defaults. They never change, but for what is
-// remembered.
-type settings struct {
-	own        Options
-	config     *rest.Config
-	http       *http.Client
+// Settings are what cache.Options and Options.Fields say of kinds, with defaults. They are safe for concurrent use, and
+// never change, but for what is remembered.
+type Settings struct {
+	// Connect makes what lists and watches a kind in one namespace; "" is all of them, or none. It is the caller's to
+	// replace before anything else is called.
+	Connect func(key Key, mapping *meta.RESTMapping, namespace string) (listwatch.Source, error)
+	// HTTP and Config are what requests are made with.
+	HTTP   *http.Client
+	Config *rest.Config
+
 	scheme     *runtime.Scheme
 	mapper     meta.RESTMapper
 	codecs     serializer.CodecFactory
 	parameters runtime.ParameterCodec
-	onError    toolscache.WatchErrorHandlerWithContext
-	// connect makes what lists and watches a kind in one namespace; "" is all of them, or none.
-	connect func(key kindKey, mapping *meta.RESTMapping, namespace string) (listwatch.Source, error)
-	// mustExist: reads start no informer.
-	mustExist bool
-	// fields are what is kept of the kinds that are not kept whole.
-	fields map[schema.GroupVersionKind]fieldtree.Tree
-	// general is for what byKind does not name.
-	general kindSettings
-	byKind  map[schema.GroupVersionKind]kindSettings
-	keys    sync.Map // of reflect.Type to kindKey
+	fields     map[schema.GroupVersionKind]fieldtree.Tree // of the kinds that are not kept whole
+	general    placeSettings                              // for what byKind does not name
+	byKind     map[schema.GroupVersionKind]placeSettings
+	keys       sync.Map // of reflect.Type to Key
 }
 
-// kindSettings are the part of settings that is about one kind.
-type kindSettings struct {
-	// everywhere is for kinds without namespaces, and for those that are watched where Options.Namespaces
-	// says.
+// placeSettings say where and how a kind is watched.
+type placeSettings struct {
 	everywhere cache.Config
-	// namespaces are where to watch a kind that has namespaces, unless it is empty. The key "" is all that
-	// are not named.
 	namespaces map[string]cache.Config
 }
 
-func newSettings(config *rest.Config, own Options, options cache.Options) (*settings, error) {
-	switch {
-	case options.NewInformer != nil:
-		return nil, errors.New("making a scoped cache: NewInformer is not supported: its informers are those of Ambit")
-	case own.Namespaces.rule != asConfigured && len(options.DefaultNamespaces) > 0:
-		return nil, errors.New("making a scoped cache: both DefaultNamespaces and Namespaces are given")
-	}
-	if err := checkNames(own.Namespaces.names); err != nil {
-		return nil, err
-	}
-	s := &settings{own: own, byKind: map[schema.GroupVersionKind]kindSettings{}, onError: options.DefaultWatchErrorHandler, mustExist: options.ReaderFailOnMissingInformer}
-	if s.own.WriteTimeout == 0 {
-		s.own.WriteTimeout = defaultWriteTimeout
-	}
+// New reads options as cache.New does. kept are the fields that are kept of the kinds that are not kept whole: one that
+// a Go type does not have is an error.
+func New(config *rest.Config, kept map[client.Object][]string, options cache.Options) (*Settings, error) {
+	s := &Settings{byKind: map[schema.GroupVersionKind]placeSettings{}}
 	if err := s.setClients(config, options); err != nil {
 		return nil, err
 	}
-	if err := s.setFields(own.Fields); err != nil {
+	if err := s.setFields(kept); err != nil {
 		return nil, err
 	}
 	defaults := cache.Config{
@@ -94,12 +73,11 @@ func newSettings(config *rest.Config, own Options, options cache.Options) (*sett
 	if err := s.setKinds(options, defaults); err != nil {
 		return nil, err
 	}
-	s.general = kindSettings{everywhere: defaults, namespaces: withDefaults(options.DefaultNamespaces, defaults)}
+	s.general = placeSettings{everywhere: defaults, namespaces: withDefaults(options.DefaultNamespaces, defaults)}
 	return s, nil
 }
 
-// setFields reads Options.Fields. A field that a Go type does not have is an error.
-func (s *settings) setFields(fields map[client.Object][]string) error {
+func (s *Settings) setFields(fields map[client.Object][]string) error {
 	s.fields = make(map[schema.GroupVersionKind]fieldtree.Tree, len(fields))
 	for object, paths := range fields {
 		gvk, err := apiutil.GVKForObject(object, s.scheme)
@@ -118,13 +96,13 @@ func (s *settings) setFields(fields map[client.Object][]string) error {
 }
 
 // setClients sets what requests are made with.
-func (s *settings) setClients(config *rest.Config, options cache.Options) (err error) {
-	s.config = rest.CopyConfig(config)
-	if s.config.UserAgent == "" {
-		s.config.UserAgent = rest.DefaultKubernetesUserAgent()
+func (s *Settings) setClients(config *rest.Config, options cache.Options) (err error) {
+	s.Config = rest.CopyConfig(config)
+	if s.Config.UserAgent == "" {
+		s.Config.UserAgent = rest.DefaultKubernetesUserAgent()
 	}
-	if s.http = options.HTTPClient; s.http == nil {
-		if s.http, err = rest.HTTPClientFor(s.config); err != nil {
+	if s.HTTP = options.HTTPClient; s.HTTP == nil {
+		if s.HTTP, err = rest.HTTPClientFor(s.Config); err != nil {
 			return fmt.Errorf("making the HTTP client of a scoped cache: %w", err)
 		}
 	}
@@ -132,18 +110,18 @@ func (s *settings) setClients(config *rest.Config, options cache.Options) (err e
 		s.scheme = scheme.Scheme
 	}
 	if s.mapper = options.Mapper; s.mapper == nil {
-		if s.mapper, err = apiutil.NewDynamicRESTMapper(s.config, s.http); err != nil {
+		if s.mapper, err = apiutil.NewDynamicRESTMapper(s.Config, s.HTTP); err != nil {
 			return fmt.Errorf("making the mapper of a scoped cache: %w", err)
 		}
 	}
-	s.connect = s.newSource
+	s.Connect = s.newSource
 	s.codecs, s.parameters = serializer.NewCodecFactory(s.scheme), runtime.NewParameterCodec(s.scheme)
 	return nil
 }
 
 // setKinds sets byKind, as cache.New reads ByObject: what is given for a namespace of the object goes first,
 // then what is given for the object, for the namespace, and for all.
-func (s *settings) setKinds(options cache.Options, defaults cache.Config) error {
+func (s *Settings) setKinds(options cache.Options, defaults cache.Config) error {
 	for object, by := range options.ByObject {
 		gvk, err := apiutil.GVKForObject(object, s.scheme)
 		if err != nil {
@@ -161,12 +139,12 @@ func (s *settings) setKinds(options cache.Options, defaults cache.Config) error 
 	return nil
 }
 
-func (s *settings) settingsOf(by cache.ByObject, namespaced bool, defaultNamespaces map[string]cache.Config, defaults cache.Config) kindSettings {
+func (s *Settings) settingsOf(by cache.ByObject, namespaced bool, defaultNamespaces map[string]cache.Config, defaults cache.Config) placeSettings {
 	own := cache.Config{
 		LabelSelector: by.Label, FieldSelector: by.Field, Transform: by.Transform,
 		UnsafeDisableDeepCopy: by.UnsafeDisableDeepCopy, EnableWatchBookmarks: by.EnableWatchBookmarks, SyncPeriod: by.SyncPeriod,
 	}
-	made := kindSettings{everywhere: fillConfig(own, defaults)}
+	made := placeSettings{everywhere: fillConfig(own, defaults)}
 	if !namespaced {
 		return made
 	}
@@ -233,22 +211,14 @@ func fillConfig(config, from cache.Config) cache.Config {
 	return config
 }
 
-// kindSettings returns the settings of a kind.
-func (s *settings) kindSettings(gvk schema.GroupVersionKind) kindSettings {
-	if made, ok := s.byKind[gvk]; ok {
-		return made
-	}
-	return s.general
-}
-
-// keyOf returns the key of the kind of an object or a list. That of a Go type is looked up once.
-func (s *settings) keyOf(object runtime.Object) (kindKey, error) {
-	if flavorOf(object) != typed {
+// KeyOf returns the key of the kind of an object or a list. That of a Go type is looked up once.
+func (s *Settings) KeyOf(object runtime.Object) (Key, error) {
+	if FlavorOf(object) != Typed {
 		return s.lookUpKey(object)
 	}
 	of := reflect.TypeOf(object)
 	if known, ok := s.keys.Load(of); ok {
-		return known.(kindKey), nil
+		return known.(Key), nil
 	}
 	key, err := s.lookUpKey(object)
 	if err == nil {
@@ -257,13 +227,13 @@ func (s *settings) keyOf(object runtime.Object) (kindKey, error) {
 	return key, err
 }
 
-func (s *settings) lookUpKey(object runtime.Object) (kindKey, error) {
+func (s *Settings) lookUpKey(object runtime.Object) (Key, error) {
 	gvk, err := apiutil.GVKForObject(object, s.scheme)
 	if err != nil {
-		return kindKey{}, err
+		return Key{}, err
 	}
 	if _, isList := object.(client.ObjectList); isList {
-		gvk.Kind = trimList(gvk.Kind)
+		gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
 	}
-	return kindKey{GVK: gvk, flavor: flavorOf(object)}, nil
+	return Key{GVK: gvk, Flavor: FlavorOf(object)}, nil
 }

@@ -1,0 +1,156 @@
+// Package streamgate opens and closes streams, as rights allow.
+package streamgate
+
+import (
+	"time"
+
+	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/informer"
+	"github.com/ambit-dev/ambit/pkg/scopedcache/streamstore"
+)
+
+// Gate opens streams by informers, and has their rights reviewed. It is not safe for concurrent use.
+type Gate struct {
+	informers *informer.Set
+	reviews   *access.Reviewer
+	opened    map[*streamstore.Stream]uint64 // whose informer is needed, with the generation of rights at the last try
+}
+
+// New makes a gate. Whoever has the informers and the reviews starts them.
+func New(informers *informer.Set, reviews *access.Reviewer) *Gate {
+	return &Gate{informers: informers, reviews: reviews, opened: map[*streamstore.Stream]uint64{}}
+}
+
+// CloseStream closes a stream that is not to be any more.
+func (g *Gate) CloseStream(s *streamstore.Stream) {
+	g.closeInformer(s)
+	g.ForgetReview(s)
+}
+
+func (g *Gate) closeInformer(s *streamstore.Stream) {
+	g.informers.Require(s.InformerHandler(), nil)
+	delete(g.opened, s)
+}
+
+// ForgetReview gives back the review of a stream.
+func (g *Gate) ForgetReview(s *streamstore.Stream) {
+	g.reviews.Require(reviewHandler{s}, accessKey(s), nil, access.Payer{})
+}
+
+// reportDenied has a refusal of the API server reviewed, if there was one since the last call: it was of a list or
+// of a watch, and both are in doubt.
+func (g *Gate) reportDenied(s *streamstore.Stream) {
+	if !s.TakeDoubt() {
+		return
+	}
+	for _, a := range s.ReadAccesses() {
+		g.reviews.ReportDenied(accessKey(s), a)
+	}
+}
+
+// DecideStream has the rights of a stream reviewed that is never opened, and says whether it might be. What reviews leave
+// to the API server is denied.
+func (g *Gate) DecideStream(s *streamstore.Stream) access.Decision {
+	decision, _ := g.reviewStream(s)
+	if g.reviews.State(accessKey(s)).Refusal != nil || decision == access.Unknown && g.isUndecidable(s) {
+		return access.Denied
+	}
+	return decision
+}
+
+// reviewStream asks what the identity may do in the namespace of a stream, and returns what is known: whether it
+// may be watched, and what is missing for that. A review that is itself refused leaves it to the API server.
+func (g *Gate) reviewStream(s *streamstore.Stream) (access.Decision, []access.Access) {
+	key, accesses := accessKey(s), s.ReadAccesses()
+	g.reviews.Require(reviewHandler{s}, key, accesses, access.Payer{})
+	g.reportDenied(s)
+	for {
+		before := g.generationOf(s)
+		decision, missing := g.decideAll(key, accesses)
+		if g.generationOf(s) == before { // else some are of one answer, some of the next
+			return decision, missing
+		}
+	}
+}
+
+// decideAll returns what is known of some accesses: that all are allowed, or which are denied.
+func (g *Gate) decideAll(key access.Key, accesses []access.Access) (decision access.Decision, missing []access.Access) {
+	decision = access.Allowed
+	for _, a := range accesses {
+		switch g.reviews.Decide(key, a) {
+		case access.Denied:
+			missing = append(missing, a)
+		case access.Unknown:
+			decision = access.Unknown
+		}
+	}
+	switch {
+	case len(missing) > 0:
+		return access.Denied, missing
+	case g.reviews.State(key).Refusal != nil:
+		return access.Allowed, nil
+	}
+	return decision, nil
+}
+
+// TendStream opens a stream, and closes it while a review denies it. A stream whose rights nobody asked about
+// is opened without a review; one is asked for when the API server refuses it.
+func (g *Gate) TendStream(s *streamstore.Stream) {
+	refused := s.CurrentRefusal()
+	if !s.IsReviewed && !refused.IsDenied() {
+		g.ForgetReview(s)
+		g.openStream(s)
+		return
+	}
+	decision, missing := g.reviewStream(s)
+	switch decision {
+	case access.Denied:
+		g.closeInformer(s)
+		s.DenyReviewed(missing, time.Now())
+	case access.Allowed:
+		g.openStream(s)
+		g.retryStream(s, refused)
+	case access.Unknown: // what is open stays open, and is tried again after its own backoff
+		if !s.IsReviewed || g.isUndecidable(s) {
+			g.openStream(s)
+		}
+	}
+}
+
+// isUndecidable reports whether reviews are in and leave it to the API server, as with a rule that names objects.
+func (g *Gate) isUndecidable(s *streamstore.Stream) bool {
+	return g.reviews.State(accessKey(s)).Reviewed
+}
+
+func (g *Gate) openStream(s *streamstore.Stream) {
+	if _, ok := g.opened[s]; ok {
+		return
+	}
+	g.opened[s] = g.generationOf(s)
+	g.informers.Require(s.InformerHandler(), []informer.Interest{s.InformerInterest()})
+}
+
+// retryStream tries a refused stream again if rights have changed since.
+func (g *Gate) retryStream(s *streamstore.Stream, refused *streamstore.Refusal) {
+	if generation := g.generationOf(s); refused.IsDenied() && generation != g.opened[s] {
+		g.opened[s] = generation
+		g.informers.Retry(s.InformerInterest().Key)
+	}
+}
+
+func (g *Gate) generationOf(s *streamstore.Stream) uint64 {
+	return g.reviews.State(accessKey(s)).Generation
+}
+
+// accessKey is where the rights of a stream are reviewed.
+func accessKey(s *streamstore.Stream) access.Key {
+	return access.Key{Namespace: s.RequestNamespace}
+}
+
+// reviewHandler has a kind arranged when what may be done in a namespace has changed.
+type reviewHandler struct{ *streamstore.Stream }
+
+var _ access.ChangeHandler = reviewHandler{}
+
+// Changed implements access.ChangeHandler.
+func (h reviewHandler) Changed(access.Key) { h.Stream.RightsChanged() }
