@@ -15,6 +15,8 @@
 //   - A review that fails changes nothing: what was known stays.
 //   - A key that nobody keeps any more is forgotten wholly, and there is no
 //     goroutine for a key.
+//   - Several users share what is known and the ceiling, by a Reviewer each (Reviewer.ForUser). What one has declared is
+//     released when it ends.
 //
 // # What it refuses to know
 //

@@ -147,6 +147,7 @@ func TestSlowPlacesHoldUpNobody(t *testing.T) {
 
 func TestManyPlacesAreIdle(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
+		synctest.Wait() // until all runs
 		before := runtime.NumGoroutine()
 		sub := newListener()
 		for i := range 500 {

@@ -49,7 +49,7 @@ func retryStages() [3]time.Duration {
 }
 
 // reviewGap is the wait before the next routine probe.
-func (r *Reviewer) reviewGap() time.Duration {
+func (r *reviewPool) reviewGap() time.Duration {
 	if r.triggered {
 		return rareMin + r.options.Jitter(rareMax-rareMin)
 	}
@@ -57,7 +57,7 @@ func (r *Reviewer) reviewGap() time.Duration {
 }
 
 // retryAfter is the wait after a number of failures in a row, from 1.
-func (r *Reviewer) retryAfter(failures int) time.Duration {
+func (r *reviewPool) retryAfter(failures int) time.Duration {
 	jitter := func(wait time.Duration) time.Duration { return wait + r.options.Jitter(wait/20) }
 	return backoff.Exponential{First: retryFirst, Last: retryLast, Jitter: jitter}.After(failures)
 }

@@ -26,7 +26,7 @@ type decisionRecord struct {
 // what never changes: owner, Place, and the access of a decision record.
 type reviewState struct {
 	Key
-	owner *Reviewer
+	owner *reviewPool
 	subs  map[ChangeHandler]subscription
 	turns uint64 // the last that a subscription was given
 	index map[Access]*decisionRecord
@@ -73,26 +73,27 @@ type reviewState struct {
 
 // subscription is what a subscriber keeps of a key. The slice is the caller's.
 type subscription struct {
+	user     *Reviewer
 	accesses []Access
 	payer    Payer
 	turn     uint64 // of its first Require: subscribers are told in this order
 }
 
-func newReviewState(owner *Reviewer, at Key) *reviewState {
+func newReviewState(owner *reviewPool, at Key) *reviewState {
 	return &reviewState{
 		Key: at, owner: owner, slot: -1,
 		subs: map[ChangeHandler]subscription{}, index: map[Access]*decisionRecord{},
 	}
 }
 
-// keepSubscription replaces what a subscriber keeps.
-func (p *reviewState) keepSubscription(sub ChangeHandler, accesses []Access, payer Payer, now time.Time) {
+// keepSubscription replaces what a subscriber keeps, by what next has, but for its turn.
+func (p *reviewState) keepSubscription(sub ChangeHandler, next subscription, now time.Time) {
 	was, known := p.subs[sub]
 	if !known {
 		p.turns++
 		was.turn = p.turns
 	}
-	for _, a := range accesses {
+	for _, a := range next.accesses {
 		p.recordOf(a, now).keeps++
 	}
 	for _, a := range was.accesses {
@@ -101,7 +102,8 @@ func (p *reviewState) keepSubscription(sub ChangeHandler, accesses []Access, pay
 			p.dropRecord(f)
 		}
 	}
-	if p.subs[sub] = (subscription{accesses, payer, was.turn}); len(accesses) == 0 {
+	next.turn = was.turn
+	if p.subs[sub] = next; len(next.accesses) == 0 {
 		delete(p.subs, sub)
 	}
 }

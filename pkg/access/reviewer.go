@@ -11,6 +11,8 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
+
+	"github.com/ambit-dev/ambit/pkg/internal/sharedrun"
 )
 
 // Options are the inputs of a Reviewer.
@@ -31,16 +33,26 @@ type Options struct {
 	Logger logr.Logger
 }
 
-// Reviewer knows what identities may do. Its methods are safe for concurrent use,
-// and none but Start waits for anything.
+// Reviewer knows what identities may do. Create it with New; ForUser makes one for another user of the same reviews. Its
+// methods are safe for concurrent use, and none but Start waits for anything.
 type Reviewer struct {
+	*reviewPool
+
+	// The pool's mu guards what is below.
+	started, ended bool
+	eventDriven    bool // this user has said so
+}
+
+// reviewPool has what some Reviewers know together.
+type reviewPool struct {
 	options Options
 	clock   clock.WithDelayedExecution
 	wake    chan struct{} // of the goroutine of Start; holds one
-	started atomic.Bool
+	shared  sharedrun.Group
 	probes  atomic.Uint64
 
 	mu          sync.Mutex // guards what is below, and all keys; never held over a call to others
+	users       []*Reviewer
 	places      map[Key]*reviewState
 	schedule    schedule
 	ceiling     processCeiling
@@ -63,12 +75,25 @@ func New(o Options) *Reviewer {
 	if o.Jitter == nil {
 		o.Jitter = func(most time.Duration) time.Duration { return rand.N(most + 1) }
 	}
-	return &Reviewer{
+	return (&reviewPool{
 		options: o, clock: o.Clock,
 		wake:    make(chan struct{}, 1),
 		places:  map[Key]*reviewState{},
 		ceiling: newProcessCeiling(o.Ceiling),
-	}
+	}).addUser()
+}
+
+// ForUser returns a Reviewer for another user: what both want to know of a key is asked once, under one ceiling. Each is
+// started by its user, and reviews are sent while any is. What subscribers have declared to a Reviewer is released when it
+// ends.
+func (r *Reviewer) ForUser() *Reviewer { return r.addUser() }
+
+func (r *reviewPool) addUser() *Reviewer {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	user := &Reviewer{reviewPool: r}
+	r.users = append(r.users, user)
+	return user
 }
 
 // Require declares what a subscriber wants to know of one key, instead of what it
@@ -80,25 +105,46 @@ func (r *Reviewer) Require(sub ChangeHandler, at Key, accesses []Access, payer P
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.places[at]
-	if p == nil && len(accesses) == 0 || p != nil && slices.Equal(p.subs[sub].accesses, accesses) && (len(accesses) == 0 || p.subs[sub].payer == payer) {
+	if r.ended || p == nil && len(accesses) == 0 || p != nil && slices.Equal(p.subs[sub].accesses, accesses) && (len(accesses) == 0 || p.subs[sub].payer == payer) {
 		return
 	}
 	if p == nil {
 		p = r.newStateLocked(at)
 	}
-	p.keepSubscription(sub, accesses, payer, r.clock.Now())
+	r.keepLocked(p, sub, subscription{user: r, accesses: accesses, payer: payer})
+}
+
+// keepLocked replaces what a subscriber keeps of a key; mu is held.
+func (r *reviewPool) keepLocked(p *reviewState, sub ChangeHandler, next subscription) {
+	p.keepSubscription(sub, next, r.clock.Now())
 	if len(p.subs) == 0 {
 		r.schedule.removePlace(p)
-		delete(r.places, at)
+		delete(r.places, p.Key)
 		p.gone = true
 		return
 	}
 	r.scheduleReview(p)
 }
 
+// markEnded releases all that subscribers have declared to this user.
+func (r *Reviewer) markEnded() {
+	r.mu.Lock()
+	r.ended, r.eventDriven = true, false
+	r.users = slices.DeleteFunc(r.users, func(other *Reviewer) bool { return other == r })
+	for _, p := range r.places {
+		for sub, kept := range p.subs {
+			if kept.user == r {
+				r.keepLocked(p, sub, subscription{})
+			}
+		}
+	}
+	r.mu.Unlock()
+	r.followUsers()
+}
+
 // newStateLocked enters a key that nobody kept before; mu is held. A change that was hinted at
 // a moment ago may not be in its first review.
-func (r *Reviewer) newStateLocked(at Key) *reviewState {
+func (r *reviewPool) newStateLocked(at Key) *reviewState {
 	p := newReviewState(r, at)
 	r.places[at] = p
 	if hinted, c, recent := r.hints.lastInvalidation(at.Namespace, r.clock.Now()); recent {
@@ -171,10 +217,19 @@ func (r *Reviewer) ReportDenied(at Key, a Access) {
 
 // SetEventDriven says whether RBAC objects are watched, and Invalidate is called when they
 // change: routine probes are rare then. Whoever turns it on or off calls Invalidate if
-// something may have been missed.
+// something may have been missed. Of several users one is enough that has turned it on.
 func (r *Reviewer) SetEventDriven(on bool) {
 	r.mu.Lock()
+	r.eventDriven = on
+	r.mu.Unlock()
+	r.followUsers()
+}
+
+// followUsers is called when what users say of RBAC objects may have changed.
+func (r *reviewPool) followUsers() {
+	r.mu.Lock()
 	defer r.mu.Unlock()
+	on := slices.ContainsFunc(r.users, func(user *Reviewer) bool { return user.eventDriven })
 	if r.triggered == on {
 		return
 	}
@@ -197,7 +252,7 @@ func (r *Reviewer) CountRequests() uint64 { return r.probes.Load() }
 
 // scheduleReview puts a key where it belongs in the schedule, and in the list of those whose
 // subscribers are to be told; mu is held.
-func (r *Reviewer) scheduleReview(p *reviewState) {
+func (r *reviewPool) scheduleReview(p *reviewState) {
 	r.schedule.removePlace(p)
 	if c, due, any := p.nextReview(); any {
 		r.schedule.putDue(p, c, due)
@@ -210,7 +265,7 @@ func (r *Reviewer) scheduleReview(p *reviewState) {
 }
 
 // wakeUp makes the goroutine of Start look for work.
-func (r *Reviewer) wakeUp() {
+func (r *reviewPool) wakeUp() {
 	select {
 	case r.wake <- struct{}{}:
 	default: // it will look anyway

@@ -19,25 +19,42 @@ const nowhere = "ambit.dev"
 var errTimeout = errors.New("no answer in time")
 
 // Start asks what is to be asked, until ctx ends, and returns when all that it
-// started has ended. It may be called once; a second call returns an error.
+// started for this user alone has ended. It may be called once; a second call returns an error.
 func (r *Reviewer) Start(ctx context.Context) error {
-	if !r.started.CompareAndSwap(false, true) {
+	if !r.markStarted() {
 		return errors.New("starting the reviewer: it was started before")
 	}
+	r.shared.RunUntil(ctx, r.runReviews, r.markEnded)
+	return nil
+}
+
+func (r *Reviewer) markStarted() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	was := r.started
+	r.started = true
+	return !was
+}
+
+// runReviews asks what is to be asked, until ctx ends.
+func (r *reviewPool) runReviews(ctx context.Context) {
+	r.mu.Lock()
+	r.running = 0 // those of earlier users have ended
+	r.mu.Unlock()
 	var running sync.WaitGroup
 	defer running.Wait()
 	for {
 		r.notifyAll()
 		wait := r.sendDue(ctx, &running)
 		if !r.waitForDue(ctx, wait) {
-			return nil
+			return
 		}
 	}
 }
 
 // waitForDue waits until there is something to do, and says whether there may be. A
 // negative wait has no end.
-func (r *Reviewer) waitForDue(ctx context.Context, wait time.Duration) bool {
+func (r *reviewPool) waitForDue(ctx context.Context, wait time.Duration) bool {
 	var over <-chan time.Time
 	if wait >= 0 {
 		timer := r.clock.NewTimer(wait)
@@ -53,7 +70,7 @@ func (r *Reviewer) waitForDue(ctx context.Context, wait time.Duration) bool {
 }
 
 // notifyAll tells the subscribers of all keys that have something new.
-func (r *Reviewer) notifyAll() {
+func (r *reviewPool) notifyAll() {
 	for {
 		r.mu.Lock()
 		if len(r.owed) == 0 {
@@ -74,7 +91,7 @@ func (r *Reviewer) notifyAll() {
 
 // sendDue sends all that may be sent now, and returns how long until there may be more;
 // negative: not before something happens.
-func (r *Reviewer) sendDue(ctx context.Context, running *sync.WaitGroup) time.Duration {
+func (r *reviewPool) sendDue(ctx context.Context, running *sync.WaitGroup) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for {
@@ -98,7 +115,7 @@ func (r *Reviewer) sendDue(ctx context.Context, running *sync.WaitGroup) time.Du
 }
 
 // reviewPlace sends a request and takes the answer in.
-func (r *Reviewer) reviewPlace(ctx context.Context, p *reviewState, req reviewRequest) {
+func (r *reviewPool) reviewPlace(ctx context.Context, p *reviewState, req reviewRequest) {
 	a := r.sendReview(ctx, p.Key, req)
 	if ctx.Err() != nil {
 		return // the end, not an answer
@@ -116,7 +133,7 @@ func (r *Reviewer) reviewPlace(ctx context.Context, p *reviewState, req reviewRe
 }
 
 // sendReview sends a request.
-func (r *Reviewer) sendReview(ctx context.Context, at Key, req reviewRequest) reviewAnswer {
+func (r *reviewPool) sendReview(ctx context.Context, at Key, req reviewRequest) reviewAnswer {
 	reviews, err := r.options.Reviews(at.Identity)
 	if err != nil {
 		return reviewAnswer{err: fmt.Errorf("making the client of %q: %w", at.Identity, err)}
@@ -140,7 +157,7 @@ func (r *Reviewer) sendReview(ctx context.Context, at Key, req reviewRequest) re
 const complaints = time.Minute
 
 // logAnswer is for people: that reviews fail, now and then, and on V(1) each review.
-func (r *Reviewer) logAnswer(at Key, req reviewRequest, a reviewAnswer) {
+func (r *reviewPool) logAnswer(at Key, req reviewRequest, a reviewAnswer) {
 	logger := r.options.Logger.WithValues("identity", at.Identity, "namespace", at.Namespace)
 	if a.err != nil && !a.refusal && r.mayLogError() {
 		logger.Info("access reviews fail", "error", a.err.Error())
@@ -152,7 +169,7 @@ func (r *Reviewer) logAnswer(at Key, req reviewRequest, a reviewAnswer) {
 }
 
 // mayLogError says whether it is time for a message that reviews fail.
-func (r *Reviewer) mayLogError() bool {
+func (r *reviewPool) mayLogError() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.clock.Now()

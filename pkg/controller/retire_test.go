@@ -42,7 +42,7 @@ func TestNotRetiredUnseen(t *testing.T) {
 			reviewer := access.New(access.Options{Reviews: func(string) (access.Reviews, error) { return allows{}, nil }})
 			e, err := New(Options{
 				Retire: []*policy.Program{program}, Served: serverOf(program).find, Access: reviewer,
-				Informers: informer.New(informer.Options{Clients: func(string) (dynamic.Interface, metadata.Interface, error) { return nil, nil, nil }}),
+				Informers: informer.NewSet(informer.Options{Clients: func(string) (dynamic.Interface, metadata.Interface, error) { return nil, nil, nil }}),
 				Clients:   func(string) (dynamic.Interface, error) { return nil, nil },
 			})
 			if err != nil {

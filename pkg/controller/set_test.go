@@ -55,7 +55,7 @@ func idleWith(tb testing.TB, server *fakeServer, clock *clocktesting.FakeClock, 
 	tb.Helper()
 	e, err := New(Options{
 		Programs: programs, Clock: clock, Served: server.find,
-		Informers: informer.New(informer.Options{Clients: func(string) (dynamic.Interface, metadata.Interface, error) { return nil, nil, nil }}),
+		Informers: informer.NewSet(informer.Options{Clients: func(string) (dynamic.Interface, metadata.Interface, error) { return nil, nil, nil }}),
 		Access:    access.New(access.Options{}),
 		Clients:   func(string) (dynamic.Interface, error) { return nil, nil },
 	})

@@ -26,7 +26,7 @@ func benchVerify(b *testing.B, streams int, on bool) {
 	const settling, measured = 15 * time.Second, 30 * time.Second
 	config := control.Cluster(b).Admin()
 	config.UserAgent = b.Name()
-	s := New(Options{Clients: shared(b, config), Reauthorize: on})
+	s := NewSet(Options{Clients: shared(b, config), Reauthorize: on})
 	ctx, cancel := context.WithCancel(b.Context())
 	ended := make(chan error)
 	go func() { ended <- s.Start(ctx) }()

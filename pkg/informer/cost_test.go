@@ -14,7 +14,7 @@ import (
 func BenchmarkStream(b *testing.B) {
 	const streams = 500
 	config := control.Cluster(b).Admin()
-	s := New(Options{Clients: shared(b, config)})
+	s := NewSet(Options{Clients: shared(b, config)})
 	ctx, cancel := context.WithCancel(b.Context())
 	ended := make(chan error)
 	go func() { ended <- s.Start(ctx) }()

@@ -17,6 +17,11 @@
 //   - What does not refuse (410, 429, 5xx, refused connections) never stops a
 //     informer: it is Degraded while that lasts and keeps its objects.
 //   - After the last need of a key is released nothing of its informer remains.
+//   - Informers whose keys differ only in what is kept share a stream if one of them has a SharedStorage: each keeps its own
+//     form, made from the same events. Who joins has the stream listed again, which others do not notice but for
+//     versions of an object that they may skip; who cannot have an object that others can has a stream of its own.
+//     Informers with stores of package objectstore in other forms do not share.
+//   - Several users share informers by a Set each (Set.ForUser). What a Set needs is released when it ends.
 //
 // # What it refuses to know
 //
@@ -28,12 +33,12 @@
 // # Protocol
 //
 //  1. Set.Require declares what a handler needs. The first need of a key
-//     makes an informer and its goroutine, which lives until the last need of the
-//     key is released or Set.Start ends.
-//  2. An informer lives in epochs. In one epoch a single client-go Reflector feeds
-//     the informer's store through a reflectorStore, and every request of it goes through
-//     the ListWatcher of that epoch (package listwatch). Whatever they say once the informer
-//     is in another epoch is dropped. Epochs are numbered over all informers, so that a key
+//     makes an informer, and a stream with its goroutine unless there is one that it can join. The stream lives until
+//     its last informer is released or Set.Start ends.
+//  2. A stream lives in epochs. In one epoch a single client-go Reflector feeds
+//     the stores of its informers through a reflectorStore, a storageStore or, if there are several, a sharedStore, and every
+//     request of it goes through the ListWatcher of that epoch (package listwatch). Whatever they say once an informer
+//     is in another epoch is dropped. An informer that joins ends the epoch, and the next one goes on where it was. Epochs are numbered over all informers, so that a key
 //     that is released and needed again has a later one.
 //  3. The ListWatcher waits between attempts and reads every answer. A final answer ends
 //     the epoch; a transient one is kept from the Reflector and tried again in place.

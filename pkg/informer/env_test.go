@@ -49,7 +49,7 @@ func newEnv(t *testing.T, o Options, via string) *env {
 	}
 	o.Clients = shared(t, config)
 	w := &env{
-		T: t, cluster: c, streams: New(o),
+		T: t, cluster: c, streams: NewSet(o),
 		admin: kubernetes.NewForConfigOrDie(c.Admin()), objects: dynamic.NewForConfigOrDie(c.Admin()),
 	}
 	t.Cleanup(begin(t, w.streams))

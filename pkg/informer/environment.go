@@ -3,7 +3,6 @@ package informer
 import (
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
@@ -21,6 +20,8 @@ type environment struct {
 	requests *listwatch.Factory
 	forms    projection.Pool
 	epochs   atomic.Uint64 // the last one given out
+	// onWatchError is told of the errors of an informer; nil if nobody is.
+	onWatchError func(*sharedInformer, WatchError)
 }
 
 // newEnvironment makes an environment of options with defaults. onRecovery is called when the
@@ -35,7 +36,6 @@ func newEnvironment(o Options, onRecovery func()) *environment {
 			Clock: o.Clock, Reconnect: o.Reconnect, Jitter: o.Jitter, Opening: o.Opening, Reopens: o.Reopens, OnRecovery: onRecovery,
 		}),
 	}
-	e.requests.SetReauthorize(o.Reauthorize)
 	return e
 }
 
@@ -60,16 +60,4 @@ func connectSource(clients func(string) (dynamic.Interface, metadata.Interface, 
 		return listwatch.StreamSource(resource, streaming.RESTClient(), key.GVR, key.Namespace, decode), nil
 	}
 	return listwatch.DynamicSource(resource), nil
-}
-
-// epochBackoff returns how long to wait before the next epoch, after so many refusals in a
-// row.
-func (e *environment) epochBackoff(class listwatch.Class, refusals int) time.Duration {
-	switch {
-	case class == listwatch.Missing:
-		return e.options.Lookup(refusals)
-	case class.IsFinal():
-		return e.options.Retry(refusals)
-	}
-	return e.options.Reconnect(refusals)
 }

@@ -4,11 +4,9 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/ambit-dev/ambit/pkg/informer/handlerindex"
 	"github.com/ambit-dev/ambit/pkg/informer/objectstore"
-	"github.com/ambit-dev/ambit/pkg/informer/projection"
 )
 
 // EventType is what an Event is about.
@@ -52,86 +50,6 @@ type Event struct {
 // took the need away may still arrive.
 type EventHandler interface {
 	Changed(Event)
-}
-
-// Observe is read-your-own-writes: it puts an object, as the API server answered
-// a write of it, into the store of an informer before the event of that write
-// arrives. Without it, a handler that looks at the cache right after a write
-// sees the time before it.
-//
-// Handlers that need the object are told, except those given as by (the
-// writer knows already); the event of the write then tells nobody. The object is
-// ignored where the informer knows better: it has seen a newer one, or has passed
-// its resourceVersion without it (it is deleted, or not selected). While the
-// first list is not in, the object waits and is used if the list turns out older.
-//
-// obj stays the caller's. A key that nobody needs is ignored.
-func (s *Set) Observe(key Key, obj *unstructured.Unstructured, by ...EventHandler) {
-	if st := s.informerOf(key); st != nil {
-		st.observeKept(st.projection.ProjectWritten(obj), st.selector.Evaluate(obj), by)
-	}
-}
-
-// DecoderFor returns a function that makes of the JSON of an object, which must be valid (jsonwalk) and is
-// not kept, what the store of a key holds of it; nil if nobody needs the key. The function is safe
-// for concurrent use. Nobody may change the objects.
-func (s *Set) DecoderFor(key Key) func(data []byte) (*unstructured.Unstructured, error) {
-	st := s.informerOf(key)
-	if st == nil {
-		return nil
-	}
-	return st.decodeAnswer
-}
-
-// ObserveDecoded is Observe of an object that DecoderFor has made for the key.
-func (s *Set) ObserveDecoded(key Key, object *unstructured.Unstructured, by ...EventHandler) {
-	if st := s.informerOf(key); st != nil {
-		st.observeKept(object, st.selector.Evaluate(object), by)
-	}
-}
-
-func (st *sharedInformer) observeKept(object *unstructured.Unstructured, belongs objectstore.Selection, by []EventHandler) {
-	st.changeStore(0, func(s *objectstore.Store) objectstore.Change { return s.ObserveWrite(object, belongs) }, by)
-}
-
-// decodeAnswer makes what is kept of the object of an answer. The event of the write may have come before.
-func (st *sharedInformer) decodeAnswer(data []byte) (*unstructured.Unstructured, error) {
-	name, resourceVersion := projection.ReadVersion(data)
-	st.mu.RLock()
-	known := st.store.ObjectOfVersion(name, resourceVersion)
-	st.mu.RUnlock()
-	if known != nil {
-		return known, nil
-	}
-	kept, err := st.projection.Decode(data)
-	return kept.Unstructured, err
-}
-
-// decodeEvent makes what is kept of the object of an event. That of an own write is known already.
-func (st *sharedInformer) decodeEvent(data []byte) (runtime.Object, error) {
-	if known := st.ownWriteOf(data); known != nil {
-		return projection.Transformed{Unstructured: known}, nil
-	}
-	return st.projection.Decode(data)
-}
-
-func (st *sharedInformer) ownWriteOf(data []byte) *unstructured.Unstructured {
-	st.mu.RLock()
-	defer st.mu.RUnlock()
-	if !st.store.HasOwnWrites() {
-		return nil
-	}
-	return st.store.OwnWrite(projection.ReadVersion(data))
-}
-
-// Deleted is Observe for a deletion that the API server has accepted: obj is the
-// object as it was last known, with its uid and resourceVersion. Events and lists
-// from before the deletion no longer bring it back. An object that lingers
-// because of a finalizer comes back, as Added, with its deletionTimestamp.
-func (s *Set) Deleted(key Key, obj *unstructured.Unstructured, by ...EventHandler) {
-	if st := s.informerOf(key); st != nil {
-		st.changeStore(0, func(s *objectstore.Store) objectstore.Change { return s.ObserveDeletion(obj) }, by)
-	}
 }
 
 // changeStore changes the store and notifies handlers, except those given, unless the epoch that it is of is

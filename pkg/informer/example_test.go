@@ -16,7 +16,7 @@ import (
 func ExampleOptions_onWatchError() {
 	server := sim.New(sim.Options{}) // stands for an API server; nobody was granted anything
 	failures := make(chan informer.WatchError, 100)
-	set := informer.New(informer.Options{
+	set := informer.NewSet(informer.Options{
 		Clients: func(string) (dynamic.Interface, metadata.Interface, error) {
 			client := server.As("nobody")
 			return client.Dynamic(), client.Metadata(), nil

@@ -344,7 +344,7 @@ func clientsOfNobody(string) (dynamic.Interface, metadata.Interface, error) {
 // testSet are a Set on servers by namespace.
 func testSet(servers map[string]*server, o Options) *Set {
 	o.Clients = clientsOfNobody
-	s := New(o)
+	s := NewSet(o)
 	s.env.connect = func(key Key, decode decoder) (listwatch.Source, error) {
 		return servers[key.Namespace], nil
 	}

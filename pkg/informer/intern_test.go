@@ -10,10 +10,10 @@ import (
 // TestNothingIsForgottenInAList: an own write while the first list is on its way does
 // not part what its objects share.
 func TestNothingIsForgottenInAList(t *testing.T) {
-	set := New(Options{Clients: clientsOfNobody})
-	st := newSharedInformer(set.env, needOf("a"))
-	set.informers[st.key] = st
-	e := st.beginEpoch(func() {})
+	set := NewSet(Options{Clients: clientsOfNobody})
+	set.Require(&recorder{}, []Interest{needOf("a")})
+	st := set.informerOf(needOf("a").Key)
+	e := st.stream.beginEpoch(func() {}).feeds[0]
 	made := func(name string) *unstructured.Unstructured {
 		object, err := st.projection.ProjectDelivered(thing(name, map[string]any{"own": name, "template": map[string]any{"image": "one"}}))
 		if err != nil {

@@ -43,8 +43,7 @@ type Form struct {
 	// Versions makes every change of an object one that handlers are told of,
 	// also of what is not kept of it: a new resourceVersion is enough.
 	Versions bool
-	// Storage names the Storage that has the objects: needs with the same name share it. "" is the
-	// informer's own store.
+	// Storage names the Storage that has the objects, for people. "" is the informer's own store.
 	Storage string
 }
 
@@ -66,8 +65,8 @@ type Interest struct {
 	// it is in Key.Namespace, or of an object that has no namespace. IndexLabel is
 	// ignored then. It must not change any more.
 	Names []string
-	// Storage has the objects, if Key.Form.Storage is not empty; else it is nil. Of needs with one key the
-	// first one's is used.
+	// Storage has the objects, if Key.Form.Storage is not empty; else it is nil. Each Storage of one key has an informer
+	// of its own; they share a stream if each is a SharedStorage.
 	Storage Storage
 }
 
@@ -98,6 +97,12 @@ func (k Key) String() string {
 		fmt.Fprintf(&b, " as %s", k.Identity)
 	}
 	return b.String()
+}
+
+// ofStream returns the key of the stream: what the API server is asked for.
+func (k Key) ofStream() Key {
+	k.Form = Form{Metadata: k.Form.Metadata}
+	return k
 }
 
 func compareKeys(a, b Key) int {

@@ -64,7 +64,7 @@ func (v Lister) Get(namespace, name string) *unstructured.Unstructured {
 
 // isFor reports whether the lister is the one for a need.
 func (v Lister) isFor(need Interest) bool {
-	return v.informer.key == need.Key && v.subset == need.objectSubset()
+	return v.informer.key == need.Key && v.informer.storage == need.Storage && v.subset == need.objectSubset()
 }
 
 // Require declares exactly what a handler needs from now on: informers that are
@@ -94,6 +94,9 @@ func (s *Set) Require(sub EventHandler, needs []Interest) []Lister {
 		delete(s.required, sub)
 		return nil
 	}
+	if s.ended {
+		return next
+	}
 	s.required[sub] = next
 	return slices.Clone(next)
 }
@@ -101,40 +104,31 @@ func (s *Set) Require(sub EventHandler, needs []Interest) []Lister {
 // requireLocked returns the lister for one need, and attaches the handler unless
 // one of the listers it has says that it is.
 func (s *Set) requireLocked(sub EventHandler, need Interest, old, next []Lister) Lister {
-	st, ok := s.informers[need.Key]
+	if s.ended {
+		st := newSharedInformer(s.env, need)
+		st.stopInformer()
+		return Lister{informer: st, subset: need.objectSubset()}
+	}
+	st, ok := s.informers[informerKey{need.Key, need.Storage}]
 	if !ok {
 		st = s.addInformerLocked(need)
 	}
 	view := Lister{informer: st, subset: need.objectSubset()}
 	if !slices.Contains(old, view) && !slices.Contains(next, view) {
 		st.addHandler(sub, view.subset)
+		s.uses[st]++
 	}
 	return view
-}
-
-func (s *Set) addInformerLocked(need Interest) *sharedInformer {
-	st := newSharedInformer(s.env, need)
-	s.informers[need.Key] = st
-	if s.ended {
-		st.stopInformer()
-		return st
-	}
-	s.unstarted = append(s.unstarted, st)
-	select {
-	case s.wakeStart <- struct{}{}:
-	default: // Start will look anyway
-	}
-	return st
 }
 
 // releaseLocked detaches a handler; the last one stops the informer. A need of
 // the same key after that makes another informer.
 func (s *Set) releaseLocked(sub EventHandler, view Lister) {
 	st := view.informer
-	if st.removeHandler(sub, view.subset) > 0 {
-		return
+	if s.uses[st]--; s.uses[st] <= 0 {
+		delete(s.uses, st)
 	}
-	delete(s.informers, st.key)
-	s.unstarted = slices.DeleteFunc(s.unstarted, func(u *sharedInformer) bool { return u == st })
-	st.stopInformer()
+	if st.removeHandler(sub, view.subset) == 0 {
+		s.removeInformerLocked(st)
+	}
 }

@@ -18,7 +18,8 @@ type Options struct {
 	// at each start of an informer, from its goroutine, concurrently: share clients
 	// there. An error leaves the informer Degraded, and is tried again. If the client for
 	// objects also has a method RESTClient() rest.Interface, as typed clients have, watches go
-	// through that, and only what is kept of an object is decoded. Required.
+	// through that, and only what is kept of an object is decoded. Nil: each informer has a Storage, and none
+	// shares its stream.
 	Clients func(identity string) (dynamic.Interface, metadata.Interface, error)
 	// Clock is the time of everything here. Nil means the real one.
 	Clock clock.WithDelayedExecution

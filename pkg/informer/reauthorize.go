@@ -11,13 +11,17 @@ import "github.com/ambit-dev/ambit/pkg/informer/listwatch"
 // 600 informers with 60. While it is off they last as long as client-go asks for, 5
 // to 10 minutes.
 //
-// Turning it on also ends the watches that are open, spread over the same time.
+// Of several Sets that share informers one is enough that has it on. Turning it on also ends the watches that are open, spread over the same time.
 // It never blocks on I/O.
 func (s *Set) Reauthorize(on bool) {
-	if !s.env.requests.SetReauthorize(on) || !on {
+	s.mu.Lock()
+	s.reauthorize = on
+	on, isNew := s.setReauthorizeLocked()
+	s.mu.Unlock()
+	if !isNew || !on {
 		return
 	}
-	for _, st := range s.allInformers() {
+	for _, st := range s.allStreams(func(Key) bool { return true }) {
 		st.withListWatcher((*listwatch.ListWatcher).LimitOpenWatch)
 	}
 }
@@ -34,10 +38,8 @@ func (s *Set) CountReopened() uint64 { return s.env.requests.Reopened() }
 // left alone. match is called with no lock held and must not block. Expire never
 // blocks on I/O.
 func (s *Set) ExpireWatches(match func(Key) bool) {
-	for _, st := range s.allInformers() {
-		if match(st.key) {
-			st.withListWatcher((*listwatch.ListWatcher).ExpireWatch)
-		}
+	for _, st := range s.allStreams(match) {
+		st.withListWatcher((*listwatch.ListWatcher).ExpireWatch)
 	}
 }
 
@@ -53,13 +55,12 @@ func (s *Set) ExpireWatches(match func(Key) bool) {
 // just now, that attempt is given up, because its answer may be older than the
 // proof. An informer that is first needed during the call is left alone.
 //
-// match is called with no lock held and must not block; err must not be nil.
+// An informer that shares its stream with one that matches is closed with it. match is called with no lock held and must
+// not block; err must not be nil.
 // Revoke never blocks on I/O.
 func (s *Set) RevokeInformers(match func(Key) bool, err error) {
 	v := listwatch.Classification{Class: listwatch.Forbidden, Reason: string(Forbidden), Err: err}
-	for _, st := range s.allInformers() {
-		if match(st.key) {
-			st.revokeEpoch(v)
-		}
+	for _, st := range s.allStreams(match) {
+		st.revokeEpoch(v)
 	}
 }

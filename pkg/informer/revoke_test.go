@@ -89,13 +89,15 @@ func TestRevokeThenRetry(t *testing.T) {
 // TestHintAtTheEndOfAnEpoch: a hint that comes together with the end of an epoch
 // is there for the next one.
 func TestHintAtTheEndOfAnEpoch(t *testing.T) {
-	st := newSharedInformer(testSet(nil, Options{}).env, needOf("ns"))
+	s := testSet(nil, Options{})
+	s.Require(&recorder{}, []Interest{needOf("ns")})
+	st := s.informerOf(needOf("ns").Key)
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 100 {
 		st.wakeUp()
-		st.waitOrWake(over, time.Hour)
-		expect(t, "hints", 1, len(st.woken))
+		st.stream.waitOrWake(over, time.Hour)
+		expect(t, "hints", 1, len(st.stream.woken))
 	}
 }
 

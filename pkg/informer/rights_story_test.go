@@ -80,7 +80,7 @@ func TestRealDeletedAccount(t *testing.T) {
 	w.must(err)
 	w.bind(namespace, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "robot"})
 	w.cluster.Decided(t.Context(), t, "system:serviceaccount:"+namespace+":robot", namespace, true, watchingConfigMaps())
-	s := New(Options{Clients: shared(t, config), Reauthorize: true})
+	s := NewSet(Options{Clients: shared(t, config), Reauthorize: true})
 	defer begin(t, s)()
 	w.put(namespace, "a", "1")
 	sub := w.listener()

@@ -79,8 +79,8 @@ func benchStream(owners int) (*Set, reflectorStore) {
 		s.Require(&counter{}, []Interest{benchNeed(fmt.Sprint("owner-", i))})
 		objects[i] = labelled(thing(fmt.Sprint("thing-", i), "1"), "owner", fmt.Sprint("owner-", i))
 	}
-	st := s.informers[needOf("ns").Key]
-	k := reflectorStore{st.beginEpoch(nil)}
+	st := s.informerOf(needOf("ns").Key)
+	k := reflectorStore{st.stream.beginEpoch(nil).feeds[0]}
 	if err := k.Replace(objects, "1"); err != nil {
 		panic(err)
 	}

@@ -5,60 +5,53 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"sync"
 )
 
-// Set are all informers of a process, by key. Create it with New. It is safe
-// for concurrent use; Start may be called once. Needs declared before Start are
-// opened by it.
+// errNobody is that all informers have left a stream whose end has not come yet.
+var errNobody = errors.New("nobody needs it")
+
+// Set are the informers that one user needs, by key. Create it with NewSet; ForUser makes one for another user of the same
+// informers. It is safe for concurrent use; Start may be called once. Needs declared before Start are opened by it, or before if another
+// Set of the same informers runs.
 type Set struct {
-	env       *environment
-	wakeStart chan struct{} // holds at most one; Start looks at unstarted
+	*pool
+	onError func(WatchError) // nil if nobody is told
 
-	// mu guards what is below. It is never held over I/O or a handler's call.
-	// An informer's mu may be taken under it, never the other way round.
-	mu        sync.Mutex
-	informers map[Key]*sharedInformer
-	required  map[EventHandler][]Lister // never an empty list
-	unstarted []*sharedInformer
-	started   bool
-	ended     bool
+	// The pool's mu guards what is below.
+	required    map[EventHandler][]Lister // never an empty list
+	uses        map[*sharedInformer]int   // how many needs of required hold each
+	reauthorize bool
+	started     bool
+	ended       bool
 }
 
-// New makes a Set. It starts nothing. It panics if Options.Clients is missing.
-func New(o Options) *Set {
-	if o.Clients == nil {
-		panic("informer: Options.Clients is required")
-	}
-	o = o.withDefaults()
-	s := &Set{
-		wakeStart: make(chan struct{}, 1),
-		informers: map[Key]*sharedInformer{},
-		required:  map[EventHandler][]Lister{},
-	}
-	s.env = newEnvironment(o, s.wakeDegraded)
-	return s
+// NewSet makes a Set. It starts nothing.
+func NewSet(o Options) *Set {
+	p := newPool(o.withDefaults())
+	return p.newSet(UserOptions{OnWatchError: o.OnWatchError, Reauthorize: o.Reauthorize})
 }
 
-// Start keeps the informers that are needed running until ctx ends. It returns
-// when every goroutine that it started has ended; all informers are then Stopped,
-// for good.
+// UserOptions are those Options that each user of shared informers has.
+type UserOptions struct {
+	// OnWatchError is that of Options, for the informers that this user needs.
+	OnWatchError func(WatchError)
+	// Reauthorize is that of Options. It is on while any user wants it.
+	Reauthorize bool
+}
+
+// ForUser makes a Set for another user. Needs of one key share an informer, whosever they are, and informers whose keys
+// differ only in what is kept share a stream where SharedStorage says so. Each Set is started by its user: informers run
+// while any Set does that needs them. What a Set needs is released when it ends.
+func (s *Set) ForUser(o UserOptions) *Set { return s.newSet(o) }
+
+// Start keeps the informers that are needed running until ctx ends. What the Set needs is Stopped
+// then, for good, unless another one needs it as well. It returns when every goroutine has ended that was started for
+// it alone.
 func (s *Set) Start(ctx context.Context) error {
 	if err := s.markStarted(); err != nil {
 		return err
 	}
-	var running sync.WaitGroup
-	for ctx.Err() == nil {
-		for _, st := range s.takeUnstarted() {
-			running.Go(func() { st.runEpochs(ctx) })
-		}
-		select {
-		case <-ctx.Done():
-		case <-s.wakeStart:
-		}
-	}
-	running.Wait()
-	s.markEnded()
+	s.running.RunUntil(ctx, s.runStreams, s.markEnded)
 	return nil
 }
 
@@ -69,67 +62,53 @@ func (s *Set) markStarted() error {
 		return errors.New("starting streams: they were started before")
 	}
 	s.started = true
+	s.sets = append(s.sets, s)
+	s.setReauthorizeLocked()
 	return nil
 }
 
-func (s *Set) takeUnstarted() []*sharedInformer {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	taken := s.unstarted
-	s.unstarted = nil
-	return taken
-}
-
-// markEnded stops what Require may have added after the last look at unstarted.
+// markEnded releases all that the Set needs.
 func (s *Set) markEnded() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
-	s.unstarted = nil
-	for _, st := range s.informers {
-		st.stopInformer()
+	for sub, views := range s.required {
+		for i, view := range views {
+			if !slices.Contains(views[:i], view) {
+				s.releaseLocked(sub, view)
+			}
+		}
 	}
+	clear(s.required)
+	s.sets = slices.DeleteFunc(s.sets, func(other *Set) bool { return other == s })
+	s.reauthorize = false
+	s.setReauthorizeLocked()
 }
 
 // Retry tries an informer that was refused, or that cannot reach the API server,
 // again now instead of after its backoff. Call it when something hints that the
-// answer has changed. It does nothing to any other informer, and never blocks.
+// answer has changed. It does nothing to any other stream, and never blocks.
 func (s *Set) Retry(key Key) {
-	if st := s.informerOf(key); st != nil {
+	for _, st := range s.informersOf(key) {
 		st.wakeUp()
 	}
 }
 
-// States returns the status of all informers that are needed, sorted by key.
+// States returns the status of all informers that the Set needs, sorted by key.
 func (s *Set) States() []KeyStatus {
-	all := s.allInformers()
-	states := make([]KeyStatus, len(all))
-	for i, st := range all {
+	s.mu.Lock()
+	needed := slices.SortedFunc(maps.Keys(s.uses), compareInformers)
+	s.mu.Unlock()
+	states := make([]KeyStatus, len(needed))
+	for i, st := range needed {
 		states[i] = st.keyStatus()
 	}
 	return states
 }
 
-// allInformers are sorted by key.
-func (s *Set) allInformers() []*sharedInformer {
+// needsInformer reports whether the Set needs an informer.
+func (s *Set) needsInformer(st *sharedInformer) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := make([]*sharedInformer, 0, len(s.informers))
-	for _, key := range slices.SortedFunc(maps.Keys(s.informers), compareKeys) {
-		all = append(all, s.informers[key])
-	}
-	return all
-}
-
-func (s *Set) informerOf(key Key) *sharedInformer {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.informers[key]
-}
-
-// wakeDegraded ends the backoff of all informers that wait for the API server.
-func (s *Set) wakeDegraded() {
-	for _, st := range s.allInformers() {
-		st.wakeIfDegraded()
-	}
+	return s.uses[st] > 0
 }

@@ -1,30 +1,26 @@
 package informer
 
 import (
-	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ambit-dev/ambit/pkg/informer/handlerindex"
-	"github.com/ambit-dev/ambit/pkg/informer/listwatch"
 	"github.com/ambit-dev/ambit/pkg/informer/objectstore"
 	"github.com/ambit-dev/ambit/pkg/informer/projection"
 )
 
-// sharedInformer is the informer of one key. Its own goroutine executes run; all other
-// callers take mu.
+// sharedInformer is the informer of one key and one Storage, or of package objectstore. Its stream feeds it.
 type sharedInformer struct {
 	key        Key
 	env        *environment
 	projection *projection.Projection
 	storage    Storage // nil: store has the objects
 	selector   objectstore.Selector
-	woken      chan struct{} // holds at most one; ends a wait
+	isolated   atomic.Bool // it shares its stream with nobody any more
 
-	mu          sync.RWMutex           // guards what is below; never held over I/O or a handler's call
-	cancel      context.CancelFunc     // nil until the goroutine runs
-	endEpoch    context.CancelFunc     // ends the last epoch that began; nil before the first
-	listWatcher *listwatch.ListWatcher // of the last epoch that got as far
+	mu          sync.RWMutex // guards what is below; never held over I/O or a handler's call
+	stream      *stream
 	stopped     bool
 	watchOpen   bool // the last watch was opened, and no failure was heard since
 	hasBeenLive bool // the informer was Live in its epoch
@@ -43,7 +39,6 @@ func newSharedInformer(env *environment, need Interest) *sharedInformer {
 		key: need.Key, env: env, storage: need.Storage,
 		projection: form,
 		selector:   objectstore.NewSelector(need.Key.Namespace, need.Key.LabelSelector, need.Key.FieldSelector),
-		woken:      make(chan struct{}, 1),
 		status:     Status{State: Probing, Since: env.options.Clock.Now()},
 		store:      objectstore.New(need.Key.Form.Versions, form),
 	}
@@ -71,8 +66,7 @@ func (st *sharedInformer) removeHandler(sub EventHandler, p objectstore.Subset) 
 	return st.handlers.Needs()
 }
 
-// stopInformer ends the informer for good, and drops all that it holds. Its goroutine ends
-// by itself.
+// stopInformer ends the informer for good, and drops all that it holds.
 func (st *sharedInformer) stopInformer() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -84,9 +78,6 @@ func (st *sharedInformer) stopInformer() {
 	st.projection.Release()
 	st.status = Status{State: Stopped, Since: st.currentTime(), Epoch: st.status.Epoch}
 	st.dropStorage()
-	if st.cancel != nil {
-		st.cancel()
-	}
 }
 
 func (st *sharedInformer) keyStatus() KeyStatus {
@@ -102,17 +93,56 @@ func (st *sharedInformer) keyStatus() KeyStatus {
 	return status
 }
 
-// wakeUp ends the informer's wait, or the next one if an attempt is under way: its
-// answer may be older than the hint.
+func (st *sharedInformer) hasStopped() bool {
+	st.mu.RLock()
+	defer st.mu.RUnlock()
+	return st.stopped
+}
+
+// setStream says by which stream the informer is fed.
+func (st *sharedInformer) setStream(s *stream) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.stream = s
+}
+
+func (st *sharedInformer) currentStream() *stream {
+	st.mu.RLock()
+	defer st.mu.RUnlock()
+	return st.stream
+}
+
+// enterEpoch begins an epoch, and returns its number. A refused informer keeps its state until
+// there is another answer: its handlers see no flapping. An epoch that continues another one is the same to an
+// informer that was in that.
+func (st *sharedInformer) enterEpoch(continues bool) uint64 {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.watchOpen = false
+	if continues && st.status.Epoch != 0 {
+		return st.status.Epoch
+	}
+	st.hasBeenLive = false
+	if !st.stopped {
+		st.status.Epoch = st.env.epochs.Add(1)
+	}
+	return st.status.Epoch
+}
+
+// wasLive reports whether the informer is or was Live in its epoch, the last one that
+// began.
+func (st *sharedInformer) wasLive() bool {
+	st.mu.RLock()
+	defer st.mu.RUnlock()
+	return st.hasBeenLive
+}
+
+// wakeUp ends the wait of its stream.
 func (st *sharedInformer) wakeUp() {
 	st.mu.RLock()
 	defer st.mu.RUnlock()
-	if st.status.State == Live || st.stopped {
-		return
-	}
-	select {
-	case st.woken <- struct{}{}:
-	default: // one is enough
+	if st.status.State != Live && !st.stopped && st.stream != nil {
+		st.stream.wakeUp()
 	}
 }
 
@@ -122,20 +152,6 @@ func (st *sharedInformer) wakeIfDegraded() {
 	st.mu.RUnlock()
 	if degraded {
 		st.wakeUp()
-	}
-}
-
-// waitOrWake returns after d, on a wake-up, or when ctx ends.
-func (st *sharedInformer) waitOrWake(ctx context.Context, d time.Duration) {
-	timer := st.env.options.Clock.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-	case <-st.woken:
-		if ctx.Err() != nil {
-			st.wakeUp() // for the next epoch
-		}
-	case <-ctx.Done():
 	}
 }
 

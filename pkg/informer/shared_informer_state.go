@@ -4,21 +4,32 @@ import "github.com/ambit-dev/ambit/pkg/informer/listwatch"
 
 // changeState changes the state by do, which is called with mu held. It logs the change
 // and notifies handlers if it is one that is announced.
-func (st *sharedInformer) changeState(do func()) {
+func (st *sharedInformer) changeState(do func()) { st.announceChange(st.applyChange(do)) }
+
+// stateChange is what changeState has changed. The zero value is nothing.
+type stateChange struct {
+	before State
+	after  Status
+}
+
+// applyChange is changeState without telling anybody.
+func (st *sharedInformer) applyChange(do func()) (c stateChange) {
 	st.mu.Lock()
+	defer st.mu.Unlock()
 	if st.stopped {
-		st.mu.Unlock()
-		return
+		return c
 	}
-	before := st.status.State
+	c.before = st.status.State
 	do()
-	after := st.status
-	st.mu.Unlock()
-	if !isAnnounced(before, after.State) {
-		return
+	c.after = st.status
+	return c
+}
+
+func (st *sharedInformer) announceChange(c stateChange) {
+	if isAnnounced(c.before, c.after.State) {
+		st.logChange(c.before, c.after)
+		st.notifyAll(StateChanged)
 	}
-	st.logChange(before, after)
-	st.notifyAll(StateChanged)
 }
 
 // logChange logs that an informer got into trouble, or out of it.

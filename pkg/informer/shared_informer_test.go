@@ -428,7 +428,7 @@ func TestSinkOfAnotherEpoch(t *testing.T) {
 		sub := &recorder{}
 		view := s.Require(sub, []Interest{needOf("ns")})[0]
 		sub.take()
-		other := reflectorStore{&epoch{informer: view.informer, number: view.Status().Epoch - 1}}
+		other := reflectorStore{&feed{sharedInformer: view.informer, epoch: &epoch{}, number: view.Status().Epoch - 1}}
 		for _, err := range []error{
 			other.Add(thing("x", "1")), other.Replace([]any{thing("y", "1")}, "1"), other.Update(thing("z", "1")),
 		} {
@@ -532,9 +532,11 @@ func TestLookup(t *testing.T) {
 // TestDegradeIfItHolds: what is no longer so when it is said changes nothing.
 func TestDegradeIfItHolds(t *testing.T) {
 	for _, holds := range []bool{true, false} {
-		st := newSharedInformer(New(Options{Clients: clientsOfNobody}).env, needOf("ns"))
-		e := st.beginEpoch(func() {})
-		e.receiveList(nil, "1")
+		s := testSet(nil, Options{})
+		s.Require(&recorder{}, []Interest{needOf("ns")})
+		st := s.informerOf(needOf("ns").Key)
+		e := st.stream.beginEpoch(func() {})
+		e.feeds[0].receiveList(nil, "1")
 		e.WatchOpened(false)
 		e.Degrade("NoAnswer", errors.New("no answer"), func() bool { return holds })
 		want := Live
@@ -554,6 +556,6 @@ func TestRecoveryWakesTheDegraded(t *testing.T) {
 		s.informerOf(needOf(namespace).Key).status.State = state
 	}
 	s.wakeDegraded()
-	expect(t, "hints of the degraded", 1, len(s.informerOf(needOf("away").Key).woken))
-	expect(t, "hints of the refused", 0, len(s.informerOf(needOf("refused").Key).woken))
+	expect(t, "hints of the degraded", 1, len(s.informerOf(needOf("away").Key).stream.woken))
+	expect(t, "hints of the refused", 0, len(s.informerOf(needOf("refused").Key).stream.woken))
 }

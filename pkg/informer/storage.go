@@ -1,15 +1,16 @@
 package informer
 
 import (
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/ambit-dev/ambit/pkg/informer/listwatch"
 )
 
 // Storage keeps the objects of an informer in the place of its own store, and says where they come from: for
-// an embedder that has objects of another type. The informer does all the rest: it opens and closes streams,
-// shares them by Key, tries again and tells its handlers of Synced and StateChanged. They are told of no
-// object, and its Listers are empty.
+// an embedder that has objects of another type. Its dynamic type must be comparable: equal values are the same Storage. The
+// informer does all the rest: it opens and closes streams, shares them, tries again and tells its handlers of Synced and
+// StateChanged. They are told of no object, and its Listers are empty.
 //
 // Add, Update, Delete, Replace, UpdateResourceVersion and DropAll are called with the informer's lock held, one at
 // a time: they must not block, nor call into the Set. After DropAll nothing comes until the next Replace. The
@@ -26,6 +27,22 @@ type Storage interface {
 	ObjectCount() int
 }
 
+// SharedStorage is a Storage whose objects can be made of JSON, so that others may have the same stream: informers whose
+// keys are alike but for what is kept of each object, as far as the Set has clients (Options.Clients). Source is then
+// called only while nobody else has it. An object that cannot be made gets the informer a stream of its own.
+type SharedStorage interface {
+	Storage
+	// DecodeObject makes an object as Source gives it of its JSON, which is valid and may be used again afterwards. It is
+	// called with no lock held, and never where Key.Form.Metadata is set: there all get PartialObjectMetadata.
+	DecodeObject(data []byte) (runtime.Object, error)
+}
+
+// isSharable reports whether the informer may share its stream.
+func (st *sharedInformer) isSharable() bool {
+	_, decodes := st.storage.(SharedStorage)
+	return !st.isolated.Load() && (st.storage == nil || decodes)
+}
+
 // dropStorage forgets what a Storage has; mu is held.
 func (st *sharedInformer) dropStorage() {
 	if st.storage != nil {
@@ -33,33 +50,22 @@ func (st *sharedInformer) dropStorage() {
 	}
 }
 
-// connectSource makes the source of an epoch.
-func (st *sharedInformer) connectSource() (listwatch.Source, error) {
-	if st.storage != nil {
-		return st.storage.Source()
+// reflectorStore returns what the Reflector writes to.
+func (f *feed) reflectorStore() cache.ReflectorStore {
+	if f.storage != nil {
+		return storageStore{f}
 	}
-	return st.env.connect(st.key, st.decodeEvent)
+	return reflectorStore{f}
 }
 
 // storageStore is what the Reflector of an epoch writes to if the informer has a Storage. The informer's own
 // store stays empty, and only says whether a list is in.
-type storageStore struct {
-	epoch   *epoch
-	storage Storage
-}
+type storageStore struct{ *feed }
 
 var (
 	_ cache.TransformingStore      = storageStore{}
 	_ cache.ResourceVersionUpdater = storageStore{}
 )
-
-// reflectorStore returns what the Reflector writes to.
-func (e *epoch) reflectorStore() cache.ReflectorStore {
-	if storage := e.informer.storage; storage != nil {
-		return storageStore{e, storage}
-	}
-	return reflectorStore{e}
-}
 
 // Add implements cache.ReflectorStore.
 func (k storageStore) Add(obj any) error { return k.applyEvent(obj, k.storage.Add) }
@@ -96,7 +102,7 @@ func (k storageStore) Replace(list []any, resourceVersion string) error {
 	if err := k.change(func() error { return k.storage.Replace(list, resourceVersion) }); err != nil {
 		return err
 	}
-	k.epoch.receiveList(nil, resourceVersion)
+	k.receiveList(nil, resourceVersion)
 	return nil
 }
 
@@ -117,10 +123,9 @@ func (k storageStore) transform(obj any) (any, error) {
 
 // change calls do with the informer's lock held, unless the epoch is over.
 func (k storageStore) change(do func() error) error {
-	st := k.epoch.informer
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	if k.epoch.isOver() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.isOver() {
 		return nil
 	}
 	return do()

@@ -188,7 +188,7 @@ func TestRealStopInOutage(t *testing.T) {
 	way := newLine(t, strings.TrimPrefix(control.Cluster(t).Admin().Host, "https://"))
 	config := control.Cluster(t).User("watcher")
 	config.Host = "https://" + way.address
-	s := New(Options{Clients: shared(t, config), Reconnect: fixed(time.Hour)})
+	s := NewSet(Options{Clients: shared(t, config), Reconnect: fixed(time.Hour)})
 	stop := begin(t, s)
 	w := &env{T: t}
 	sub := w.listener()

@@ -134,7 +134,7 @@ func (w *twin) lastEvents(key Key) map[string]lastEvent {
 func newAmbitTwin(t *testing.T, clients func(string) (dynamic.Interface, metadata.Interface, error), needs []Interest) (*twin, func()) {
 	w := newTwin("ours")
 	// As package manager makes it. No access review calls Revoke here.
-	s := New(Options{
+	s := NewSet(Options{
 		Clients: clients, Retry: Exponential(4*time.Second, 30*time.Second, nil), Reauthorize: true,
 		OnWatchError: func(e WatchError) { w.hear(e.Key, e.Err) },
 	})

@@ -43,25 +43,9 @@ const (
 	ActionClose Action = "Close"
 )
 
-// reportError calls the hook. No lock may be held.
+// reportError calls the hooks. No lock may be held.
 func (st *sharedInformer) reportError(v listwatch.Classification, action Action, wait time.Duration) {
-	if hook := st.env.options.OnWatchError; hook != nil {
-		hook(WatchError{Key: st.key, Err: v.Err, Reason: v.Reason, Class: State(v.Class), Action: action, Wait: wait})
-	}
-}
-
-// reportFailure reports an error that does not end the epoch.
-func (st *sharedInformer) reportFailure(f listwatch.Failure) {
-	action := ActionRetry
-	if f.Relist {
-		action = ActionRelist
-	}
-	st.reportError(f.Classification, action, f.Wait)
-}
-
-// reportClosed reports the error that ended an epoch. Set.RevokeInformers ends one without.
-func (st *sharedInformer) reportClosed(v listwatch.Classification, wait time.Duration) {
-	if v.Err != nil {
-		st.reportError(v, ActionClose, wait)
+	if st.env.onWatchError != nil {
+		st.env.onWatchError(st, WatchError{Key: st.key, Err: v.Err, Reason: v.Reason, Class: State(v.Class), Action: action, Wait: wait})
 	}
 }

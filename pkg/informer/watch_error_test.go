@@ -139,7 +139,7 @@ func TestWatchErrorOldServer(t *testing.T) {
 func TestWatchErrorWithoutClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := &reports{}
-		s := New(Options{Clients: clientsOfNobody, Reconnect: fixed(time.Second), OnWatchError: told.add})
+		s := NewSet(Options{Clients: clientsOfNobody, Reconnect: fixed(time.Second), OnWatchError: told.add})
 		defer begin(t, s)()
 		s.Require(&recorder{}, []Interest{needOf("ns")})
 		got, _ := told.take()

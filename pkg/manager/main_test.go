@@ -11,7 +11,7 @@ import (
 // control is the control plane of this package's tests: an API server, and nobody who
 // touches the objects.
 var control = cluster.NewLazy(cluster.Options{
-	Audit: true, Users: map[string][]string{ambit: nil},
+	Audit: true, Users: map[string][]string{ambit: nil, "both": nil, "both-denied": nil, "apart": nil},
 	CRDs:    []string{"../../examples/memcached/crd.yaml"},
 	Without: []string{"kube-controller-manager", "kube-scheduler", "kwok"},
 })

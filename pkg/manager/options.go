@@ -21,6 +21,8 @@ type Options struct {
 	// Config says how to reach the API server, and as whom. Its QPS and Burst are
 	// used as they are: set QPS to -1 for no limit on this side. Required.
 	Config *rest.Config
+	// Reads are informers and reviews that others in this process have as well, of the same Config. Nil: Run has its own.
+	Reads *Reads
 	// Programs are the policies to run; policy.CheckConflicts says which can. Those with Retire are
 	// cleaned up after.
 	Programs []*policy.Program

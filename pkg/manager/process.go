@@ -24,13 +24,6 @@ import (
 // long a stop may take while the API server does not answer.
 const discoveryTimeout = 10 * time.Second
 
-// Wait before a stream that was refused is tried again unasked. A grant is noticed
-// by reviews and has the stream tried at once; this is for what they do not show.
-const (
-	retryMin = 4 * time.Second
-	retryMax = 30 * time.Second
-)
-
 // process is one run. Its fields do not change once its parts work, but for user.
 type process struct {
 	options   Options
@@ -48,7 +41,14 @@ type process struct {
 }
 
 func newProcess(o Options) (*process, error) {
-	clients := newClients(o.Config)
+	if o.Reads == nil {
+		made, err := NewReads(o.Config, o.loggerOrDiscard())
+		if err != nil {
+			return nil, err
+		}
+		o.Reads = made
+	}
+	clients := o.Reads.clients
 	own, err := clients.identityFor("")
 	if err != nil {
 		return nil, err
@@ -120,12 +120,11 @@ func (p *process) sayRunning() {
 // assembleParts makes the parts. It starts nothing.
 func (p *process) assembleParts() (*parts, error) {
 	o := p.options
-	made := &parts{
-		streams: informer.New(informer.Options{
-			Clients: p.clients.streamClients, Retry: informer.Exponential(retryMin, retryMax, nil), Logger: p.log.WithName("watch"),
-			OnWatchError: o.OnWatchError,
-		}),
-		reviewer: access.New(access.Options{Reviews: p.clients.reviewsFor, Logger: p.log.WithName("access")}),
+	made := &parts{}
+	var err error
+	made.streams, made.reviewer, err = o.Reads.ShareReads(o.Config, informer.UserOptions{OnWatchError: o.OnWatchError})
+	if err != nil {
+		return nil, err
 	}
 	kinds, err := newServedKinds(p.own.config, p.discoveryClient())
 	if err != nil {

@@ -74,6 +74,17 @@ func electionRights() []rbacv1.PolicyRule {
 // returns: it decides by a cache. The result takes them back.
 func (w *world) grant(name string, rules ...rbacv1.PolicyRule) (revoke func()) {
 	w.Helper()
+	return w.grantUser(ambit, name, rules...)
+}
+
+// grantTo is grant to another user.
+func (w *world) grantTo(user string, rules ...rbacv1.PolicyRule) {
+	w.Helper()
+	w.grantUser(user, user, rules...)
+}
+
+func (w *world) grantUser(user, name string, rules ...rbacv1.PolicyRule) (revoke func()) {
+	w.Helper()
 	rbac := w.admin.RbacV1()
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}
 	if _, err := rbac.Roles(w.namespace).Create(w.Context(), role, metav1.CreateOptions{}); err != nil {
@@ -82,12 +93,12 @@ func (w *world) grant(name string, rules ...rbacv1.PolicyRule) (revoke func()) {
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: ambit}},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},
 	}
 	if _, err := rbac.RoleBindings(w.namespace).Create(w.Context(), binding, metav1.CreateOptions{}); err != nil {
 		w.Fatal(err)
 	}
-	control.Cluster(w).Decided(w.Context(), w, ambit, w.namespace, true, rules...)
+	control.Cluster(w).Decided(w.Context(), w, user, w.namespace, true, rules...)
 	return func() {
 		if err := rbac.RoleBindings(w.namespace).Delete(w.Context(), name, metav1.DeleteOptions{}); err != nil {
 			w.Fatal(err)

@@ -67,7 +67,7 @@ func (w *world) start(o Options) {
 	w.must(err)
 	objects, typed := dynamic.NewForConfigOrDie(config), kubernetes.NewForConfigOrDie(config)
 	meta := metadata.NewForConfigOrDie(config)
-	streams := informer.New(informer.Options{
+	streams := informer.NewSet(informer.Options{
 		Clients:     func(string) (dynamic.Interface, metadata.Interface, error) { return objects, meta, nil },
 		Reauthorize: true,
 	})

@@ -26,8 +26,8 @@ import (
 	_ "github.com/ambit-dev/ambit/test/draws"
 )
 
-// TestAlike: for somebody who may read everything, a cache of the zero Options and one of cache.New are alike,
-// whatever cache.Options they are made with and whatever happens: the same answers and errors, and the same events of
+// TestAlike: for somebody who may read everything, a cache of the zero Options and one of cache.New are alike, also one
+// that shares streams with others, whatever cache.Options they are made with and whatever happens: the same answers and errors, and the same events of
 // each object. Of the -rapid.checks one in two is run; `make soak` runs 1,000, with draws of their own.
 func TestAlike(t *testing.T) {
 	t.Parallel()
@@ -40,6 +40,7 @@ func TestAlike(t *testing.T) {
 			return // one in two: each takes half a second
 		}
 		r := &alike{T: t, pair: p, versions: map[client.ObjectKey]string{}, tracked: map[form][]client.ObjectKey{}, indexes: map[indexOf]bool{}}
+		r.isShared = rapid.Bool().Draw(t, "shares its streams")
 		options := drawAlike(t, p.namespaces)
 		before := rapid.SliceOfN(drawMove(p.namespaces), 0, 4).Draw(t, "before Start")
 		after := slices.Concat(rapid.SliceOfN(rapid.SliceOfN(drawMove(p.namespaces), 0, 10), 1, 10).Draw(t, "after Start")...) // of slices: there are more
@@ -119,6 +120,7 @@ type alike struct {
 	tracked      map[form][]client.ObjectKey // the barriers that a form sees, if it is watched everywhere
 	indexes      map[indexOf]bool
 	started      bool
+	isShared     bool // ours has the streams of a neighbor
 }
 
 // indexOf is an index that was added to a form.
@@ -132,7 +134,14 @@ func (r *alike) run(options cache.Options, before, after []move) {
 	defer cancel()
 	options.HTTPClient, options.Mapper = r.http, r.mapper
 	theirs, theirErr := cache.New(r.config, options)
-	ours, ourErr := New(Options{})(r.config, options)
+	own := Options{}
+	if r.isShared {
+		n, err := r.newNeighbor()
+		r.must(err)
+		defer n.run(ctx)()
+		own.Reads = n
+	}
+	ours, ourErr := New(own)(r.config, options)
 	r.same("making it", errorText(theirErr), errorText(ourErr))
 	if theirErr != nil {
 		return
@@ -151,6 +160,9 @@ func (r *alike) run(options cache.Options, before, after []move) {
 		}
 	}
 	r.started = true
+	if r.isShared {
+		r.settle(ctx)
+	}
 	for f := range r.theirs.informers {
 		r.track(f)
 	}
@@ -209,6 +221,9 @@ func (r *alike) move(ctx context.Context, m move) {
 	r.reach(ctx)
 	what := fmt.Sprintf("%#v", m)
 	theirs, ours := do(r.theirs, m), do(r.ours, m)
+	if r.isShared && r.started {
+		r.settle(ctx)
+	}
 	switch {
 	case m.What == "index" && theirs == errorText(nil):
 		r.indexes[indexOf{m.Form, m.Field}] = true

@@ -2,7 +2,6 @@ package scopedcache
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -10,9 +9,7 @@ import (
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
@@ -79,16 +76,16 @@ func newCache(o Options, options cache.Options, settings *kindsettings.Settings,
 	if o.WriteTimeout == 0 {
 		o.WriteTimeout = defaultWriteTimeout
 	}
-	c := &parts{
-		own: o, options: options, settings: settings, identity: who, logger: log.Log.WithName("scopedcache"),
-		reviews: access.New(access.Options{Reviews: func(string) (access.Reviews, error) { return reviews, nil }}),
+	c := &parts{own: o, options: options, settings: settings, identity: who, logger: log.Log.WithName("scopedcache")}
+	user := informer.UserOptions{Reauthorize: !o.LongWatches, OnWatchError: c.reportError}
+	if o.Reads != nil {
+		if c.informers, c.reviews, err = o.Reads.ShareReads(settings.Config, user); err != nil {
+			return nil, fmt.Errorf("making a scoped cache: %w", err)
+		}
+	} else {
+		c.informers = informer.NewSet(informer.Options{Reauthorize: user.Reauthorize, OnWatchError: user.OnWatchError, Logger: c.logger.V(1)})
+		c.reviews = access.New(access.Options{Reviews: func(string) (access.Reviews, error) { return reviews, nil }})
 	}
-	c.informers = informer.New(informer.Options{
-		Clients: func(string) (dynamic.Interface, metadata.Interface, error) {
-			return nil, nil, errors.New("every informer of a scoped cache has its own source") // never called
-		},
-		Reauthorize: !o.LongWatches, OnWatchError: c.reportError, Logger: c.logger.V(1),
-	})
 	c.registry, err = kindregistry.New(kindregistry.Options{
 		Settings: settings, Namespaces: o.Namespaces.given, DeleteOnLeave: o.DeleteOnLeave,
 		Informers: c.informers, Reviews: c.reviews, OnNews: func(change kindregistry.Change) { c.logChange(Change(change)) },

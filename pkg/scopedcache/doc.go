@@ -18,6 +18,7 @@
 //   - Namespaces come and go while it runs: by name, by label, or by rights (Options.Namespaces). Who needs a
 //     stream is told when it is lost and when it is back (Source, Cache.OnChange).
 //   - What is read through a handle (Cache.For) is watched as long as the handle is open, and ends with the last one.
+//   - In a process that runs Ambit as well, what both read is listed, watched and reviewed once (Options.Reads).
 //   - When Start returns, nothing that the cache has started is running.
 //
 // # What it refuses

@@ -5,9 +5,12 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/scopedcache/kindregistry"
 	"github.com/ambit-dev/ambit/pkg/scopedcache/streamlayout"
 )
@@ -16,6 +19,10 @@ import (
 // watches what its cache.Options say, which is all namespaces unless they name some. With Roles alone that is
 // denied: name the namespaces.
 type Options struct {
+	// Reads are informers and reviews that others in this process have as well, such as *manager.Reads: what
+	// both read is listed and watched once, and reviewed once. They must be of the configuration that the cache is made
+	// with. Nil: the cache has its own.
+	Reads Reads
 	// Namespaces is where kinds that have namespaces are watched. The zero value leaves that to
 	// DefaultNamespaces and ByObject of cache.Options; any other must not be given together with
 	// DefaultNamespaces. A kind that has Namespaces in ByObject is watched there.
@@ -38,6 +45,12 @@ type Options struct {
 	// WriteTimeout is how long a write of a client of NewClient waits at most until the cache shows it. 0
 	// means 10 seconds.
 	WriteTimeout time.Duration
+}
+
+// Reads are informers and reviews of one identity that have several users. ShareReads returns what one more of them has,
+// who starts both. A configuration of another identity is an error.
+type Reads interface {
+	ShareReads(*rest.Config, informer.UserOptions) (*informer.Set, *access.Reviewer, error)
 }
 
 // Namespaces says which namespaces are watched. The zero value says nothing: see Options.

@@ -41,7 +41,7 @@ func layers() []layer {
 		{packages: []string{"pkg/informer", "pkg/access"}},
 		{packages: []string{"pkg/scopedcache/kindsettings"}},
 		{packages: []string{"pkg/informer/listwatch", "pkg/scopedcache/eventqueue", "pkg/scopedcache/objectread", "pkg/scopedcache/readlog", "pkg/scopedcache/waitingclient"}},
-		{packages: []string{"pkg/internal/objectclient", "pkg/internal/lazylog"}},
+		{packages: []string{"pkg/internal/objectclient", "pkg/internal/lazylog", "pkg/internal/sharedrun"}},
 		{packages: []string{"pkg/plan", "pkg/permissions/rbac", "pkg/informer/handlerindex", "pkg/scopedcache/fieldtree"}, pure: true},
 		{packages: []string{"pkg/plan/inventory", "pkg/plan/bindings", "pkg/plan/claims", "pkg/plan/desired", "pkg/plan/prune", "pkg/plan/readiness", "pkg/policysource/policystatus", "pkg/informer/objectstore", "pkg/informer/projection"}, pure: true},
 		{packages: []string{"pkg/plan/problems", "pkg/plan/objectmeta"}, pure: true},

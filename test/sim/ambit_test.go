@@ -263,7 +263,7 @@ func startAmbit(t *testing.T, server *sim.Server, user string, o controller.Opti
 		}
 		return c
 	}
-	o.Informers = informer.New(informer.Options{
+	o.Informers = informer.NewSet(informer.Options{
 		Clients: func(id string) (dynamic.Interface, metadata.Interface, error) {
 			return as(id).Dynamic(), as(id).Metadata(), nil
 		},

@@ -81,7 +81,7 @@ func newBench(t *testing.T) *bench {
 	b.server = sim.New(sim.Options{Seed: 1, Faults: b})
 	b.admin = b.server.As(sim.Admin).Dynamic()
 	client := b.server.As(ambitUser)
-	set := informer.New(informer.Options{
+	set := informer.NewSet(informer.Options{
 		Clients: func(string) (dynamic.Interface, metadata.Interface, error) {
 			return client.Dynamic(), client.Metadata(), nil
 		},

@@ -98,7 +98,7 @@ func newWorld(t *testing.T, spec string) (w *world, stop func()) {
 		w.create(namespaces, "", "{apiVersion: v1, kind: Namespace, metadata: {name: "+name+"}}")
 	}
 	w.create(owners, "home", "{apiVersion: example.com/v1, kind: Owner, metadata: {name: x}, spec: {mark: one}}")
-	w.set = informer.New(informer.Options{Clients: func(string) (dynamic.Interface, metadata.Interface, error) {
+	w.set = informer.NewSet(informer.Options{Clients: func(string) (dynamic.Interface, metadata.Interface, error) {
 		return client.Dynamic(), client.Metadata(), nil
 	}})
 	program := compileWorld(t, spec)

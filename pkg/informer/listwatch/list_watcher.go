@@ -35,7 +35,10 @@ type Config struct {
 	Resource string
 	// LabelSelector and FieldSelector go into every request.
 	LabelSelector, FieldSelector string
-	Epoch                        Epoch
+	// Fresh: a list is not older than anything that the API server has shown before. The Reflector would take one that
+	// lags.
+	Fresh bool
+	Epoch Epoch
 	// Wait returns after d, when ctx ends, or when somebody has reason to try again.
 	Wait func(ctx context.Context, d time.Duration)
 	// OnFailure is called for each error that does not end the epoch, with no lock held.
@@ -137,6 +140,9 @@ func (w *ListWatcher) listObjects(ctx context.Context, opts metav1.ListOptions) 
 	}
 	defer w.calls.done()
 	w.addSelectors(&opts)
+	if w.config.Fresh && opts.ResourceVersion == "0" {
+		opts.ResourceVersion = ""
+	}
 	err = w.retryUntilAnswered(ctx, false, func() (err error) {
 		list, err = w.config.Source.List(ctx, opts)
 		return err

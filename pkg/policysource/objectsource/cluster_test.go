@@ -150,7 +150,7 @@ func (c *cluster) start(make func(Options) *Source, namespaces ...string) {
 	c.Helper()
 	as := c.server.As(ambitUser)
 	reviewer := access.New(access.Options{Reviews: func(string) (access.Reviews, error) { return as.Reviews(), nil }})
-	streams := informer.New(informer.Options{
+	streams := informer.NewSet(informer.Options{
 		Clients:     func(string) (dynamic.Interface, metadata.Interface, error) { return as.Dynamic(), as.Metadata(), nil },
 		Reauthorize: true,
 	})

@@ -88,7 +88,7 @@ func TestPatch(t *testing.T) {
 				var wakes atomic.Int32
 				s := ForCustomResources(Options{
 					Access: reviewer, Client: c.server, Namespace: "own",
-					Informers: permitted.New(informer.New(informer.Options{Clients: func(string) (dynamic.Interface, metadata.Interface, error) { return nil, nil, nil }}), reviewer),
+					Informers: permitted.New(informer.NewSet(informer.Options{Clients: func(string) (dynamic.Interface, metadata.Interface, error) { return nil, nil, nil }}), reviewer),
 					Wake:      func() { wakes.Add(1) },
 				})
 				s.writes.requireReview(allNamespaces)

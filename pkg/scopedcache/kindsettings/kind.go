@@ -120,6 +120,16 @@ func (k *Kind) Source(namespace string, config cache.Config) (listwatch.Source, 
 	return withoutBookmarks{made}, nil
 }
 
+// DecodeObject makes an object of JSON, as Source gives it.
+func (k *Kind) DecodeObject(data []byte) (runtime.Object, error) {
+	if k.Flavor == Unstructured {
+		object := &unstructured.Unstructured{}
+		return object, object.UnmarshalJSON(data)
+	}
+	object, _, err := k.settings.decoder.Decode(data, nil, nil)
+	return object, err
+}
+
 // Transformer returns what makes of an object what is kept of it; nil if that is all.
 func (k *Kind) Transformer(config cache.Config) toolscache.TransformFunc {
 	if k.Flavor != Metadata && !k.isPartial {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -43,6 +44,7 @@ type Settings struct {
 	mapper     meta.RESTMapper
 	codecs     serializer.CodecFactory
 	parameters runtime.ParameterCodec
+	decoder    runtime.Decoder                            // of JSON to types of the scheme, without apiVersion and kind as clients have them
 	fields     map[schema.GroupVersionKind]fieldtree.Tree // of the kinds that are not kept whole
 	general    placeSettings                              // for what byKind does not name
 	byKind     map[schema.GroupVersionKind]placeSettings
@@ -115,6 +117,7 @@ func (s *Settings) setClients(config *rest.Config, options cache.Options) (err e
 		}
 	}
 	s.Connect = s.newSource
+	s.decoder = runtime.WithoutVersionDecoder{Decoder: json.NewSerializerWithOptions(json.DefaultMetaFactory, s.scheme, s.scheme, json.SerializerOptions{})}
 	s.codecs, s.parameters = serializer.NewCodecFactory(s.scheme), runtime.NewParameterCodec(s.scheme)
 	return nil
 }

@@ -3,6 +3,7 @@ package streamstore
 import (
 	"regexp"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/ambit-dev/ambit/pkg/access"
@@ -15,14 +16,17 @@ import (
 type storage struct{ *Stream }
 
 var (
-	_ informer.Storage      = storage{}
-	_ informer.EventHandler = storage{}
+	_ informer.SharedStorage = storage{}
+	_ informer.EventHandler  = storage{}
 )
 
 // Source implements informer.Storage.
 func (s storage) Source() (listwatch.Source, error) {
 	return s.store.Source(s.RequestNamespace, s.Config)
 }
+
+// DecodeObject implements informer.SharedStorage.
+func (s storage) DecodeObject(data []byte) (runtime.Object, error) { return s.Kind.DecodeObject(data) }
 
 // Transformer implements informer.Storage.
 func (s storage) Transformer() toolscache.TransformFunc { return s.store.Transformer(s.Config) }

@@ -53,7 +53,9 @@ func (k *Store) NewStream(namespace string, config cache.Config, reviewed bool) 
 		Kind: k.Kind, store: k, Namespace: namespace, RequestNamespace: namespace, Config: config, IsReviewed: reviewed,
 		answered: make(chan struct{}),
 	}
-	s.key = informer.Key{GVR: k.Mapping.Resource, Form: informer.Form{Storage: k.storageName()}}
+	s.key = informer.Key{GVR: k.Mapping.Resource, Form: informer.Form{
+		Storage: k.storageName(), Metadata: k.Flavor == kindsettings.Metadata,
+	}}
 	if config.LabelSelector != nil {
 		s.key.LabelSelector = config.LabelSelector.String()
 	}

@@ -41,7 +41,7 @@ func startProcess(server *sim.Server, name string, programs []*policy.Program, s
 		}
 		return c
 	}
-	streams := informer.New(informer.Options{
+	streams := informer.NewSet(informer.Options{
 		Clients: func(id string) (dynamic.Interface, metadata.Interface, error) {
 			return as(id).Dynamic(), as(id).Metadata(), nil
 		},
