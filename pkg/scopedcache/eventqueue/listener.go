@@ -2,6 +2,7 @@ package eventqueue
 
 import (
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,12 +31,10 @@ type Event struct {
 type Listener struct {
 	name    string
 	handler toolscache.ResourceEventHandler
-	resync  time.Duration // how often the handler is told of every object; 0 is never
+	resyncs []Resync
 	stopped chan struct{}
 	once    sync.Once
 	synced  chan struct{}
-	// everything returns all objects, of which a resync tells.
-	everything func() []any
 	*Mailbox[Event]
 }
 
@@ -44,10 +43,16 @@ var (
 	_ toolscache.DoneChecker                      = &Listener{}
 )
 
-// NewListener makes one of a kind, which is called name. It is told of everything after each resync, unless that is 0.
-func NewListener(name string, handler toolscache.ResourceEventHandler, resync time.Duration, everything func() []any) *Listener {
+// Resync has a handler told of objects, again and again.
+type Resync struct {
+	Period  time.Duration // 0 is never
+	Objects func() []any
+}
+
+// NewListener makes one of a kind, which is called name.
+func NewListener(name string, handler toolscache.ResourceEventHandler, resyncs ...Resync) *Listener {
 	return &Listener{
-		name: name, handler: handler, resync: resync, everything: everything,
+		name: name, handler: handler, resyncs: slices.DeleteFunc(resyncs, func(r Resync) bool { return r.Period <= 0 }),
 		stopped: make(chan struct{}), synced: make(chan struct{}), Mailbox: NewMailbox[Event](),
 	}
 }
@@ -70,20 +75,16 @@ func (l *Listener) Stop() { l.once.Do(func() { close(l.stopped) }) }
 
 // Run calls the handler until the listener is stopped or done is closed. What is in the queue then is dropped.
 func (l *Listener) Run(done <-chan struct{}) {
-	var due <-chan time.Time
-	if l.resync > 0 {
-		ticker := time.NewTicker(jittered(l.resync))
-		defer ticker.Stop()
-		due = ticker.C
-	}
+	plan := newResyncPlan(l.resyncs)
+	defer plan.stop()
 	for {
 		select {
 		case <-done:
 			return
 		case <-l.stopped:
 			return
-		case <-due:
-			for _, object := range l.everything() {
+		case <-plan.due():
+			for _, object := range plan.takeDue() {
 				l.Push(Event{Type: Updated, Old: object, New: object})
 			}
 		case <-l.woken:
@@ -108,6 +109,51 @@ func (l *Listener) tell(e Event) {
 	case Settled:
 		close(l.synced)
 	}
+}
+
+// resyncPlan says when resyncs are due. It is for one goroutine.
+type resyncPlan struct {
+	resyncs []Resync
+	next    []time.Time
+	timer   *time.Timer // nil if there are none
+}
+
+func newResyncPlan(resyncs []Resync) *resyncPlan {
+	p := &resyncPlan{resyncs: resyncs}
+	if len(resyncs) == 0 {
+		return p
+	}
+	for _, r := range resyncs {
+		p.next = append(p.next, time.Now().Add(jittered(r.Period)))
+	}
+	p.timer = time.NewTimer(time.Until(slices.MinFunc(p.next, time.Time.Compare)))
+	return p
+}
+
+func (p *resyncPlan) due() <-chan time.Time {
+	if p.timer == nil {
+		return nil
+	}
+	return p.timer.C
+}
+
+func (p *resyncPlan) stop() {
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+}
+
+// takeDue returns the objects of the resyncs that are due, and plans the next ones.
+func (p *resyncPlan) takeDue() (list []any) {
+	now := time.Now()
+	for i, r := range p.resyncs {
+		if !p.next[i].After(now) {
+			list = append(list, r.Objects()...)
+			p.next[i] = now.Add(jittered(r.Period))
+		}
+	}
+	p.timer.Reset(time.Until(slices.MinFunc(p.next, time.Time.Compare)))
+	return list
 }
 
 // jittered returns a tenth more or less, so that not all handlers are told at once.

@@ -43,7 +43,7 @@ func newNamespaces(r *Registry) (*namespaces, error) {
 	changed := func(any) { r.dirty.add(k) }
 	k.AddListener(eventqueue.NewListener("namespaces", toolscache.ResourceEventHandlerFuncs{
 		AddFunc: changed, DeleteFunc: changed, UpdateFunc: func(_, object any) { changed(object) },
-	}, 0, nil))
+	}))
 	k.SetPlanned()
 	r.dirty.add(k)
 	return n, nil

@@ -3,6 +3,8 @@ package streamstore
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -73,15 +75,42 @@ const minimumResync = time.Second
 
 // AddEventHandlerWithOptions implements cache.Informer.
 func (i *Informer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHandler, options toolscache.HandlerOptions) (toolscache.ResourceEventHandlerRegistration, error) {
-	resync := ptr.Deref(options.ResyncPeriod, ptr.Deref(i.store.Everywhere.SyncPeriod, kindsettings.DefaultSyncPeriod))
-	if resync > 0 {
-		resync = max(resync, minimumResync)
-	}
-	l := eventqueue.NewListener("handler of "+i.store.storageName(), handler, resync, i.store.allObjects)
+	l := eventqueue.NewListener("handler of "+i.store.storageName(), handler, i.store.resyncs(options.ResyncPeriod)...)
 	if !i.runner.StartListener(i, l) {
 		return nil, fmt.Errorf("adding a handler of %s: %w", i.store.storageName(), errStopped)
 	}
 	return registration{l, i.store}, nil
+}
+
+// resyncs returns of which objects a handler is told again, and how often: as it has asked, or as each namespace is
+// configured.
+func (k *Store) resyncs(asked *time.Duration) (list []eventqueue.Resync) {
+	if asked != nil {
+		return []eventqueue.Resync{{Period: atLeast(*asked), Objects: func() []any { return k.objectsOf(nil) }}}
+	}
+	configs := slices.Collect(maps.Values(k.Namespaces))
+	if len(configs) == 0 {
+		configs = []cache.Config{k.Everywhere}
+	}
+	for _, config := range configs {
+		period := syncPeriod(config)
+		if !slices.ContainsFunc(list, func(r eventqueue.Resync) bool { return r.Period == period }) {
+			list = append(list, eventqueue.Resync{Period: period, Objects: func() []any { return k.objectsOf(&period) }})
+		}
+	}
+	return list
+}
+
+func syncPeriod(config cache.Config) time.Duration {
+	return atLeast(ptr.Deref(config.SyncPeriod, kindsettings.DefaultSyncPeriod))
+}
+
+// atLeast returns a period that is not too short; 0 is never.
+func atLeast(period time.Duration) time.Duration {
+	if period <= 0 {
+		return 0
+	}
+	return max(period, minimumResync)
 }
 
 // RemoveEventHandler implements cache.Informer.

@@ -252,12 +252,14 @@ func (k *Store) AllListeners() []*eventqueue.Listener {
 	return slices.Collect(maps.Keys(k.listeners))
 }
 
-// allObjects returns the objects of all streams.
-func (k *Store) allObjects() (list []any) {
+// objectsOf returns the objects of the streams that have a sync period; nil is all of them.
+func (k *Store) objectsOf(period *time.Duration) (list []any) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	for _, s := range k.streams {
-		list = append(list, s.indexer.List()...)
+		if period == nil || syncPeriod(s.Config) == *period {
+			list = append(list, s.indexer.List()...)
+		}
 	}
 	return list
 }
