@@ -23,8 +23,8 @@ type Map struct {
 
 // What a value begins with in a text. A map is followed by the number of its entries and by each
 // as key and value, a list by the number of its elements and by these. A key, and a string after its mark, is
-// twice its length and its bytes; or, if it is in the text already, one more than twice the length and the place
-// where its bytes begin.
+// twice its length and its bytes; or, if it is among the common words or in the text already, one more than
+// twice the length and the place where its bytes begin: in the common words, and behind these in the text.
 const (
 	markMap    = '{'
 	markList   = '['
@@ -80,10 +80,29 @@ func (m Map) Unpack(known func(text string) (value any, ok bool)) map[string]any
 	return content
 }
 
+// commonWords are keys and strings that many objects have.
+const commonWords = "apiVersion kind metadata name namespace uid resourceVersion generation creationTimestamp deletionTimestamp " +
+	"labels annotations finalizers ownerReferences controller blockOwnerDeletion managedFields manager operation fieldsType fieldsV1 " +
+	"FieldsV1 Apply Update subresource f:metadata f:labels f:annotations f:ownerReferences f:spec f:status f:data f:type spec status " +
+	"data type reason message lastTransitionTime observedGeneration conditions True False Unknown Ready Reconciling Stalled " +
+	"Available Progressing replicas readyReplicas availableReplicas updatedReplicas selector matchLabels template " +
+	"app.kubernetes.io/name app.kubernetes.io/instance app.kubernetes.io/managed-by " +
+	"Permitted Valid ambit.dev/policy ambit.dev/owner-uid ambit.dev/child ambit.dev/generation ambit.dev/fields ambit.dev/children"
+
+// commonPlaces is where each of them begins.
+var commonPlaces = func() map[string]int {
+	places, begin := map[string]int{}, 0
+	for word := range strings.SplitSeq(commonWords, " ") {
+		places[word] = begin
+		begin += len(word) + 1
+	}
+	return places
+}()
+
 type writer struct {
 	text     []byte
 	parts    []any
-	places   map[string]int // where the bytes of a key or a string begin in text
+	places   map[string]int // where a key or a string begins, behind the common words
 	isShared func(any) bool
 }
 
@@ -146,13 +165,17 @@ const shortText = 4
 
 func (w *writer) writeText(text string) {
 	length := uint64(len(text)) * 2
-	if place, ok := w.places[text]; ok {
+	place, ok := commonPlaces[text]
+	if !ok {
+		place, ok = w.places[text]
+	}
+	if ok {
 		w.text = binary.AppendUvarint(binary.AppendUvarint(w.text, length+1), uint64(place))
 		return
 	}
 	w.text = binary.AppendUvarint(w.text, length)
 	if len(text) >= shortText {
-		w.places[text] = len(w.text)
+		w.places[text] = len(commonWords) + len(w.text)
 	}
 	w.text = append(w.text, text...)
 }
@@ -220,8 +243,11 @@ func (r *reader) readText() string {
 	if length%2 == 0 {
 		return r.readBytes(length / 2)
 	}
-	place := r.readCount()
-	return r.all[place : place+length/2]
+	place, from := r.readCount(), commonWords
+	if place >= len(commonWords) {
+		place, from = place-len(commonWords), r.all
+	}
+	return from[place : place+length/2]
 }
 
 func (r *reader) readBytes(count int) string {

@@ -25,7 +25,8 @@ func TestPack(t *testing.T) {
 	}
 	content := map[string]any{
 		"shared": shared, "list": list, "nested": map[string]any{"again": []any{shared, list, "x"}},
-		"again": "again", "texts": []any{"text", "texts", "again", ""},
+		"metadata": map[string]any{"name": "metadata", "namespace": "metadatum", "labels": map[string]any{"status": "again"}},
+		"again":    "again", "texts": []any{"text", "texts", "again", ""},
 		"text": "é\x00\xff", "": "", "true": true, "false": false, "nil": nil,
 		"ints":   []any{int64(0), int64(-1), int64(math.MaxInt64), int64(math.MinInt64), int64(300)},
 		"floats": []any{0.0, 1.0, -0.5, math.MaxFloat64, math.Inf(1)},
