@@ -36,10 +36,24 @@ type deliveredObject interface {
 	metav1.Object
 }
 
-// decodeShared makes the object of an event.
+// decodeShared makes the object of an event. It is an error if nobody can have it, or nobody is left.
 func (e *epoch) decodeShared(data []byte) (runtime.Object, error) {
-	made := sharedObject{parts: make(partList, len(e.feeds))}
-	var failed error
+	parts, err := e.decodeParts(data)
+	for _, part := range parts {
+		if object, ok := part.(deliveredObject); ok {
+			return sharedObject{object, parts}, nil
+		}
+	}
+	if err == nil {
+		err = errNobody
+	}
+	return nil, err
+}
+
+// decodeParts makes the parts of an object: none for informers that have stopped. Who cannot have it leaves; the error says
+// why.
+func (e *epoch) decodeParts(data []byte) (parts partList, failed error) {
+	parts = make(partList, len(e.feeds))
 	for i, f := range e.feeds {
 		if f.hasStopped() {
 			continue
@@ -50,15 +64,9 @@ func (e *epoch) decodeShared(data []byte) (runtime.Object, error) {
 			f.leaveShared(err)
 			continue
 		}
-		made.parts[i] = part
-		if object, ok := part.(deliveredObject); ok {
-			made.deliveredObject = object
-		}
+		parts[i] = part
 	}
-	if made.deliveredObject == nil {
-		return nil, failed
-	}
-	return made, nil
+	return parts, failed
 }
 
 // decodePart makes the part of one feed of JSON.
@@ -95,11 +103,8 @@ func (e *epoch) partsOf(obj any) (partList, error) {
 		if err != nil {
 			return nil, err
 		}
-		made, err := e.decodeShared(data)
-		if err != nil {
-			return nil, err
-		}
-		return made.(sharedObject).parts, nil
+		parts, _ = e.decodeParts(data) // who cannot have it has left
+		return parts, nil
 	}
 	return nil, fmt.Errorf("reading a shared stream: unexpected type %T", obj)
 }

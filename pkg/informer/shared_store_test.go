@@ -220,6 +220,27 @@ func TestFreshList(t *testing.T) {
 	})
 }
 
+// TestEventAfterTheLast: an event that comes when all who shared a stream have just left is nobody's.
+func TestEventAfterTheLast(t *testing.T) {
+	s := testSet(nil, Options{})
+	kept := newShared(nil)
+	s.Require(kept, []Interest{kept.need(), needOf("ns")})
+	e := s.informerOf(needOf("ns").Key).stream.beginEpoch(func() {})
+	store := e.reflectorStore()
+	s.Require(kept, nil)
+	for what, do := range map[string]func(any) error{"add": store.Add, "update": store.Update, "delete": store.Delete} {
+		if err := do(thing("a", "1")); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if err := store.Replace([]any{thing("a", "1")}, "1"); err != nil {
+		t.Error(err)
+	}
+	if object, err := e.decodeShared([]byte(`{"metadata": {"name": "a"}}`)); object != nil || err == nil {
+		t.Errorf("an event is %v, %v", object, err)
+	}
+}
+
 // TestUnreadableObject: who cannot read an object from a shared stream gets one of its own, and harms nobody.
 func TestUnreadableObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
