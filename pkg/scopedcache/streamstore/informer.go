@@ -75,16 +75,16 @@ const minimumResync = time.Second
 
 // AddEventHandlerWithOptions implements cache.Informer.
 func (i *Informer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHandler, options toolscache.HandlerOptions) (toolscache.ResourceEventHandlerRegistration, error) {
-	l := eventqueue.NewListener("handler of "+i.store.storageName(), handler, i.store.resyncs(options.ResyncPeriod)...)
+	l := eventqueue.NewListener("handler of "+i.store.storageName(), handler, i.store.handlerResyncs(options.ResyncPeriod)...)
 	if !i.runner.StartListener(i, l) {
 		return nil, fmt.Errorf("adding a handler of %s: %w", i.store.storageName(), errStopped)
 	}
 	return registration{l, i.store}, nil
 }
 
-// resyncs returns of which objects a handler is told again, and how often: as it has asked, or as each namespace is
+// handlerResyncs returns of which objects a handler is told again, and how often: as it has asked, or as each namespace is
 // configured.
-func (k *Store) resyncs(asked *time.Duration) (list []eventqueue.Resync) {
+func (k *Store) handlerResyncs(asked *time.Duration) (list []eventqueue.Resync) {
 	if asked != nil {
 		return []eventqueue.Resync{{Period: atLeast(*asked), Objects: func() []any { return k.objectsOf(nil) }}}
 	}
