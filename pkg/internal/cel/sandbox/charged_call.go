@@ -16,6 +16,7 @@ import (
 // that charge it first. It is the last decorator.
 type chargeDecorator struct {
 	functions map[string]*functions.Overload // by name and by overload
+	foreign   map[string]bool                // names of functions, see NewPlanner
 	weights   map[int64]int                  // see instrumentExpr
 }
 
@@ -46,6 +47,9 @@ func (d chargeDecorator) decorateCall(n interpreter.InterpretableCall) (interpre
 		return &chargedMembership{d.chargedCallOf(n, nil)}, nil
 	case "matches", "find", "findAll":
 		return d.decorateRegex(n)
+	}
+	if d.foreign[n.Function()] {
+		return &foreignCall{d.chargedCallOf(n, charge.ForeignCall)}, nil
 	}
 	if charge.IsFree(n.Function()) {
 		return n, nil
@@ -102,6 +106,18 @@ func (n *chargedCall) execWith(frame *interpreter.ExecutionFrame, e *evaluation,
 		return charge.Result(&e.meter, n.inner.Exec(frame))
 	}
 	return charge.Result(&e.meter, types.LabelErrNode(n.ID(), n.invoke(args)))
+}
+
+// foreignCall is a call of a function of which nothing is known but its arguments and its result: all of this
+// is charged as well.
+type foreignCall struct{ *chargedCall }
+
+// Eval implements interpreter.Interpretable.
+func (n *foreignCall) Eval(a interpreter.Activation) ref.Val { return n.Exec(interpreter.AsFrame(a)) }
+
+// Exec implements interpreter.InterpretableV2.
+func (n *foreignCall) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+	return charge.ForeignResult(meterOf(frame), n.chargedCall.Exec(frame))
 }
 
 // invoke calls the function as cel-go does: its implementation if the first argument

@@ -26,6 +26,9 @@
 //
 //   - A call of a function charges what package charge says of it: steps and memory before
 //     it is made, and the memory of its result.
+//   - A call of a function that NewPlanner is told to be foreign charges a fixed number of steps, for all of its
+//     arguments as if it went through them, all of its result, and checks the time when it is over. Nothing can end it
+//     meanwhile.
 //   - A list or a map that is written out charges memory by its number of entries.
 //   - == and != charge a step for each pair of parts that they compare, and so does `in`
 //     for each element of a list.

@@ -16,15 +16,20 @@ import (
 // concurrent use.
 type Planner struct {
 	functions  map[string]*functions.Overload // by name and by overload
+	foreign    map[string]bool                // names of functions
 	dispatcher interpreter.Dispatcher         // of the same functions; nothing is added to it any more
 	decorate   interpreter.InterpretableDecoratorV2
 }
 
 // NewPlanner makes a planner for expressions of environments that extend base by
 // variables and macros alone: the functions are those of base. The decorator is given
-// each node of a program before the sandbox is; it says how fields are read.
-func NewPlanner(base *celgo.Env, decorate interpreter.InterpretableDecoratorV2) (*Planner, error) {
-	p := &Planner{functions: map[string]*functions.Overload{}, dispatcher: interpreter.NewDispatcher(), decorate: decorate}
+// each node of a program before the sandbox is; it says how fields are read. foreign are those of
+// the functions of which nothing is known but their arguments and their results.
+func NewPlanner(base *celgo.Env, decorate interpreter.InterpretableDecoratorV2, foreign ...string) (*Planner, error) {
+	p := &Planner{functions: map[string]*functions.Overload{}, foreign: map[string]bool{}, dispatcher: interpreter.NewDispatcher(), decorate: decorate}
+	for _, name := range foreign {
+		p.foreign[name] = true
+	}
 	for name, f := range base.Functions() {
 		bindings, err := f.Bindings()
 		if err != nil {
@@ -72,7 +77,7 @@ func (p *Planner) PlanMetered(env *celgo.Env, checked *celgo.Ast) (*Program, err
 	provider, adapter := env.CELTypeProvider(), env.CELTypeAdapter()
 	attributes := interpreter.NewAttributeFactory(env.Container, adapter, provider)
 	root := ast.Copy(checked.NativeRep())
-	charges := chargeDecorator{functions: p.functions, weights: instrumentExpr(root)}
+	charges := chargeDecorator{functions: p.functions, foreign: p.foreign, weights: instrumentExpr(root)}
 	plan, err := interpreter.NewInterpreter(p.dispatcher, env.Container, provider, adapter, attributes).NewInterpretable(root,
 		interpreter.CustomDecoratorV2(p.decorate),
 		interpreter.CustomDecoratorV2(decorateLazyOptional),

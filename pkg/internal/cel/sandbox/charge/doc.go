@@ -2,7 +2,8 @@
 //
 // A call is charged twice: before it is made by the rule of its function (RuleOf), and
 // afterwards for the memory of its result (Result). Functions that cost no more than a
-// step need neither (IsFree). A comparison is charged as it goes (Equal). Where an
+// step need neither (IsFree). A function of which nothing is known, because it is none of CEL's, is
+// charged by ForeignCall and ForeignResult. A comparison is charged as it goes (Equal). Where an
 // evaluation exceeds a limit, the meter ends it: then none of these returns.
 //
 // # Steps

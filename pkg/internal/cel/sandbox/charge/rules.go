@@ -79,6 +79,28 @@ func deepRule(m *meter.Meter, args []ref.Val) {
 	m.EnsureMemory(64*parts + 8*bytes)
 }
 
+// foreignSteps is what a call of a function takes of which nothing is known, beside what goes through its arguments
+// and its result.
+const foreignSteps = 64
+
+// ForeignCall is the Rule of a function of which nothing is known.
+func ForeignCall(m *meter.Meter, args []ref.Val) {
+	m.ChargeSteps(foreignSteps)
+	deepRule(m, args)
+	m.CheckTime()
+}
+
+// ForeignResult charges all that a function gave of which nothing is known, and the time that it took, and returns it. An
+// argument's error, in place of a call, costs nothing.
+func ForeignResult(m *meter.Meter, result ref.Val) ref.Val {
+	m.CheckTime()
+	if !types.IsUnknownOrError(result) {
+		parts, bytes := scanValue(m, result, true)
+		m.ChargeMemory(64*parts + bytes)
+	}
+	return result
+}
+
 // textRule is for what goes through text at the speed of memory, and makes nothing.
 func textRule(m *meter.Meter, args []ref.Val) {
 	for _, arg := range args {

@@ -120,6 +120,30 @@ func TestRules(t *testing.T) {
 	}
 }
 
+// TestForeign: of a function of which nothing is known the call costs, its arguments as for any that no rule names,
+// and all of its result.
+func TestForeign(t *testing.T) {
+	result := func(m *meter.Meter, args []ref.Val) { ForeignResult(m, args[0]) }
+	cases := map[string]struct {
+		reason string
+		rule   Rule
+		arg    ref.Val
+		want   charged
+	}{
+		"Call":   {reason: "a call costs what deepRule says, and its own steps", rule: ForeignCall, arg: text(640), want: charged{64 + 11 + 40, 0, 64 + 8*640}},
+		"Result": {reason: "all of a result is charged", rule: result, arg: value([]any{strings.Repeat("a", 640), []any{"b"}}), want: charged{5 + 10, 64*4 + 641, 64*4 + 641}},
+		"Shared": {reason: "each time that it is there", rule: result, arg: shared(3), want: charged{23, 64*23 + 64, 64*23 + 64}},
+		"Failed": {reason: "an error is no result", rule: result, arg: types.NewErr("a mistake")},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got, err := measure(t, tc.rule, []ref.Val{tc.arg}); got != tc.want || err != nil {
+				t.Errorf("%s: charges %+v, %v, want %+v", tc.reason, got, err, tc.want)
+			}
+		})
+	}
+}
+
 // address is a URL with a query.
 func address(query string) ref.Val { return kubernetes.URL{URL: &url.URL{RawQuery: query}} }
 

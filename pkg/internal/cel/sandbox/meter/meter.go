@@ -9,8 +9,8 @@
 //
 //   - More than CostLimit steps, or more than MemoryLimit bytes.
 //   - More time than TimeLimit, or the end of its context. Both are checked every few
-//     thousand steps, and nothing else reads a clock: a quick evaluation never fails
-//     because the machine is busy.
+//     thousand steps, and by CheckTime; nothing else reads a clock: a quick evaluation never
+//     fails because the machine is busy.
 //   - A panic, of whatever runs in it. Run returns it as an error.
 //
 // An evaluation whose budget is used up does not begin, and what it gave is not
@@ -106,6 +106,10 @@ func (m *Meter) ChargeSteps(n int) {
 		m.checkLimits()
 	}
 }
+
+// CheckTime ends the evaluation if its time is used up, or its context has ended: for what may have taken
+// longer than its steps say.
+func (m *Meter) CheckTime() { m.checkLimits() }
 
 // checkLimits ends the evaluation if its steps or its time are used up, or its
 // context has ended. A negative count is one that has overflowed.

@@ -117,6 +117,29 @@ func TestEndedContext(t *testing.T) {
 	}
 }
 
+// TestCheckTime: an ended context and a slice of time that is over are noticed at once.
+func TestCheckTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		m := begun(ctx)
+		defer m.stopTimer()
+		for i := range timeSlices {
+			if m.CheckTime(); m.usedSlices != i {
+				t.Errorf("%d slices at the check after %d", m.usedSlices, i)
+			}
+			time.Sleep(timeSlice)
+			synctest.Wait()
+		}
+		if got := stopped(m.CheckTime); got != errTime {
+			t.Errorf("the last slice of time is over: %q", got)
+		}
+		cancel()
+		if got := stopped(m.CheckTime); got != "stopped: context canceled" {
+			t.Errorf("the context has ended: %q", got)
+		}
+	})
+}
+
 // TestRun: what Run returns for each way in which an evaluation ends.
 func TestRun(t *testing.T) {
 	mistake := errors.New("a mistake")
