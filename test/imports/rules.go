@@ -50,7 +50,7 @@ func layers() []layer {
 		{packages: []string{"pkg/policy", "pkg/plan/ssadiff"}, pure: true},
 		{packages: []string{"pkg/internal/schemas"}, pure: true},
 		{packages: []string{"pkg/internal/cel", "pkg/internal/graph", "pkg/policy/syntax"}, pure: true},
-		{packages: []string{"pkg/internal/cel/sandbox"}, pure: true},
+		{packages: []string{"pkg/internal/cel/sandbox", "pkg/internal/cel/gofunction"}, pure: true},
 		{packages: []string{"pkg/internal/cel/sandbox/charge"}, pure: true},
 		{packages: []string{"pkg/internal/cel/sandbox/jsonvalue"}, pure: true},
 		{packages: []string{"pkg/internal/cel/sandbox/meter", "pkg/internal/fields", "pkg/internal/jsonwalk", "pkg/internal/packed", "pkg/internal/backoff", "pkg/internal/spelling"}, pure: true},

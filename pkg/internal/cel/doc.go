@@ -21,7 +21,8 @@
 // quantities, semantic versions and formats, and macros of two variables (all,
 // exists, existsOne, transformList, transformMap, transformMapEntry). List and map
 // literals may hold values of different types. There are no literals of protocol
-// buffers.
+// buffers. An Env may have Functions beside these: functions of Go, of whose cost nothing is
+// known but what they are given and what they give.
 //
 // # Null
 //

@@ -3,8 +3,8 @@ package cel
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	celgo "github.com/google/cel-go/cel"
@@ -15,30 +15,21 @@ import (
 )
 
 // Env is a set of variables that expressions may use, with Kubernetes' functions
-// and macros. It is immutable and safe for concurrent use.
+// and macros, and Functions. It is immutable and safe for concurrent use.
 type Env struct {
 	env       *celgo.Env
+	planner   *sandbox.Planner // of the functions
 	variables map[string]bool
 	schemas   map[string]*Schema // of variables; nil: nothing is known
 }
 
-// base is the environment without variables. Making it takes milliseconds, so
-// there is one in a process.
-var base = sync.OnceValues(newBaseEnv)
-
-// planner makes the programs of all environments, which have the functions of base.
-var planner = sync.OnceValues(func() (*sandbox.Planner, error) {
-	env, err := base()
-	if err != nil {
-		return nil, err
-	}
-	return sandbox.NewPlanner(env, decorateNull)
-})
+// NewEnv is Functions.NewEnv without functions of Go.
+func NewEnv(variables ...string) (*Env, error) { return (*Functions)(nil).NewEnv(variables...) }
 
 // NewEnv makes an environment with these variables, all of type dyn. With
 // ReadyVar or "ready" among them there is the macro `ready(x)`. The error is for
 // names that are not identifiers.
-func NewEnv(variables ...string) (*Env, error) {
+func (f *Functions) NewEnv(variables ...string) (*Env, error) {
 	declared := make(map[string]bool, len(variables))
 	options := make([]celgo.EnvOption, 0, len(variables)+3)
 	options = append(options, optionalMacros())
@@ -57,27 +48,43 @@ func NewEnv(variables ...string) (*Env, error) {
 	if ready {
 		options = append(options, readyOptions(declared)...)
 	}
-	env, err := base()
-	if err == nil {
-		env, err = env.Extend(options...)
+	base, err := f.language()
+	if err != nil {
+		return nil, err
 	}
+	env, err := base.env.Extend(options...)
 	if err != nil {
 		return nil, fmt.Errorf("making a CEL environment with variables %s: %w", strings.Join(variables, ", "), err)
 	}
-	return &Env{env: env, variables: declared}, nil
+	return &Env{env: env, planner: base.planner, variables: declared}, nil
+}
+
+// NewTypedEnv is Functions.NewTypedEnv without functions of Go.
+func NewTypedEnv(variables map[string]*Schema) (*Env, error) {
+	return (*Functions)(nil).NewTypedEnv(variables)
 }
 
 // NewTypedEnv is NewEnv for variables with schemas; nil for one of which nothing
 // is known. An expression that reads a field which an object does not have does not
 // compile. Nothing else is checked, and evaluation is the same as without schemas.
-func NewTypedEnv(variables map[string]*Schema) (*Env, error) {
-	env, err := NewEnv(sortedKeys(variables)...)
+func (f *Functions) NewTypedEnv(variables map[string]*Schema) (*Env, error) {
+	env, err := f.NewEnv(sortedKeys(variables)...)
 	if err != nil {
 		return nil, err
 	}
 	env.schemas = maps.Clone(variables)
 	return env, nil
 }
+
+// QualifiedFunctions returns the names with dots that expressions may call, sorted.
+func (e *Env) QualifiedFunctions() []string {
+	return slices.DeleteFunc(sortedKeys(e.env.Functions()), func(name string) bool {
+		return !strings.Contains(name, ".") || strings.Contains(name, "@")
+	})
+}
+
+// HasFunction reports whether expressions may call a function of this name, whoever has made it.
+func (e *Env) HasFunction(name string) bool { return e.env.HasFunction(name) }
 
 func isIdentifier(name string) bool {
 	for i := range len(name) {
@@ -115,7 +122,7 @@ func (e *Env) CompileExpr(source string) (compiled *Expr, found []Issue) {
 		return nil, issues
 	}
 	root := checked.NativeRep().Expr()
-	program, err := e.planProgram(checked)
+	program, err := e.planner.Plan(e.env, checked)
 	if err != nil {
 		return nil, []Issue{{Message: err.Error()}}
 	}
@@ -144,15 +151,6 @@ func (e *Env) checkTypes(source string) (*celgo.Ast, []Issue) {
 		return nil, toIssues(source, issues.Errors())
 	}
 	return checked, nil
-}
-
-// planProgram makes the program of a checked expression.
-func (e *Env) planProgram(checked *celgo.Ast) (*sandbox.Program, error) {
-	p, err := planner()
-	if err != nil {
-		return nil, err
-	}
-	return p.Plan(e.env, checked)
 }
 
 // messageLiterals finds literals of protocol buffers, which Kubernetes' environment knows

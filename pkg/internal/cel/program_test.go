@@ -37,11 +37,7 @@ func meteredProgram(t *testing.T, env *Env, source string) program {
 	if len(issues) > 0 {
 		t.Fatal(issues)
 	}
-	p, err := planner()
-	if err != nil {
-		t.Fatal(err)
-	}
-	metered, err := p.PlanMetered(env.env, checked)
+	metered, err := env.planner.PlanMetered(env.env, checked)
 	if err != nil {
 		t.Fatal(err)
 	}
