@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/ambit-dev/ambit/pkg/permissions"
 	"github.com/ambit-dev/ambit/pkg/permissions/rbac"
@@ -22,8 +21,8 @@ type accessOptions struct {
 	Program string
 }
 
-func newAccessCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &accessOptions{rightsOptions: newRights(streams)}
+func newAccessCommand(env commandEnv) *cobra.Command {
+	o := &accessOptions{rightsOptions: newRights(env)}
 	cmd := &cobra.Command{
 		Use:   "access -f POLICY",
 		Short: "Compare what policies need with what is granted, by namespace",

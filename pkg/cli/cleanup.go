@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/policy"
@@ -21,7 +20,7 @@ import (
 
 // cleanupOptions are the flags of `ambit cleanup`.
 type cleanupOptions struct {
-	genericiooptions.IOStreams
+	commandEnv
 	// Files are the values of -f.
 	Files []string
 	// Namespace is Ambit's own: policies in it act as the caller.
@@ -43,8 +42,8 @@ type cleanupOptions struct {
 // cleanupTimeout is the default of --timeout.
 const cleanupTimeout = 5 * time.Minute
 
-func newCleanupCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &cleanupOptions{IOStreams: streams}
+func newCleanupCommand(env commandEnv) *cobra.Command {
+	o := &cleanupOptions{commandEnv: env}
 	cmd := &cobra.Command{
 		Use:   "cleanup -f POLICY",
 		Short: "Remove what policies have made, before they go",
@@ -145,7 +144,7 @@ func (o *cleanupOptions) checkFlags() (err error) {
 
 // loadPolicies returns the policies, those with mistakes as far as they can be salvaged.
 func (o *cleanupOptions) loadPolicies() ([]*policy.Program, error) {
-	programs, err := loadLegible(o.Files, o.Namespace, "-n", o.IOStreams, "only what owners have on record is removed")
+	programs, err := loadLegible(o.Files, o.Namespace, "-n", o.commandEnv, "only what owners have on record is removed")
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func TestCleanupIdentity(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var said bytes.Buffer
 			o := cleanupOptions{Files: []string{"-"}, Namespace: "ambit-system", AsCaller: c.asCaller,
-				IOStreams: genericiooptions.IOStreams{In: strings.NewReader(all), Out: &bytes.Buffer{}, ErrOut: &said}}
+				commandEnv: commandEnv{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(all), Out: &bytes.Buffer{}, ErrOut: &said}}}
 			programs, err := o.loadPolicies()
 			if err != nil {
 				t.Fatal(err)

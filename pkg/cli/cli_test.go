@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"flag"
 	"os"
@@ -18,21 +19,41 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/ambit-dev/ambit/pkg/cli"
+	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
-// TestMain lets scripts run `ambit` and `kubectl-ambit`: this test binary, under
-// these names.
+// TestMain lets scripts run `ambit` and `kubectl-ambit`, and programs of somebody's own with
+// functions: this test binary, under these names.
 func TestMain(m *testing.M) {
-	testscript.Main(control.Around(m), map[string]func(){"ambit": ambit, "kubectl-ambit": ambit})
+	testscript.Main(control.Around(m), map[string]func(){
+		"ambit": func() { runMain() }, "kubectl-ambit": func() { runMain() },
+		"acme": func() { runMain(cli.WithFunctions(acmeFunctions()...)) },
+		"mistaken": func() {
+			runMain(cli.WithFunctions(policy.Function("slug", strings.ToLower), policy.Function("acme.slug", nil)))
+		},
+	})
+}
+
+// acmeFunctions are those of the program acme. The last two are not as they should be.
+func acmeFunctions() []policy.GoFunction {
+	return []policy.GoFunction{
+		policy.Function("acme.slug", func(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "-")) }),
+		policy.Function("acme.labels", func(labels map[string]string, tier string) map[string]string {
+			labels["tier"] = tier
+			return labels
+		}),
+		policy.Function("acme.third", func(words []string) string { return words[2] }),
+		policy.Function("acme.random", rand.Text),
+	}
 }
 
 // rewrite writes the golden files in the scripts anew.
 var rewrite = flag.Bool("rewrite", false, "write the golden files in the scripts anew")
 
-func ambit() {
+func runMain(options ...cli.Option) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	code := cli.Main(ctx, os.Args, genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr})
+	code := cli.Main(ctx, os.Args, genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}, options...)
 	os.Exit(code)
 }
 

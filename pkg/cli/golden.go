@@ -7,12 +7,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
 // testOptions are the flags of `ambit test`.
 type testOptions struct {
-	genericiooptions.IOStreams
+	commandEnv
 	// Folders are the arguments: where cases are looked for.
 	Folders []string
 	// Update: the expected files are written, not compared.
@@ -23,8 +22,8 @@ type testOptions struct {
 	Output string
 }
 
-func newTestCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &testOptions{IOStreams: streams}
+func newTestCommand(env commandEnv) *cobra.Command {
+	o := &testOptions{commandEnv: env}
 	cmd := &cobra.Command{
 		Use:   "test FOLDER... [--update]",
 		Short: "Run the golden tests of policies, without a cluster",
@@ -89,7 +88,7 @@ func (o *testOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	policies := policyCache{}
+	policies := policyCache{functions: o.Functions, known: map[string]cachedPolicies{}}
 	outcomes := make([]outcome, 0, len(cases))
 	for _, c := range cases {
 		outcomes = append(outcomes, o.playCase(ctx, c, policies))

@@ -13,6 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 
 	"github.com/ambit-dev/ambit/pkg/internal/manifests"
+	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/pkg/simulate"
 )
 
@@ -114,12 +115,19 @@ func (c testCase) simulateCase(ctx context.Context, policies policyCache) (simul
 	if err != nil {
 		return simulate.Result{}, err
 	}
-	return simulateReconcile(ctx, program, owner, observed, found.Kinds), nil
+	result := simulateReconcile(ctx, program, owner, observed, found.Kinds)
+	if policies.functions != nil && simulateReconcile(ctx, program, owner, observed, found.Kinds).PlanText() != result.PlanText() {
+		return simulate.Result{}, errors.New("the plan is another one the second time: a function of this program that the policy calls is not pure")
+	}
+	return result, nil
 }
 
 // policyCache holds the policies of cases by where they come from, so that each is compiled
 // once.
-type policyCache map[string]cachedPolicies
+type policyCache struct {
+	functions *policy.Functions // that policies may call; nil for none
+	known     map[string]cachedPolicies
+}
 
 type cachedPolicies struct {
 	manifests.Policies
@@ -129,15 +137,15 @@ type cachedPolicies struct {
 // loadPolicies returns what the settings name: policies without mistakes, and the kinds.
 func (cache policyCache) loadPolicies(from settings) (manifests.Policies, error) {
 	key := strings.Join(append([]string{from.Policy}, from.CRDs...), "\n")
-	cached, isKnown := cache[key]
+	cached, isKnown := cache.known[key]
 	if !isKnown {
-		cached.Policies, cached.err = manifests.Load([]string{from.Policy}, from.CRDs, defaultNamespace, nil)
+		cached.Policies, cached.err = manifests.Load([]string{from.Policy}, from.CRDs, defaultNamespace, cache.functions, nil)
 		if cached.err == nil && len(cached.Findings) > 0 {
 			var text strings.Builder
 			printFindings(&text, cached.Findings)
 			cached.err = fmt.Errorf("%s in the policies\n%s", pluralize(len(cached.Findings), "mistake"), text.String())
 		}
-		cache[key] = cached
+		cache.known[key] = cached
 	}
 	return cached.Policies, cached.err
 }

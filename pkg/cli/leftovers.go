@@ -8,14 +8,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
 // leftoversOptions are the flags of `ambit leftovers`.
 type leftoversOptions struct {
-	genericiooptions.IOStreams
+	commandEnv
 	// Files are the values of -f; none: all policies.
 	Files []string
 	// Namespace to look in; empty: all, and what has none.
@@ -32,8 +31,8 @@ type leftoversOptions struct {
 	Cluster clusterFlags
 }
 
-func newLeftoversCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &leftoversOptions{IOStreams: streams, Output: "table"}
+func newLeftoversCommand(env commandEnv) *cobra.Command {
+	o := &leftoversOptions{commandEnv: env, Output: "table"}
 	cmd := &cobra.Command{
 		Use:   "leftovers [-f POLICY]",
 		Short: "List what would be stuck or left behind if Ambit were gone",
@@ -152,5 +151,5 @@ func (o *leftoversOptions) loadPolicies() ([]*policy.Program, error) {
 	if len(o.Files) == 0 {
 		return nil, nil
 	}
-	return loadLegible(o.Files, o.OwnNamespace, "--own-namespace", o.IOStreams, "")
+	return loadLegible(o.Files, o.OwnNamespace, "--own-namespace", o.commandEnv, "")
 }

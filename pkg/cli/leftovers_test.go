@@ -77,7 +77,7 @@ func TestLeftoversConclude(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var errOut bytes.Buffer
-			o := &leftoversOptions{IOStreams: genericiooptions.IOStreams{ErrOut: &errOut}, Program: "ambit"}
+			o := &leftoversOptions{commandEnv: commandEnv{IOStreams: genericiooptions.IOStreams{ErrOut: &errOut}}, Program: "ambit"}
 			code, _ := exitCode(o.concludeLeftovers(tc.found))
 			if code != tc.code {
 				t.Errorf("%s exit code %d, want %d", tc.reason, code, tc.code)

@@ -6,8 +6,6 @@ import (
 	"io"
 	"slices"
 
-	"k8s.io/cli-runtime/pkg/genericiooptions"
-
 	"github.com/ambit-dev/ambit/pkg/internal/manifests"
 	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/pkg/policy/syntax"
@@ -48,20 +46,20 @@ func runnablePrograms(found manifests.Policies, errOut io.Writer) ([]*policy.Pro
 // far as they can be salvaged; these, and their mistakes, are printed to errOut. about says
 // of a policy with mistakes what is done with it; "" for nothing to be said. A policy whose file says no
 // namespace is in own, which flag sets: that is printed as well.
-func loadLegible(files []string, own, flag string, streams genericiooptions.IOStreams, about string) ([]*policy.Program, error) {
-	found, err := manifests.Load(files, nil, own, streams.In)
+func loadLegible(files []string, own, flag string, env commandEnv, about string) ([]*policy.Program, error) {
+	found, err := manifests.Load(files, nil, own, env.Functions, env.In)
 	if err != nil {
 		return nil, err
 	}
-	printFindings(streams.ErrOut, found.Findings)
+	printFindings(env.ErrOut, found.Findings)
 	for _, program := range slices.Concat(found.Programs, found.CleanupOnly) {
 		if found.Unplaced[program.Label] {
-			fmt.Fprintf(streams.ErrOut, "note: policy %q has no metadata.namespace: it is taken for one of namespace %q (%s)\n", program.Name, own, flag)
+			fmt.Fprintf(env.ErrOut, "note: policy %q has no metadata.namespace: it is taken for one of namespace %q (%s)\n", program.Name, own, flag)
 		}
 	}
 	if about != "" {
 		for _, broken := range found.CleanupOnly {
-			fmt.Fprintf(streams.ErrOut, "policy %q has mistakes: %s\n", broken.Name, about)
+			fmt.Fprintf(env.ErrOut, "policy %q has mistakes: %s\n", broken.Name, about)
 		}
 	}
 	programs := append(found.Programs, found.CleanupOnly...)

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/ambit-dev/ambit/pkg/permissions"
 	"github.com/ambit-dev/ambit/pkg/permissions/rbac"
@@ -26,8 +25,8 @@ type rbacOptions struct {
 	Output string
 }
 
-func newRBACCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &rbacOptions{rightsOptions: newRights(streams), Output: "yaml"}
+func newRBACCommand(env commandEnv) *cobra.Command {
+	o := &rbacOptions{rightsOptions: newRights(env), Output: "yaml"}
 	cmd := &cobra.Command{
 		Use:   "rbac -f POLICY",
 		Short: "Print the least rights that policies need, for kubectl apply",

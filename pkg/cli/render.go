@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/manifests"
@@ -18,7 +17,7 @@ import (
 
 // renderOptions are the flags of `ambit render`.
 type renderOptions struct {
-	genericiooptions.IOStreams
+	commandEnv
 	// Files are the values of -f.
 	Files []string
 	// Owner is the file that holds the owner.
@@ -33,8 +32,8 @@ type renderOptions struct {
 	Output string
 }
 
-func newRenderCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &renderOptions{IOStreams: streams, Output: "yaml"}
+func newRenderCommand(env commandEnv) *cobra.Command {
+	o := &renderOptions{commandEnv: env, Output: "yaml"}
 	cmd := &cobra.Command{
 		Use:   "render -f POLICY --owner FILE [--observed FILE|FOLDER]",
 		Short: "Print what would be made for an owner, and its new status, without a cluster",
@@ -81,7 +80,7 @@ ambit render -f policies/memcached.yaml --owner owner.yaml -o plan`),
 
 // Run prints the children and the owner's status.
 func (o *renderOptions) Run(ctx context.Context) error {
-	policies, err := manifests.Load(o.Files, o.CRDs, defaultOwnNamespace(), o.In)
+	policies, err := manifests.Load(o.Files, o.CRDs, defaultOwnNamespace(), o.Functions, o.In)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/ambit-dev/ambit/pkg/internal/manifests"
 	"github.com/ambit-dev/ambit/pkg/permissions"
@@ -24,7 +23,7 @@ const defaultAccount = "ambit-system/ambit"
 
 // rightsOptions are the flags that `ambit rbac` and `ambit access` share.
 type rightsOptions struct {
-	genericiooptions.IOStreams
+	commandEnv
 	// Files are the values of -f.
 	Files []string
 	// Namespaces to work in; empty: as the policies say.
@@ -49,8 +48,8 @@ type rightsOptions struct {
 // newRights returns the options before the flags are read. The kubeconfig's users
 // cannot be chosen by --user: that is a subject here, as in `kubectl create
 // rolebinding`.
-func newRights(streams genericiooptions.IOStreams) rightsOptions {
-	o := rightsOptions{IOStreams: streams}
+func newRights(env commandEnv) rightsOptions {
+	o := rightsOptions{commandEnv: env}
 	o.Cluster.noUser = true
 	return o
 }
@@ -97,7 +96,7 @@ func (o *rightsOptions) checkFlags() (subject rbac.Subject, err error) {
 // loadPolicies compiles the policies, as they run in the cluster for an Ambit that runs as
 // subject.
 func (o *rightsOptions) loadPolicies(subject rbac.Subject) ([]*policy.Program, error) {
-	found, err := manifests.Load(o.Files, nil, o.ownNamespace(subject), o.In)
+	found, err := manifests.Load(o.Files, nil, o.ownNamespace(subject), o.Functions, o.In)
 	if err != nil {
 		return nil, err
 	}

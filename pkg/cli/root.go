@@ -20,13 +20,41 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/ambit-dev/ambit/pkg/policy"
 )
+
+// commandEnv is what every command is given.
+type commandEnv struct {
+	genericiooptions.IOStreams
+	// Functions are those that policies may call; nil for none.
+	Functions *policy.Functions
+}
+
+// Option is something that a program of your own has beside what `ambit` has.
+type Option func(*commandEnv) error
+
+// WithFunctions has every command know functions of Go that policies may call, those in the cluster
+// included. What is wrong with them is the error of every command. Of several such Options the last counts.
+func WithFunctions(list ...policy.GoFunction) Option {
+	return func(env *commandEnv) (err error) {
+		env.Functions, err = policy.NewFunctions(list...)
+		return err
+	}
+}
 
 // Main runs the command line args, whose first element is the name that the
 // program was called by, and returns the exit code. It returns when the command
 // is done; `run` is done when ctx ends.
-func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
-	root := newRootCommand(args[0], streams)
+func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams, options ...Option) int {
+	env := commandEnv{IOStreams: streams}
+	for _, option := range options {
+		if err := option(&env); err != nil {
+			fmt.Fprintf(streams.ErrOut, "error: %v\n", err)
+			return exitUsage
+		}
+	}
+	root := newRootCommand(args[0], env)
 	root.SetArgs(args[1:])
 	called, err := root.ExecuteContextC(ctx)
 	code, message := exitCode(err)
@@ -41,7 +69,7 @@ func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams
 
 // newRootCommand returns the command `ambit` with all below it. program is argv[0]:
 // under the name kubectl-ambit the help texts say `kubectl ambit`.
-func newRootCommand(program string, streams genericiooptions.IOStreams) *cobra.Command {
+func newRootCommand(program string, env commandEnv) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "ambit",
 		Short: "Run Kubernetes operators from policy files",
@@ -60,9 +88,9 @@ a missing right. Results go to stdout, everything else to stderr.`,
 	}
 	root.SuggestionsMinimumDistance = 2
 	root.SetFlagErrorFunc(wrongFlag)
-	root.SetIn(streams.In)
-	root.SetOut(streams.Out)
-	root.SetErr(streams.ErrOut)
-	root.AddCommand(newRunCommand(streams), newValidateCommand(streams), newRenderCommand(streams), newTestCommand(streams), newRBACCommand(streams), newAccessCommand(streams), newCleanupCommand(streams), newLeftoversCommand(streams), newVersionCommand(streams))
+	root.SetIn(env.In)
+	root.SetOut(env.Out)
+	root.SetErr(env.ErrOut)
+	root.AddCommand(newRunCommand(env), newValidateCommand(env), newRenderCommand(env), newTestCommand(env), newRBACCommand(env), newAccessCommand(env), newCleanupCommand(env), newLeftoversCommand(env), newVersionCommand(env.IOStreams))
 	return root
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"go.opentelemetry.io/otel"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -27,7 +26,7 @@ import (
 
 // runOptions are the flags of `ambit run`.
 type runOptions struct {
-	genericiooptions.IOStreams
+	commandEnv
 	// Files are the values of -f.
 	Files []string
 	// PoliciesFrom are the sources beside Files: crd, configmap.
@@ -62,8 +61,8 @@ type runOptions struct {
 	Logging *logging
 }
 
-func newRunCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &runOptions{IOStreams: streams, Logging: newLogging()}
+func newRunCommand(env commandEnv) *cobra.Command {
+	o := &runOptions{commandEnv: env, Logging: newLogging()}
 	cmd := &cobra.Command{
 		Use:   "run -f FILE|FOLDER ... [--policies-from crd,configmap]",
 		Short: "Be the operator that the policies describe",
@@ -143,7 +142,7 @@ func (o *runOptions) Run(ctx context.Context) error {
 		return err
 	}
 	asked := &schemas.Asked{}
-	untyped := manifests.Compile(files, asked)
+	untyped := manifests.Compile(files, policy.Options{Schemas: asked, Functions: o.Functions})
 	config, err := o.clusterConfig()
 	if err != nil || isRefusedTogether(untyped) {
 		return cmp.Or(o.refusePolicies(untyped), clusterError(err))
@@ -151,12 +150,13 @@ func (o *runOptions) Run(ctx context.Context) error {
 	logger := o.Logging.newLogger(o.ErrOut)
 	useLogger(logger)
 	read := newSchemas(config, logger)
-	if err := o.refusePolicies(manifests.Compile(files, read.atStart(ctx, asked.Kinds()))); err != nil {
+	typed := manifests.Compile(files, policy.Options{Schemas: read.atStart(ctx, asked.Kinds()), Functions: o.Functions})
+	if err := o.refusePolicies(typed); err != nil {
 		return err
 	}
 	logger.Info("starting", "version", version.String(), "sources", o.sourceNames(), "namespaces", o.Namespaces, "server", config.Host)
 	return o.runManager(ctx, config, manager.Sources{
-		Files: o.Files, RetireRemovedFiles: o.RetireRemovedFiles, In: bytes.NewReader(stdin), Namespace: o.Namespace, Schemas: read.schemasOf,
+		Files: o.Files, RetireRemovedFiles: o.RetireRemovedFiles, In: bytes.NewReader(stdin), Namespace: o.Namespace, Schemas: read.schemasOf, Functions: o.Functions,
 		CustomResources: slices.Contains(o.PoliciesFrom, fromCRD), ConfigMaps: slices.Contains(o.PoliciesFrom, fromConfigMap),
 	}, logger)
 }

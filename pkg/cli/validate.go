@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/ambit-dev/ambit/pkg/internal/manifests"
 	"github.com/ambit-dev/ambit/pkg/policy/syntax"
@@ -12,7 +11,7 @@ import (
 
 // validateOptions are the flags of `ambit validate`.
 type validateOptions struct {
-	genericiooptions.IOStreams
+	commandEnv
 	// Files are the values of -f.
 	Files []string
 	// CRDs are the values of --crds.
@@ -29,8 +28,8 @@ type finding struct {
 	Message string `json:"message"`
 }
 
-func newValidateCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &validateOptions{IOStreams: streams}
+func newValidateCommand(env commandEnv) *cobra.Command {
+	o := &validateOptions{commandEnv: env}
 	cmd := &cobra.Command{
 		Use:   "validate -f FILE|FOLDER [--crds FILE|FOLDER]",
 		Short: "Find every mistake in policies, without a cluster",
@@ -63,7 +62,7 @@ kustomize build . | ambit validate -f -`),
 
 // Run prints the mistakes.
 func (o *validateOptions) Run() error {
-	found, err := manifests.Load(o.Files, o.CRDs, defaultOwnNamespace(), o.In)
+	found, err := manifests.Load(o.Files, o.CRDs, defaultOwnNamespace(), o.Functions, o.In)
 	if err != nil {
 		return err
 	}

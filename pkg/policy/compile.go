@@ -15,7 +15,8 @@
 //
 // The package is pure: no I/O, no goroutine, no clock, no log. It knows nothing
 // of a cluster: whether a kind exists is not asked. Which fields the objects of a kind
-// have it knows as far as the Schemas say that are given to CompileWith.
+// have it knows as far as the Schemas say that are given to CompileWith, and which functions
+// of Go expressions may call by its Functions.
 package policy
 
 import (
@@ -32,17 +33,25 @@ import (
 
 // Compile checks d and makes the program of it. The error is syntax.Errors: every mistake
 // at once, sorted by place; the program is nil then.
-func Compile(d *syntax.Document) (*Program, error) { return CompileWith(d, nil) }
+func Compile(d *syntax.Document) (*Program, error) { return CompileWith(d, Options{}) }
 
-// CompileWith is Compile that also refuses expressions which read fields that no
-// object of the kind has, and what is written to such fields of the owner's status. s
-// may be nil: no kind is known. The program is the same as that of Compile.
-func CompileWith(d *syntax.Document, s Schemas) (*Program, error) {
+// Options are what the compiler may know beside the document. The zero Options: nothing.
+type Options struct {
+	// Schemas have expressions refused which read fields that no object of the kind has, and what
+	// is written to such fields of the owner's status. Nil: no kind is known. The program is the same with
+	// them and without.
+	Schemas Schemas
+	// Functions are what expressions may call beside the functions of CEL and Kubernetes. Nil: nothing.
+	Functions *Functions
+}
+
+// CompileWith is Compile with what the options say.
+func CompileWith(d *syntax.Document, o Options) (*Program, error) {
 	found := syntax.NewDiagnostics(d)
 	syntax.Lint(d.Root(), found)
 	text := &policyText{Diagnostics: found, root: d.Root(), places: map[string]string{}}
 	c := &policyCompiler{
-		expressionCompiler: newExpressionCompiler(text, s),
+		expressionCompiler: newExpressionCompiler(text, o),
 		document:           d,
 		policy:             syntax.DecodePolicy(d, found),
 		program:            &Program{File: d.File(), places: text.places},

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -29,7 +30,47 @@ func (c *expressionCompiler) reportIssue(n *yaml.Node, offset int, message strin
 	if undeclared.MatchString(message) && argument.MatchString(n.Value[:offset]) && !slices.Contains(s.vars, readyName) {
 		return // that it cannot be asked here is said of ready() itself
 	}
-	c.In(n, nameAt(n.Value, offset), "%s", c.explainIssue(message, s))
+	at := nameAt(n.Value, offset)
+	if name := undeclared.FindStringSubmatch(message); name != nil {
+		if call := c.unknownFunction(n.Value[at:], s); call != "" && strings.HasPrefix(call, name[1]+".") {
+			c.unknown = calledAt{n, at}
+			c.In(n, at, "%s", c.explainFunction(call, s))
+			return
+		}
+		if c.unknown == (calledAt{n, at}) {
+			return // CEL reports the first and the last word of the name
+		}
+	}
+	c.In(n, at, "%s", c.explainIssue(message, s))
+}
+
+// calledAt is a place where a function is called.
+type calledAt struct {
+	node   *yaml.Node
+	offset int
+}
+
+// functionCall is a call of a function whose name has dots in it.
+var functionCall = regexp.MustCompile(`^([a-zA-Z_]\w*)(?:\.[a-zA-Z_]\w*)*\.([a-zA-Z_]\w*)\s*\(`)
+
+// unknownFunction returns the name of the function that is called where the text begins, if nothing else can be meant: its
+// first word is like no name of the policy, and its last is no function that values have. Else it is empty.
+func (c *expressionCompiler) unknownFunction(text string, s scope) string {
+	m := functionCall.FindStringSubmatch(text)
+	if m == nil || c.symbols.kindOf(m[1]) != "" || spelling.Suggest(m[1], s.vars) != "" || c.environmentFor(s).HasFunction(m[2]) {
+		return ""
+	}
+	return strings.TrimRight(m[0], "( \t\r\n")
+}
+
+// explainFunction says of a function that is not known what could have been meant, and where it may come from.
+func (c *expressionCompiler) explainFunction(name string, s scope) string {
+	own := slices.Sorted(maps.Keys(c.functions.Signatures()))
+	hint := "no other is built into this program"
+	if len(own) > 0 {
+		hint = "built into this program are " + inScope(own)
+	}
+	return fmt.Sprintf("unknown function %q%s: it is none of CEL or Kubernetes, and %s", name, spelling.Suggest(name, c.environmentFor(s).QualifiedFunctions()), hint)
 }
 
 // argument is what stands before the argument of ready().
@@ -48,8 +89,14 @@ func nameAt(s string, offset int) int {
 
 var undeclared = regexp.MustCompile(`undeclared reference to '([^']*)'( in ready\(\))?`)
 
-// explainIssue makes the message of an unknown name say what could have been meant.
+var noOverload = regexp.MustCompile(`^found no matching overload for '([^']*)' applied to `)
+
+// explainIssue makes the message of an unknown name say what could have been meant, and that of a function of Go how
+// it is called.
 func (c *expressionCompiler) explainIssue(message string, s scope) string {
+	if m := noOverload.FindStringSubmatch(message); m != nil && c.functions.Signatures()[m[1]] != "" {
+		return message + ": it is " + c.functions.Signatures()[m[1]]
+	}
 	m := undeclared.FindStringSubmatch(message)
 	if m == nil {
 		return plainMessage(message)

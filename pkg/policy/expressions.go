@@ -32,16 +32,20 @@ var (
 // read.
 type expressionCompiler struct {
 	*policyText
-	symbols *symbolTable
-	envs    map[envKey]*cel.Env
-	reads   map[string]*fields.Set // what the expressions so far read, by variable; of lists: of one object
+	symbols   *symbolTable
+	functions *cel.Functions
+	envs      map[envKey]*cel.Env
+	reads     map[string]*fields.Set // what the expressions so far read, by variable; of lists: of one object
+	// unknown is where a function that is not known is called, so that this is said once.
+	unknown calledAt
 	// exprBytes is how many bytes the expressions so far have.
 	exprBytes int
 }
 
-func newExpressionCompiler(text *policyText, s Schemas) *expressionCompiler {
-	symbols := &symbolTable{watchesOf: map[string][]string{}, symbolTypes: symbolTypes{schemas: s}}
-	return &expressionCompiler{policyText: text, symbols: symbols, envs: map[envKey]*cel.Env{}, reads: map[string]*fields.Set{}}
+func newExpressionCompiler(text *policyText, o Options) *expressionCompiler {
+	functions := o.Functions.celFunctions()
+	symbols := &symbolTable{namespaces: functions.Namespaces(), watchesOf: map[string][]string{}, symbolTypes: symbolTypes{schemas: o.Schemas}}
+	return &expressionCompiler{policyText: text, symbols: symbols, functions: functions, envs: map[envKey]*cel.Env{}, reads: map[string]*fields.Set{}}
 }
 
 // compileExpr compiles a field of bare CEL in its scope, and notes what it reads; nil if
@@ -149,7 +153,7 @@ func (c *expressionCompiler) environmentFor(s scope) *cel.Env {
 	if env, ok := c.envs[key]; ok {
 		return env
 	}
-	env, err := newEnv(vars, typed)
+	env, err := c.newEnv(vars, typed)
 	if err != nil {
 		c.At(c.root, "making the CEL environment for %s: %v", key.names, err)
 	}
@@ -165,15 +169,15 @@ type envKey struct {
 }
 
 // newEnv makes an environment; typed has the schemas of variables that have one.
-func newEnv(vars []string, typed map[string]*cel.Schema) (*cel.Env, error) {
+func (c *expressionCompiler) newEnv(vars []string, typed map[string]*cel.Schema) (*cel.Env, error) {
 	if typed == nil {
-		return cel.NewEnv(vars...)
+		return c.functions.NewEnv(vars...)
 	}
 	all := map[string]*cel.Schema{}
 	for _, name := range vars {
 		all[name] = typed[name]
 	}
-	return cel.NewTypedEnv(all)
+	return c.functions.NewTypedEnv(all)
 }
 
 // MostExpressionBytes is how much text all expressions of one policy may have together, in

@@ -59,7 +59,7 @@ func outcomes(t *testing.T, text string) []outcomeOf {
 		if err == nil {
 			next.program = program.Hash + "\n" + dump(program)
 		}
-		typed, refused := policy.CompileWith(d, newKinds(t))
+		typed, refused := policy.CompileWith(d, policy.Options{Schemas: newKinds(t)})
 		checkPlaces(t, text, refused)
 		if refused == nil && (err != nil || dump(typed) != dump(program)) {
 			t.Fatalf("what is known of kinds makes another program of it: %v", err)

@@ -57,7 +57,7 @@ func TestShippedPolicies(t *testing.T) {
 		if err != nil || len(documents) != 1 {
 			t.Fatal(documents, err)
 		}
-		if _, err := policy.CompileWith(documents[0], known); err != nil {
+		if _, err := policy.CompileWith(documents[0], policy.Options{Schemas: known}); err != nil {
 			t.Error(err)
 		}
 	}

@@ -23,7 +23,7 @@ func TestPolicies(t *testing.T) {
 		t.Fatalf("no testdata: %v", err)
 	}
 	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) { testPolicy(t, file, nil) })
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) { testPolicy(t, file, policy.Options{}) })
 	}
 }
 
@@ -34,19 +34,30 @@ func TestTypes(t *testing.T) {
 		t.Fatalf("no testdata: %v", err)
 	}
 	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) { testPolicy(t, file, newKinds(t)) })
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) { testPolicy(t, file, policy.Options{Schemas: newKinds(t)}) })
+	}
+}
+
+// TestFunctions is the same with functions of Go.
+func TestFunctions(t *testing.T) {
+	files, err := filepath.Glob("testdata/functions/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no testdata: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) { testPolicy(t, file, policy.Options{Functions: acme(t)}) })
 	}
 }
 
 const separator = "\n----\n"
 
-func testPolicy(t *testing.T, file string, schemas policy.Schemas) {
+func testPolicy(t *testing.T, file string, options policy.Options) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	input, want, _ := strings.Cut(string(data), separator)
-	got := outcome(input+"\n", schemas)
+	got := outcome(input+"\n", options)
 	if *rewrite {
 		if err := os.WriteFile(file, []byte(input+separator+got), 0o644); err != nil {
 			t.Fatal(err)
@@ -59,14 +70,14 @@ func testPolicy(t *testing.T, file string, schemas policy.Schemas) {
 }
 
 // outcome is what Parse and CompileWith make of a file, as text.
-func outcome(text string, schemas policy.Schemas) string {
+func outcome(text string, options policy.Options) string {
 	var b strings.Builder
 	documents, err := syntax.Parse("policy.yaml", []byte(text))
 	if err != nil {
 		b.WriteString(err.Error() + "\n")
 	}
 	for _, d := range documents {
-		program, err := policy.CompileWith(d, schemas)
+		program, err := policy.CompileWith(d, options)
 		if err != nil {
 			b.WriteString(err.Error() + "\n")
 			continue

@@ -24,7 +24,8 @@ type Program struct {
 	// File is where the policy came from, for messages.
 	File string
 	// Hash is the hex SHA-256 over everything that can change what the program
-	// does: comments, layout and the file's name do not count.
+	// does: comments, layout and the file's name do not count. What Functions compute is
+	// not known: in one process a name is for one of them.
 	Hash string
 	// ServiceAccount is the name of the ServiceAccount that the policy acts as; it
 	// lives in Namespace, which is not empty then. Empty: Ambit itself.

@@ -20,6 +20,8 @@ type symbolTable struct {
 	variables, children, watches []string
 	// elements are the variables of forEach.
 	elements []string
+	// namespaces are the first words of the names of functions.
+	namespaces []string
 	// lists are the children, watches and aliases that stand for a list of objects.
 	lists []string
 	// aliases are the variables so far whose value is objects of something else.
@@ -52,32 +54,32 @@ const mostName = 63
 func (t *symbolTable) collectNames(text *policyText, spec v1alpha1.ReconcilePolicySpec) {
 	first := map[string]*yaml.Node{}
 	for i := range spec.Variables {
-		t.variables = appendName(text, t.variables, first, text.specField("", "variables", i, "name"))
+		t.variables = t.appendName(text, t.variables, first, text.specField("", "variables", i, "name"))
 	}
 	for i, child := range spec.Children {
-		t.children = appendName(text, t.children, first, text.specField("", "children", i, "id"))
+		t.children = t.appendName(text, t.children, first, text.specField("", "children", i, "id"))
 		if child.ForEach != nil {
 			t.lists = append(t.lists, child.ID)
 		}
 	}
 	for i, w := range spec.Watches {
-		t.watches = appendName(text, t.watches, first, text.specField("", "watches", i, "id"))
+		t.watches = t.appendName(text, t.watches, first, text.specField("", "watches", i, "id"))
 		t.lists = append(t.lists, w.ID)
 	}
 	for i := range spec.Ensure {
-		appendName(text, nil, first, text.specField("", "ensure", i, "id"))
+		t.appendName(text, nil, first, text.specField("", "ensure", i, "id"))
 	}
 	for i := range spec.Children { // two may use the same: it is theirs alone
-		t.elements = appendName(text, t.elements, maps.Clone(first), text.specField("", "children", i, "forEach", "as"))
+		t.elements = t.appendName(text, t.elements, maps.Clone(first), text.specField("", "children", i, "forEach", "as"))
 	}
 }
 
-func appendName(text *policyText, list []string, first map[string]*yaml.Node, f field) []string {
+func (t *symbolTable) appendName(text *policyText, list []string, first map[string]*yaml.Node, f field) []string {
 	if !f.isText() {
 		return list
 	}
 	name := f.node.Value
-	if problem := nameProblem(name); problem != "" {
+	if problem := t.nameProblem(name); problem != "" {
 		text.At(f.node, "%q cannot be a name: %s", syntax.ShortenText(name), problem)
 		return list
 	}
@@ -89,7 +91,7 @@ func appendName(text *policyText, list []string, first map[string]*yaml.Node, f 
 	return append(list, name)
 }
 
-func nameProblem(name string) string {
+func (t *symbolTable) nameProblem(name string) string {
 	switch {
 	case len(name) > mostName:
 		return fmt.Sprintf("it is longer than %d characters", mostName)
@@ -97,6 +99,8 @@ func nameProblem(name string) string {
 		return "expressions refer to it, so it must be letters, digits and _, and not begin with a digit"
 	case slices.Contains(boundNames, name):
 		return "Ambit binds it itself"
+	case slices.Contains(t.namespaces, name):
+		return "functions of this program begin with it, as in " + name + ".f()"
 	case slices.Contains(reservedWords, name):
 		return "it is a reserved word of CEL"
 	case strings.HasPrefix(name, "__"):

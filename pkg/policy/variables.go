@@ -25,7 +25,7 @@ func (c *policyCompiler) compileVariables() {
 func (c *policyCompiler) variablesBefore(i int) []string {
 	var out []string
 	for _, v := range c.policy.Spec.Variables[:i] {
-		if nameProblem(v.Name) == "" {
+		if c.symbols.nameProblem(v.Name) == "" {
 			out = append(out, v.Name)
 		}
 	}

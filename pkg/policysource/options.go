@@ -45,6 +45,8 @@ type Options struct {
 	// mistakes, one call at a time, and given up after 2 seconds. It ends soon after its
 	// context. Nil: fields are not checked.
 	Schemas func(context.Context, []schema.GroupVersionKind) policy.Schemas
+	// Functions are those of Go that policies may call. Nil: none.
+	Functions *policy.Functions
 	// Controller runs the policies. Required.
 	Controller Controller
 	// Recorder makes events of ConfigMaps and custom resources. Nil: there are none.

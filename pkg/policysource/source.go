@@ -207,7 +207,7 @@ func (s *Source) useContents(ctx context.Context, shown *manifest.Snapshot) {
 
 // compileManifest compiles a manifest, with the schemas that can be had soon.
 func (s *Source) compileManifest(ctx context.Context, m manifest.Manifest) *manifest.Contents {
-	return manifest.Compile(m, s.o.Namespace, func(kinds []schema.GroupVersionKind) policy.Schemas { return s.schemas.readSoon(ctx, kinds) })
+	return manifest.Compile(m, s.o.Namespace, s.o.Functions, func(kinds []schema.GroupVersionKind) policy.Schemas { return s.schemas.readSoon(ctx, kinds) })
 }
 
 // publishDecision makes a decision known.

@@ -30,8 +30,8 @@ type Policies struct {
 
 // Load parses and compiles every policy in the files and folders names. One without a namespace is
 // in own, Ambit's own. Fields of the kinds that CustomResourceDefinitions in crds define are checked;
-// crds may be empty. That there is no policy at all is an error.
-func Load(names, crds []string, own string, stdin io.Reader) (Policies, error) {
+// crds may be empty, and functions nil. That there is no policy at all is an error.
+func Load(names, crds []string, own string, functions *policy.Functions, stdin io.Reader) (Policies, error) {
 	sources, err := readPolicies(names, own, reading{stdin: stdin, most: syntax.MaxText})
 	if err != nil {
 		return Policies{}, err
@@ -40,7 +40,7 @@ func Load(names, crds []string, own string, stdin io.Reader) (Policies, error) {
 	if err != nil {
 		return Policies{}, err
 	}
-	compiled := Compile(sources, known)
+	compiled := Compile(sources, policy.Options{Schemas: known, Functions: functions})
 	compiled.Kinds = kinds
 	return compiled, nil
 }
@@ -78,14 +78,13 @@ func readPolicies(names []string, own string, how reading) ([]Source, error) {
 	return sources, nil
 }
 
-// Compile compiles every policy in the sources. The fields of kinds that schemas knows are
-// checked; nil: of none.
-func Compile(sources []Source, schemas policy.Schemas) Policies {
+// Compile compiles every policy in the sources.
+func Compile(sources []Source, options policy.Options) Policies {
 	p := Policies{places: map[string]string{}, Unplaced: map[string]bool{}}
 	for _, from := range sources {
 		p.addFindings(from.file, from.err)
 		for _, document := range from.documents {
-			if program := p.addDocument(from.file, document.InNamespace(from.own), schemas); program != nil && document.Namespace() == "" {
+			if program := p.addDocument(from.file, document.InNamespace(from.own), options); program != nil && document.Namespace() == "" {
 				p.Unplaced[program.Label] = true
 			}
 		}
@@ -96,9 +95,9 @@ func Compile(sources []Source, schemas policy.Schemas) Policies {
 // addDocument compiles one policy of a file; of one with mistakes it keeps what can clean up,
 // if it can be told whose owners they are. No two are of one name and namespace: children are found
 // and fields are managed by these. It returns what was kept, or nil.
-func (p *Policies) addDocument(f file, document *syntax.Document, schemas policy.Schemas) *policy.Program {
+func (p *Policies) addDocument(f file, document *syntax.Document, options policy.Options) *policy.Program {
 	list := &p.Programs
-	program, err := policy.CompileWith(document, schemas)
+	program, err := policy.CompileWith(document, options)
 	if err != nil {
 		p.addFindings(f, err)
 		if program, err = policy.SalvageFrom(document, err); err != nil {

@@ -96,7 +96,7 @@ func TestRemoval(t *testing.T) {
 					var shown manifest.Snapshot
 					s.AddTo(&shown)
 					for i, m := range shown.Manifests {
-						shown.Manifests[i].Contents = manifest.Compile(m, "own", nil)
+						shown.Manifests[i].Contents = manifest.Compile(m, "own", nil, nil)
 					}
 					decisions.Update(shown, now.Now())
 					d = decisions.Decide(now.Now())

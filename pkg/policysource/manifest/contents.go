@@ -36,13 +36,13 @@ type Contents struct {
 }
 
 // Compile parses a manifest and compiles what is legible of it. own is Ambit's own namespace. schemas
-// is called once with the kinds that the manifest names; nil: nothing is known of any kind.
-func Compile(t Manifest, own string, schemas func([]schema.GroupVersionKind) policy.Schemas) *Contents {
+// is called once with the kinds that the manifest names; nil: nothing is known of any kind. functions may be nil.
+func Compile(t Manifest, own string, functions *policy.Functions, schemas func([]schema.GroupVersionKind) policy.Schemas) *Contents {
 	r := &Contents{}
 	r.Documents, r.Unreadable = parseDocuments(t, own)
-	var known policy.Schemas
+	known := policy.Options{Functions: functions}
 	if kinds := referencedKinds(r.Documents); schemas != nil && len(kinds) > 0 {
-		known = schemas(kinds)
+		known.Schemas = schemas(kinds)
 	}
 	for i := range r.Documents {
 		d := &r.Documents[i]
@@ -107,8 +107,8 @@ type Compiled struct {
 }
 
 // compileDocument compiles a document as one of its origin.
-func compileDocument(d *syntax.Document, from Origin, own string, schemas policy.Schemas) Compiled {
-	program, err := policy.CompileWith(d, schemas)
+func compileDocument(d *syntax.Document, from Origin, own string, options policy.Options) Compiled {
+	program, err := policy.CompileWith(d, options)
 	if err == nil {
 		if program, err = withIdentity(program, from, own); err != nil {
 			return Compiled{Mistake: fmt.Errorf("%s: %w", from, err)}

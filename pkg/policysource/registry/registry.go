@@ -57,7 +57,7 @@ func New(own string, retireRemovedFiles bool) *Registry {
 }
 
 // Update takes in what the sources hold. The order of the manifests is irrelevant. A manifest without
-// Contents is compiled, without schemas. The cost is proportional to manifests and entries, for
+// Contents is compiled, without schemas and functions. The cost is proportional to manifests and entries, for
 // Update is called for each event.
 func (b *Registry) Update(s manifest.Snapshot, now time.Time) {
 	seen := make(map[manifest.Origin]*manifest.Manifest, len(s.Manifests))
@@ -108,7 +108,7 @@ func (e *entry) updateObject(t *manifest.Manifest) {
 // written still, is not taken before it is steady.
 func (b *Registry) updateContents(t manifest.Manifest, now time.Time) {
 	if t.Contents == nil {
-		t.Contents = manifest.Compile(t, b.ownNamespace, nil)
+		t.Contents = manifest.Compile(t, b.ownNamespace, nil, nil)
 	}
 	documents, illegible := t.Contents.Documents, t.Contents.Unreadable
 	switch isEmpty := errors.Is(illegible, manifest.ErrNoPolicy); {

@@ -190,7 +190,7 @@ func (s *story) text(o manifest.Origin, words []string, body string) manifest.Ma
 
 // remember notes which version has which hash.
 func (s *story) remember(t manifest.Manifest, body string) {
-	for i, d := range manifest.Compile(t, s.registry.ownNamespace, nil).Documents {
+	for i, d := range manifest.Compile(t, s.registry.ownNamespace, nil, nil).Documents {
 		if p := d.Compiled.Program; p != nil {
 			s.versions[p.Hash] = strings.Fields(strings.Split(body, ";")[i])[1]
 		}
