@@ -24,15 +24,23 @@ import (
 	"github.com/ambit-dev/ambit/pkg/policysource/manifest"
 )
 
-// everything is allowed.
-type everything struct{}
+// everything is allowed. No review is answered any more once it is silent.
+type everything struct{ silent atomic.Bool }
 
-func (everything) Rules(context.Context, string) (access.Rules, error) {
+func (e *everything) Rules(ctx context.Context, _ string) (access.Rules, error) {
+	if e.silent.Load() {
+		<-ctx.Done()
+		return access.Rules{}, ctx.Err()
+	}
 	all := []string{"*"}
 	return access.Rules{Items: []authorizationv1.ResourceRule{{Verbs: all, APIGroups: all, Resources: all}}}, nil
 }
 
-func (everything) Access(context.Context, string, access.Access) (access.Verdict, error) {
+func (e *everything) Access(ctx context.Context, _ string, _ access.Access) (access.Verdict, error) {
+	if e.silent.Load() {
+		<-ctx.Done()
+		return access.Verdict{}, ctx.Err()
+	}
 	return access.Verdict{Allowed: true}, nil
 }
 
@@ -82,8 +90,10 @@ func TestPatch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				reviewer := access.New(access.Options{Reviews: func(string) (access.Reviews, error) { return everything{}, nil }})
+				var reviews everything
+				reviewer := access.New(access.Options{Reviews: func(string) (access.Reviews, error) { return &reviews, nil }})
 				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
 				go func() { _ = reviewer.Start(ctx) }()
 				var wakes atomic.Int32
 				s := ForCustomResources(Options{
@@ -94,7 +104,7 @@ func TestPatch(t *testing.T) {
 				s.writes.requireReview(allNamespaces)
 				s.writes.requireReview("own")
 				time.Sleep(time.Second)
-				stop() // a refusal has permissions reviewed anew, which would wake as well
+				reviews.silent.Store(true) // a refusal has permissions reviewed anew, which would wake as well
 				synctest.Wait()
 				wakes.Store(0)
 				at := manifest.Origin{Kind: manifest.CustomResource, Namespace: "own", Name: "p"}
