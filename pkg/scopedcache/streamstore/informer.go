@@ -89,7 +89,7 @@ func (k *Store) handlerResyncs(asked *time.Duration) (list []eventqueue.Resync) 
 		return []eventqueue.Resync{{Period: atLeast(*asked), Objects: func() []any { return k.objectsOf(nil) }}}
 	}
 	configs := slices.Collect(maps.Values(k.Namespaces))
-	if len(configs) == 0 {
+	if len(configs) == 0 || !k.IsNamespaced() {
 		configs = []cache.Config{k.Everywhere}
 	}
 	for _, config := range configs {
