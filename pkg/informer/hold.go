@@ -16,23 +16,6 @@ type eventHold struct {
 	events []Event
 }
 
-// HoldEvents keeps the events of an object from a handler of a key while the handler has the object
-// written: the event of a write may come before its answer, and would say what Observe says.
-// release has to be called once, after Observe: the event of the resourceVersion that the write was
-// answered is dropped then, and the handler is told the others, in their order. An empty
-// resourceVersion is none: the write failed, or was of another object.
-func (s *Set) HoldEvents(key Key, name types.NamespacedName, handler EventHandler) (release func(resourceVersion string)) {
-	st := s.informerOf(key)
-	if st == nil {
-		return func(string) {}
-	}
-	hold := &eventHold{handler: handler, name: name}
-	st.mu.Lock()
-	st.holds = append(st.holds, hold)
-	st.mu.Unlock()
-	return func(resourceVersion string) { st.releaseHold(hold, resourceVersion) }
-}
-
 // holdEvent says whether an event is kept from a handler for now; mu is held for reading, at least.
 func (st *sharedInformer) holdEvent(handler EventHandler, event Event) bool {
 	for _, hold := range st.holds {

@@ -3,6 +3,7 @@ package informer
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/ambit-dev/ambit/pkg/informer/objectstore"
@@ -158,4 +159,21 @@ func (s *Set) Deleted(key Key, obj *unstructured.Unstructured, by ...EventHandle
 	if st := s.informerOf(key); st != nil {
 		st.changeStore(0, func(s *objectstore.Store) objectstore.Change { return s.ObserveDeletion(obj) }, by)
 	}
+}
+
+// HoldEvents keeps the events of an object from a handler of a key while the handler has the object
+// written: the event of a write may come before its answer, and would say what Observe says.
+// release has to be called once, after Observe: the event of the resourceVersion that the write was
+// answered is dropped then, and the handler is told the others, in their order. An empty
+// resourceVersion is none: the write failed, or was of another object.
+func (s *Set) HoldEvents(key Key, name types.NamespacedName, handler EventHandler) (release func(resourceVersion string)) {
+	st := s.informerOf(key)
+	if st == nil {
+		return func(string) {}
+	}
+	hold := &eventHold{handler: handler, name: name}
+	st.mu.Lock()
+	st.holds = append(st.holds, hold)
+	st.mu.Unlock()
+	return func(resourceVersion string) { st.releaseHold(hold, resourceVersion) }
 }
