@@ -13,7 +13,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/internal/manifests"
 	"github.com/ambit-dev/ambit/pkg/permissions"
 	"github.com/ambit-dev/ambit/pkg/permissions/rbac"
-	"github.com/ambit-dev/ambit/pkg/plan"
+	"github.com/ambit-dev/ambit/pkg/plan/selection"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -152,7 +152,7 @@ func (o *rightsOptions) permissionsOptions(programs []*policy.Program, subject r
 		Programs: programs, Kinds: &permissions.Kinds{Defined: defined, Reporter: o}, Own: subject, OwnNamespace: o.ownNamespace(subject),
 		Namespaces: o.Namespaces, Finalizers: o.Finalizers, WatchRBAC: o.WatchRBAC,
 		Serves: func(ctx context.Context, program *policy.Program, owner *unstructured.Unstructured) bool {
-			return plan.Refuse(ctx, program, owner) == nil
+			return selection.Refuse(ctx, program, owner) == nil
 		},
 		Reporter: o,
 	}, nil

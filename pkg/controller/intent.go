@@ -9,8 +9,8 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/controller/owners"
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
-	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
+	"github.com/ambit-dev/ambit/pkg/plan/selection"
 )
 
 // intent is what a reconcile over an owner is for.
@@ -69,7 +69,7 @@ func (t ownerTurn) isWanted(ctx context.Context, owner *unstructured.Unstructure
 	}
 	name := types.NamespacedName{Namespace: owner.GetNamespace(), Name: owner.GetName()}
 	began := t.controller.currentTime()
-	refusal := plan.RefuseContent(ctx, t.program, owner)
+	refusal := selection.RefuseContent(ctx, t.program, owner)
 	if t.program.Owner.Filter != nil {
 		t.recordEvaluation(name, began)
 	}

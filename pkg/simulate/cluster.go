@@ -14,6 +14,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
+	"github.com/ambit-dev/ambit/pkg/plan/selection"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -149,10 +150,10 @@ func (c *cluster) whyLeftAlone(ctx context.Context) (why string, retire bool) {
 	if held && c.owner.GetDeletionTimestamp() != nil && !c.program.Suspend {
 		return "", false
 	}
-	refusal := plan.Refuse(ctx, c.program, c.owner)
+	refusal := selection.Refuse(ctx, c.program, c.owner)
 	if refusal == nil || refusal.Err != nil { // whatever a filter says, it is asked only in the scope
 		if why := c.whyUnselected(); why != "" {
-			refusal = &plan.Refusal{Reason: why}
+			refusal = &selection.Refusal{Reason: why}
 		}
 	}
 	if refusal == nil {
@@ -164,7 +165,7 @@ func (c *cluster) whyLeftAlone(ctx context.Context) (why string, retire bool) {
 // whyUnselected says why the labels of the owner's namespace keep it out of the scope; ""
 // if they do not.
 func (c *cluster) whyUnselected() string {
-	namespace, selector := plan.ScopeNamespace(c.owner), c.program.NamespaceSelector
+	namespace, selector := selection.ScopeNamespace(c.owner), c.program.NamespaceSelector
 	if namespace == "" || selector == nil || slices.Contains(c.program.Namespaces, namespace) {
 		return ""
 	}

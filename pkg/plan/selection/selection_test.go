@@ -1,11 +1,54 @@
-package plan
+package selection
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
+
+// compilePolicy compiles a policy for owners of a kind of example.com/v1; each line of spec is below spec.
+func compilePolicy(t *testing.T, owner, spec string) *policy.Program {
+	t.Helper()
+	text := "apiVersion: ambit.dev/v1alpha1\nkind: ReconcilePolicy\nmetadata: {name: test, namespace: ambit-system}\n" +
+		"spec:\n  owner: {apiVersion: example.com/v1, kind: " + owner + "}\n  " + spec
+	documents, err := syntax.Parse("test.yaml", []byte(text))
+	if err != nil || len(documents) != 1 {
+		t.Fatalf("parsing a policy: %v\n%s", err, text)
+	}
+	program, err := policy.Compile(documents[0])
+	if err != nil {
+		t.Fatalf("compiling a policy: %v\n%s", err, text)
+	}
+	return program
+}
+
+// makeOwner returns a Cache in namespace default, but for what the text says.
+func makeOwner(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	owner := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Cache", "metadata": map[string]any{}}}
+	owner.SetName("sample")
+	owner.SetNamespace("default")
+	said := map[string]any{}
+	if err := yaml.Unmarshal([]byte(text), &said); err != nil {
+		t.Fatal(err)
+	}
+	for key, value := range said {
+		if key != "metadata" {
+			owner.Object[key] = value
+			continue
+		}
+		for field, metadata := range value.(map[string]any) {
+			owner.Object["metadata"].(map[string]any)[field] = metadata
+		}
+	}
+	return owner
+}
 
 // TestRefuse: the controller, `ambit render` and `ambit access` ask this function whether a
 // policy serves an owner.
@@ -38,20 +81,16 @@ func TestRefuse(t *testing.T) {
 			if tc.spec == "" && tc.owner != "" {
 				kind += ", selector: {matchLabels: {use: ambit}}, filter: object.spec.size < 10"
 			}
-			program := compilePolicy(t, "test", kind, tc.spec)
-			o := &operator{world: &world{}}
-			if o.setOwner(t, "{}"); tc.owner != "" {
-				o.setOwner(t, tc.owner)
-			}
-			before := o.owner.DeepCopy()
-			refusal := Refuse(t.Context(), program, o.owner)
+			program, owner := compilePolicy(t, kind, tc.spec), makeOwner(t, tc.owner)
+			before := owner.DeepCopy()
+			refusal := Refuse(t.Context(), program, owner)
 			switch {
 			case refusal == nil && tc.want != "", refusal != nil && (tc.want == "" || !strings.HasPrefix(refusal.Reason, tc.want)):
 				t.Errorf("%s: got %+v, want %q", tc.reason, refusal, tc.want)
 			case refusal != nil && (refusal.Err != nil) != tc.unknown:
 				t.Errorf("%s: got error %v, want one: %t", tc.reason, refusal.Err, tc.unknown)
 			}
-			if diff := cmp.Diff(before, o.owner); diff != "" {
+			if diff := cmp.Diff(before, owner); diff != "" {
 				t.Errorf("the owner was changed:\n%s", diff)
 			}
 		})

@@ -1,4 +1,8 @@
-package plan
+// Package selection says whether a policy serves an owner: by what the policy as a whole says, by its
+// scope, and by the selector and the filter of its owners.
+//
+// The package is pure: no I/O, no goroutine, no clock, no log.
+package selection
 
 import (
 	"context"
