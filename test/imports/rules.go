@@ -53,7 +53,7 @@ func layers() []layer {
 		{packages: []string{"pkg/internal/cel/sandbox", "pkg/internal/cel/gofunction"}, pure: true},
 		{packages: []string{"pkg/internal/cel/sandbox/charge"}, pure: true},
 		{packages: []string{"pkg/internal/cel/sandbox/jsonvalue"}, pure: true},
-		{packages: []string{"pkg/internal/cel/sandbox/meter", "pkg/internal/fields", "pkg/internal/jsonwalk", "pkg/internal/packed", "pkg/internal/backoff", "pkg/internal/spelling"}, pure: true},
+		{packages: []string{"pkg/internal/cel/sandbox/meter", "pkg/internal/fields", "pkg/internal/jsonwalk", "pkg/internal/packed", "pkg/internal/backoff", "pkg/internal/spelling", "pkg/internal/timing"}, pure: true},
 		{packages: []string{"pkg/api/v1alpha1", "pkg/internal/version"}, pure: true},
 	}
 }

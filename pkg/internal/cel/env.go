@@ -27,19 +27,20 @@ type Env struct {
 func NewEnv(variables ...string) (*Env, error) { return (*Functions)(nil).NewEnv(variables...) }
 
 // NewEnv makes an environment with these variables, all of type dyn. With
-// ReadyVar or "ready" among them there is the macro `ready(x)`. The error is for
-// names that are not identifiers.
+// ReadyVar or "ready" among them there is the macro `ready(x)`, and with ClockVar the time may be
+// asked. The error is for names that are not identifiers.
 func (f *Functions) NewEnv(variables ...string) (*Env, error) {
 	declared := make(map[string]bool, len(variables))
 	options := make([]celgo.EnvOption, 0, len(variables)+3)
 	options = append(options, optionalMacros())
 	ready := false
+	options = append(options, timeMacros(slices.Contains(variables, ClockVar))...)
 	for _, name := range variables {
 		if !isIdentifier(name) {
 			return nil, fmt.Errorf("making a CEL environment: variable %q is not an identifier", name)
 		}
 		ready = ready || name == ReadyVar || name == readyMacro
-		if name == ReadyVar || declared[name] {
+		if name == ReadyVar || name == ClockVar || declared[name] {
 			continue
 		}
 		declared[name] = true
@@ -129,7 +130,7 @@ func (e *Env) CompileExpr(source string) (compiled *Expr, found []Issue) {
 	reads := readsOf(root, e.variables)
 	return &Expr{
 		source: source, program: program, root: root,
-		output: checked.OutputType(), reads: reads, variables: sortedKeys(reads), asked: readyNames(root),
+		output: checked.OutputType(), reads: reads, variables: sortedKeys(reads), asked: readyNames(root), asksTime: asksTime(root),
 	}, nil
 }
 
@@ -171,7 +172,7 @@ func messageLiterals(parsed *ast.AST) []*common.Error {
 func toIssues(source string, errors []*common.Error) []Issue {
 	issues := make([]Issue, len(errors))
 	for i, err := range errors {
-		issues[i] = Issue{Offset: byteOffset(source, err.Location.Line(), err.Location.Column()), Message: err.Message}
+		issues[i] = Issue{Offset: byteOffset(source, err.Location.Line(), err.Location.Column()), Message: explainTime(err.Message)}
 	}
 	return issues
 }

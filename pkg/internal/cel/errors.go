@@ -41,7 +41,7 @@ func IsNoSuchKey(err error) bool {
 
 // evalError returns the error of an evaluation, without values that it quotes.
 func (x *Expr) evalError(err error) *EvalError {
-	text := err.Error()
+	text := explainTime(err.Error())
 	var limit meter.LimitError
 	return &EvalError{Source: x.source, Message: truncateMessage(x.redactQuotes(text)), NoSuchKey: isNoSuchKey(text), Budget: errors.As(err, &limit)}
 }

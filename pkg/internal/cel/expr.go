@@ -46,6 +46,7 @@ type Expr struct {
 	output    *celgo.Type
 	variables []string
 	asked     []string
+	asksTime  bool
 	reads     map[string]*fields.Set
 }
 
@@ -58,6 +59,9 @@ func (x *Expr) FreeVariables() []string { return x.variables }
 // AskedReady returns the names in ready(x), sorted. By that alone a name is not among
 // Vars. Not to be changed.
 func (x *Expr) AskedReady() []string { return x.asked }
+
+// AsksTime reports whether the expression asks ClockVar.
+func (x *Expr) AsksTime() bool { return x.asksTime }
 
 // FieldsRead returns for each free variable which of its fields the expression can read.
 // Where that is unknown, it is everything below. Not to be changed.

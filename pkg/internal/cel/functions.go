@@ -25,6 +25,9 @@ var kubernetesLanguage = sync.OnceValues(func() (*language, error) {
 	if err != nil {
 		return nil, err
 	}
+	if env, err = env.Extend(timeFunctions()...); err != nil {
+		return nil, fmt.Errorf("declaring functions of time: %w", err)
+	}
 	return newLanguage(env)
 })
 

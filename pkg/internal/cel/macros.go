@@ -53,18 +53,19 @@ func readyNames(root ast.Expr) []string {
 	return sortedKeys(asked)
 }
 
-// reservedNames finds the name that only ready() may write.
+// reservedNames finds the names that only the macros may write.
 func reservedNames(source string) []*common.Error {
-	at := strings.Index(source, ReadyVar)
-	if at < 0 {
-		return nil
+	for _, reserved := range [][2]string{{ReadyVar, "ready(x)"}, {ClockVar, "reached(x) or schedule(text, zone)"}} {
+		if at := strings.Index(source, reserved[0]); at >= 0 {
+			before := source[:at]
+			line := before[strings.LastIndexByte(before, '\n')+1:]
+			return []*common.Error{{
+				Location: common.NewLocation(1+strings.Count(before, "\n"), len([]rune(line))),
+				Message:  reserved[0] + " is reserved: use " + reserved[1],
+			}}
+		}
 	}
-	before := source[:at]
-	line := before[strings.LastIndexByte(before, '\n')+1:]
-	return []*common.Error{{
-		Location: common.NewLocation(1+strings.Count(before, "\n"), len([]rune(line))),
-		Message:  ReadyVar + " is reserved: use ready(x)",
-	}}
+	return nil
 }
 
 // optionalMacros replace optMap and optFlatMap of cel-go. Those write their

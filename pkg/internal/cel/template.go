@@ -15,6 +15,7 @@ type Template struct {
 	root      node
 	variables []string
 	asked     []string
+	asksTime  bool
 	reads     map[string]*fields.Set
 	paths     *fields.Set
 }
@@ -51,6 +52,9 @@ func (t *Template) FreeVariables() []string { return t.variables }
 
 // AskedReady is as Expr.AskedReady, over all expressions. Not to be changed.
 func (t *Template) AskedReady() []string { return t.asked }
+
+// AsksTime reports whether an expression of the template asks ClockVar.
+func (t *Template) AsksTime() bool { return t.asksTime }
 
 // FieldsRead is as Expr.FieldsRead, over all expressions. Not to be changed.
 func (t *Template) FieldsRead() map[string]*fields.Set { return t.reads }

@@ -142,6 +142,7 @@ func (c *templateCompiler) compileString(s string) node {
 		for _, name := range expr.AskedReady() {
 			c.asked[name] = true
 		}
+		c.template.asksTime = c.template.asksTime || expr.AsksTime()
 		for name, set := range expr.FieldsRead() {
 			c.template.reads[name] = c.template.reads[name].Union(set)
 		}

@@ -66,6 +66,10 @@ func RuleOf(function string) Rule {
 		return quantityRule
 	case "getQuery":
 		return queryRule
+	case "@schedule":
+		return scheduleRule
+	case "open":
+		return openRule
 	case "cel.@mapInsert":
 		return insertRule
 	}

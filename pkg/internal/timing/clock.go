@@ -1,0 +1,70 @@
+package timing
+
+import (
+	"cmp"
+	"errors"
+	"time"
+)
+
+// ErrNoTime is what each question fails with that is asked of a Clock without a time.
+var ErrNoTime = errors.New("the time is not known here")
+
+// Wake is an instant at which an answer changes.
+type Wake struct {
+	// At is a whole second, in UTC.
+	At time.Time
+	// Reason says which answer, as in `reached(2026-11-27T03:00:00Z)`.
+	Reason string
+}
+
+// Clock is the moment at which questions are asked. It belongs to one goroutine. The zero Clock has no
+// time: each question fails.
+type Clock struct {
+	now  time.Time
+	wake *Wake
+}
+
+// NewClock returns a clock that stands at a time, without the part of it below a second. The zero time
+// is no time.
+func NewClock(now time.Time) *Clock {
+	if now.IsZero() {
+		return &Clock{}
+	}
+	return &Clock{now: now.UTC().Truncate(time.Second).Round(0)}
+}
+
+// HasTime reports whether questions can be answered.
+func (c *Clock) HasTime() bool { return !c.now.IsZero() }
+
+// Wake returns the earliest instant at which one of the answers that were given changes; nil: none of
+// them does. Of several at that instant it is the first by its reason, whatever the order in which they were asked.
+func (c *Clock) Wake() *Wake { return c.wake }
+
+// Reached reports whether an instant is not after the time of the clock.
+func (c *Clock) Reached(at time.Time) (bool, error) {
+	if !c.HasTime() {
+		return false, ErrNoTime
+	}
+	if !at.After(c.now) {
+		return true, nil
+	}
+	at = wholeSecond(at)
+	c.noteChange(at, "reached("+at.Format(time.RFC3339)+")")
+	return false, nil
+}
+
+// noteChange notes that an answer changes at an instant.
+func (c *Clock) noteChange(at time.Time, reason string) {
+	if c.wake == nil || cmp.Or(at.Compare(c.wake.At), cmp.Compare(reason, c.wake.Reason)) < 0 {
+		c.wake = &Wake{At: at, Reason: reason}
+	}
+}
+
+// wholeSecond is the first whole second that is not before an instant: clocks stand at no other.
+func wholeSecond(at time.Time) time.Time {
+	whole := at.UTC().Truncate(time.Second).Round(0)
+	if whole.Before(at) {
+		whole = whole.Add(time.Second)
+	}
+	return whole
+}
