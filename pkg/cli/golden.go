@@ -45,6 +45,12 @@ The policy is that of the nearest folder, from the case's own up to FOLDER, with
                      policy: ../../policies/x.yaml   # file or folder; default policy.yaml
                      crds: [../crd.yaml]             # files or folders, optional: as
                                                      # --crds of ` + "`ambit validate`" + `
+                     now: 2026-11-27T03:00:00Z       # the time of which the policy asks;
+                                                     # must be there if it does
+                     later: [2026-11-28T03:00:00Z]   # more times: plan.txt has the plan
+                                                     # at each, if nothing was done
+
+A test.yaml in the folder of a case may have the times alone.
 
 A difference is shown as a unified diff: lines with - are expected, lines with + are
 what came of it. Exit code 1 when a case fails; 2 when there is none, or when one

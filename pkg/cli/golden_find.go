@@ -39,6 +39,9 @@ type settings struct {
 	Policy string `json:"policy"`
 	// CRDs are files and folders with CustomResourceDefinitions, relative to it.
 	CRDs []string `json:"crds"`
+	// Now is the time of which expressions ask, and Later are others at which the plan is looked at as well.
+	Now   string   `json:"now"`
+	Later []string `json:"later"`
 }
 
 // findCases returns the cases at and below the folders whose names match, by name,
@@ -97,15 +100,29 @@ func isNoCase(dir string) bool {
 	return filepath.Base(dir) == observedDir && mayExist(filepath.Join(filepath.Dir(dir), caseOwner))
 }
 
-// readSettings returns what the nearest folder with a test.yaml or policy.yaml says,
-// its paths as they are seen from here.
+// readSettings returns what the nearest folder with a policy says, in a test.yaml or by a policy.yaml,
+// its paths as they are seen from here. The times are those of the nearest test.yaml that has them.
 func (c testCase) readSettings() (settings, error) {
+	var times settings
 	for dir := c.Dir; ; dir = filepath.Dir(dir) {
-		if path := filepath.Join(dir, caseSettings); mayExist(path) {
-			return readSettings(path)
-		}
+		found := settings{}
 		if path := filepath.Join(dir, casePolicy); mayExist(path) {
-			return settings{Policy: path}, nil
+			found.Policy = path
+		}
+		if path := filepath.Join(dir, caseSettings); mayExist(path) {
+			read, err := readSettings(path)
+			if err != nil {
+				return settings{}, err
+			}
+			read.Policy = cmp.Or(read.Policy, found.Policy)
+			found = read
+		}
+		if times.Now == "" && len(times.Later) == 0 {
+			times = found
+		}
+		if found.Policy != "" {
+			found.Now, found.Later = times.Now, times.Later
+			return found, nil
 		}
 		if dir == c.Root || dir == filepath.Dir(dir) {
 			return settings{}, fmt.Errorf("there is no %s and no %s in its folder or one above it, up to %s", casePolicy, caseSettings, c.Root)
@@ -123,7 +140,9 @@ func readSettings(path string) (settings, error) {
 		return settings{}, fmt.Errorf("reading %s: %w", path, err)
 	}
 	from := func(p string) string { return filepath.Join(filepath.Dir(path), filepath.FromSlash(p)) }
-	s.Policy = from(cmp.Or(s.Policy, casePolicy))
+	if s.Policy != "" {
+		s.Policy = from(s.Policy)
+	}
 	for i := range s.CRDs {
 		s.CRDs[i] = from(s.CRDs[i])
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/rogpeppe/go-internal/diff"
 
@@ -88,38 +89,65 @@ func (o *testOptions) compareFile(path string, data []byte) (string, error) {
 
 // makeExpectations returns the files that are expected of a case, as they are now, by name.
 func (c testCase) makeExpectations(ctx context.Context, policies policyCache) ([]expectation, error) {
-	result, err := c.simulateCase(ctx, policies)
+	in, later, err := c.readCase(policies)
 	if err != nil {
 		return nil, err
+	}
+	result := simulate.Reconcile(ctx, in)
+	if policies.functions != nil && simulate.Reconcile(ctx, in).PlanText() != result.PlanText() {
+		return nil, errors.New("the plan is another one the second time: a function of this program that the policy calls is not pure")
+	}
+	text := result.PlanTextWithoutStatus()
+	for _, at := range later {
+		in.Now = at
+		text += fmt.Sprintf("\nat %s:\n%s", at.UTC().Format(time.RFC3339), simulate.Reconcile(ctx, in).PlanText())
 	}
 	var status bytes.Buffer
 	if err := printData(&status, "yaml", result.OwnerStatus()); err != nil {
 		return nil, err
 	}
-	return []expectation{{casePlan, []byte(result.PlanTextWithoutStatus())}, {caseStatus, status.Bytes()}}, nil
+	return []expectation{{casePlan, []byte(text)}, {caseStatus, status.Bytes()}}, nil
 }
 
-// simulateCase simulates the reconcile that the case describes.
-func (c testCase) simulateCase(ctx context.Context, policies policyCache) (simulate.Result, error) {
+// readCase returns what the reconcile is simulated with that the case describes, and later times to look at.
+func (c testCase) readCase(policies policyCache) (in simulate.Input, later []time.Time, err error) {
 	s, err := c.readSettings()
 	if err != nil {
-		return simulate.Result{}, err
+		return in, nil, err
 	}
 	owner, ownerErr := manifests.ReadObject(filepath.Join(c.Dir, caseOwner), "the owner", nil)
 	observed, observedErr := manifests.ReadObjects(c.observedPaths(), nil)
 	found, policiesErr := policies.loadPolicies(s)
 	if err := errors.Join(ownerErr, observedErr, policiesErr); err != nil {
-		return simulate.Result{}, err
+		return in, nil, err
 	}
 	program, err := programFor(owner, found.Programs)
 	if err != nil {
-		return simulate.Result{}, err
+		return in, nil, err
 	}
-	result := simulateReconcile(ctx, program, owner, observed, found.Kinds)
-	if policies.functions != nil && simulateReconcile(ctx, program, owner, observed, found.Kinds).PlanText() != result.PlanText() {
-		return simulate.Result{}, errors.New("the plan is another one the second time: a function of this program that the policy calls is not pure")
+	in = simulationOf(program, owner, observed, found.Kinds)
+	in.Now, later, err = s.times(program.AsksTime)
+	return in, later, err
+}
+
+// times reads the times of a case, which has to have them if its policy asks.
+func (s settings) times(asked bool) (now time.Time, later []time.Time, err error) {
+	switch {
+	case s.Now != "":
+		if now, err = parseTime("now", s.Now); err != nil {
+			return now, nil, err
+		}
+	case asked || len(s.Later) > 0:
+		return now, nil, fmt.Errorf("the policy asks the time, and the case has none: write `now: %s` into a %s in its folder or one above it", exampleTime, caseSettings)
 	}
-	return result, nil
+	for _, text := range s.Later {
+		at, err := parseTime("later", text)
+		if err != nil {
+			return now, nil, err
+		}
+		later = append(later, at)
+	}
+	return now, later, nil
 }
 
 // policyCache holds the policies of cases by where they come from, so that each is compiled

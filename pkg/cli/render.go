@@ -28,6 +28,8 @@ type renderOptions struct {
 	CRDs []string
 	// Namespace is that of the owner if its file does not say.
 	Namespace string
+	// At is the time of which expressions ask; empty: now. Until is up to when wakes are listed; empty: none are.
+	At, Until string
 	// Output is yaml, json or plan.
 	Output string
 }
@@ -54,6 +56,10 @@ can be short:
 Which kinds have namespaces is known of Kubernetes' own; of others --crds says it,
 else they are taken to have them. Expressions are checked as by ` + "`ambit validate --crds`" + `.
 
+Expressions that ask the time are answered as of --at. With --until the times up to
+then are listed at which the result changes by itself, with what is different at each,
+as long as nothing is done and nobody changes anything.
+
 Times are left out of the conditions. Exit code 1 when the owner would be Stalled.`,
 		Example: indentExample(`
 # What a new owner gets
@@ -62,6 +68,9 @@ ambit render -f policies/memcached.yaml --owner owner.yaml
 # The status once Deployment and Pods are there
 kubectl get deployments,pods -o yaml > observed.yaml
 ambit render -f policies/memcached.yaml --owner owner.yaml --observed observed.yaml
+
+# What a schedule comes to in the first week of December
+ambit render -f policies/cron-job.yaml --owner owner.yaml --at 2026-12-01T00:00:00Z --until 2026-12-08T00:00:00Z
 
 # What would be done, and why
 ambit render -f policies/memcached.yaml --owner owner.yaml -o plan`),
@@ -74,6 +83,8 @@ ambit render -f policies/memcached.yaml --owner owner.yaml -o plan`),
 	flags.StringArrayVar(&o.Observed, "observed", nil, "File or folder with what is in the cluster; may be given several times")
 	addCRDsFlag(flags, &o.CRDs)
 	flags.StringVarP(&o.Namespace, "namespace", "n", "", "Namespace of the owner, where its file does not say")
+	flags.StringVar(&o.At, "at", "", "Time of which expressions ask, as in 2026-11-27T03:00:00Z; default now")
+	flags.StringVar(&o.Until, "until", "", "List the times until then at which the result changes by itself")
 	addOutputFlag(flags, &o.Output, "yaml", "json", "plan")
 	return cmd
 }
@@ -105,10 +116,19 @@ func (o *renderOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	result := simulateReconcile(ctx, program, owner, observed, policies.Kinds)
+	times, err := o.times()
+	if err != nil {
+		return err
+	}
+	in := simulationOf(program, owner, observed, policies.Kinds)
+	in.Now = times.at
+	result := simulate.Reconcile(ctx, in)
 	if result.LeftAlone != "" {
 		fmt.Fprintf(o.ErrOut, "policy %q leaves this owner alone: %s\n", program.Name, result.LeftAlone)
 		return nil
+	}
+	if !times.until.IsZero() {
+		return printWakes(ctx, o.Out, in, times.until)
 	}
 	if err := o.printResult(result); err != nil {
 		return err
@@ -136,13 +156,13 @@ func programFor(owner *unstructured.Unstructured, programs []*policy.Program) (*
 		owner.GetKind(), owner.GetAPIVersion(), joinNames(names))
 }
 
-// simulateReconcile simulates a reconcile of an owner from a file, which is in namespace
+// simulationOf returns what a reconcile of an owner from a file is simulated with. The owner is in namespace
 // default if nothing says where, as for kubectl.
-func simulateReconcile(ctx context.Context, program *policy.Program, owner *unstructured.Unstructured, observed []*unstructured.Unstructured, kinds manifests.Kinds) simulate.Result {
+func simulationOf(program *policy.Program, owner *unstructured.Unstructured, observed []*unstructured.Unstructured, kinds manifests.Kinds) simulate.Input {
 	if owner.GetNamespace() == "" && kinds.IsSurelyNamespaced(owner.GroupVersionKind()) {
 		owner.SetNamespace("default")
 	}
-	return simulate.Reconcile(ctx, simulate.Input{Program: program, Owner: owner, Observed: observed, IsNamespaced: kinds.IsNamespaced})
+	return simulate.Input{Program: program, Owner: owner, Observed: observed, IsNamespaced: kinds.IsNamespaced}
 }
 
 // printResult writes the result in the format that was asked for.

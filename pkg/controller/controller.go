@@ -23,6 +23,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/controller/ownerreconcile"
 	"github.com/ambit-dev/ambit/pkg/controller/revisions"
 	"github.com/ambit-dev/ambit/pkg/controller/telemetry"
+	"github.com/ambit-dev/ambit/pkg/controller/wakes"
 	"github.com/ambit-dev/ambit/pkg/controller/writeconflict"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/internal/backoff"
@@ -68,7 +69,7 @@ type Options struct {
 	Tracer trace.Tracer
 	// Recorder makes Events of owners. Nil: there are none.
 	Recorder ownerreconcile.Recorder
-	// Clock is the time of conditions and backoffs. Nil means the real one.
+	// Clock is the time of conditions and backoffs, and that of which expressions ask. Nil means the real one.
 	Clock clock.Clock
 }
 
@@ -89,6 +90,7 @@ type Controller struct {
 	revisions   revisions.Registry[*policyController]
 	startedAt   time.Time
 	throttle    fairqueue.Throttle
+	wakes       *wakes.Queue
 	telemetry   *telemetry.Telemetry
 	queue       atomic.Pointer[workqueue.TypedRateLimitingInterface[Key]]
 	// setMutex is held while policies are replaced, and while Start gives all back.

@@ -17,6 +17,7 @@ func (op *policyController) forgetOwner(name types.NamespacedName) {
 	op.mu.Unlock()
 	if !op.revision.IsReplaced() { // else the next one goes on with the owner
 		op.reconciles.LostWrites.ForgetOwner(uid)
+		op.controller.wakes.Remove(op.subscriberFor(name).key)
 	}
 	if was.Inspected {
 		op.stopInspection(name)

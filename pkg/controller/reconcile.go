@@ -176,8 +176,19 @@ func (s *ownerState) endMeasure(measured *telemetry.Reconcile, planned *plan.Pla
 func (t ownerTurn) recordPlan(ctx context.Context, name types.NamespacedName, state *ownerState, p *ownerreconcile.Reconciler, planned *plan.Plan) {
 	t.markLookedAt(name)
 	t.recordHealth(state, planned)
+	t.setWake(name, planned)
 	t.scanForOrphans(name, p.CurrentInputs())
 	p.RecordPlan(ctx, planned)
+}
+
+// setWake has the owner looked at again when its plan changes by itself.
+func (t ownerTurn) setWake(name types.NamespacedName, planned *plan.Plan) {
+	key := t.subscriberFor(name).key
+	if planned.Wake == nil {
+		t.controller.wakes.Remove(key)
+		return
+	}
+	t.controller.wakes.Set(key, planned.Wake.At)
 }
 
 // recordLimits notes whether the plan exceeded a limit, and returns how long to leave the

@@ -68,6 +68,10 @@ func (e *Controller) Programs() []*policy.Program {
 	return list
 }
 
+// CountWakes returns how many owners are to be looked at again at a time, because their plans change by themselves
+// then, and how many were so far.
+func (e *Controller) CountWakes() (waiting int, woken int64) { return e.wakes.Counts() }
+
 // PolicyError is a policy that cannot do its work as a whole.
 type PolicyError struct {
 	// Policy is as in Denial.

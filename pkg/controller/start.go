@@ -21,6 +21,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/controller/fairqueue"
 	"github.com/ambit-dev/ambit/pkg/controller/telemetry"
+	"github.com/ambit-dev/ambit/pkg/controller/wakes"
 	"github.com/ambit-dev/ambit/pkg/internal/lazylog"
 	"github.com/ambit-dev/ambit/pkg/permitted"
 )
@@ -47,6 +48,7 @@ func New(o Options) (*Controller, error) {
 		Served: o.Served, Clock: o.Clock,
 		Missing: func() []schema.GroupVersionResource { return clusterwatch.MissingResources(o.Informers) },
 	})
+	e.wakes = wakes.New(o.Clock, e.enqueueKey)
 	watching := clusterwatch.Options{Access: o.Access, Informers: o.Informers, Kinds: e.discovery, Permitted: e.permitted, Clock: o.Clock, Logger: o.Logger}
 	e.rights, e.definitions = clusterwatch.NewRBACWatcher(watching), clusterwatch.NewDefinitionWatcher(watching)
 	if err := e.Set(o.Programs, o.Retire); err != nil {
@@ -77,6 +79,7 @@ func (e *Controller) Start(ctx context.Context) error {
 	defer stop()
 	var background sync.WaitGroup
 	background.Go(func() { e.pollKinds(ctx) })
+	background.Go(func() { e.wakes.Run(ctx) })
 	background.Go(func() { e.rights.Run(ctx) })
 	background.Go(func() { e.definitions.Run(ctx) })
 	err = c.Start(ctx)

@@ -26,7 +26,7 @@ type collector struct {
 
 // descriptions of metrics; every one has its place in list.
 type descriptions struct {
-	denied, halted, owners, watches, objects, bytes, probes, reopens, policies, info, leader *prometheus.Desc
+	denied, halted, owners, watches, objects, bytes, probes, reopens, waking, woken, policies, info, leader *prometheus.Desc
 }
 
 var _ prometheus.Collector = (*collector)(nil)
@@ -56,6 +56,8 @@ func newDescriptions() descriptions {
 		bytes:    desc("ambit_watched_bytes", "About how many bytes the cached objects take, by resource, estimated from a few of them.", "resource"),
 		probes:   desc("ambit_access_probes_total", "How many access reviews were asked for."),
 		reopens:  desc("ambit_watch_reopens_total", "How many watches were opened again where they were, without a list."),
+		waking:   desc("ambit_wakes_pending", "How many owners are to be looked at again at a time, because their plans change then by themselves."),
+		woken:    desc("ambit_wakes_total", "How many owners were looked at again because such a time had come."),
 		policies: desc("ambit_policies", "How many policies there are, by source and state: valid, invalid, superseded by another of the same namespace and name or of the same owners, or stopped, as its file has no more text of it.", "source", "state"),
 		info:     desc("ambit_policy_info", "1 for each policy that is run, with the kind of its owners and whom it acts as; an empty identity is Ambit's own.", "policy", "owner", "identity"),
 		leader:   desc("ambit_leader", "1 while this replica works, 0 while it waits for another one."),
@@ -63,7 +65,7 @@ func newDescriptions() descriptions {
 }
 
 func (d descriptions) allDescriptions() []*prometheus.Desc {
-	return []*prometheus.Desc{d.denied, d.halted, d.owners, d.watches, d.objects, d.bytes, d.probes, d.reopens, d.policies, d.info, d.leader}
+	return []*prometheus.Desc{d.denied, d.halted, d.owners, d.watches, d.objects, d.bytes, d.probes, d.reopens, d.waking, d.woken, d.policies, d.info, d.leader}
 }
 
 // Describe implements prometheus.Collector.
@@ -94,6 +96,9 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 		c.collectStreams(out, made.streams)
 		c.collectPolicies(out, made)
 		out <- prometheus.MustNewConstMetric(c.desc.probes, prometheus.CounterValue, float64(made.reviewer.CountRequests()))
+		waiting, woken := made.controller.CountWakes()
+		out <- prometheus.MustNewConstMetric(c.desc.waking, prometheus.GaugeValue, float64(waiting))
+		out <- prometheus.MustNewConstMetric(c.desc.woken, prometheus.CounterValue, float64(woken))
 		out <- prometheus.MustNewConstMetric(c.desc.reopens, prometheus.CounterValue, float64(made.streams.CountReopened()))
 	}
 	c.meters.Collect(out)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
@@ -43,6 +44,7 @@ var rewrite = flag.Bool("rewrite", false, "rewrite the expected plans in testdat
 //   - stays: another policy whose record is on the owner does not clean up;
 //   - break: the policy does not compile any more;
 //   - record: the text of the owner's annotation of children;
+//   - now: the time from now on;
 //   - ensure: the plan is for the objects of the policy itself.
 //
 // After a line `----` stands the plan that follows.
@@ -138,6 +140,12 @@ func (o *operator) step(t *testing.T, name, data string) {
 		}
 	case "record":
 		o.owner.SetAnnotations(map[string]string{v1alpha1.AnnotationChildren: strings.TrimSpace(data)})
+	case "now":
+		now, err := time.Parse(time.RFC3339, strings.TrimSpace(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.now = now
 	case "ensure":
 		o.ensuring = true
 	default:

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
+	"github.com/ambit-dev/ambit/pkg/internal/timing"
 	"github.com/ambit-dev/ambit/pkg/plan/bindings"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 	"github.com/ambit-dev/ambit/pkg/plan/objectmeta"
@@ -32,13 +33,13 @@ type Draft struct {
 }
 
 // Begin is Make without Status, Conditions, Partial, RequeueAfter and Blockers, but where these need no
-// expressions: a draft that IsFinished has them.
+// expressions: a draft that IsFinished has them. Wake may come to be earlier.
 func Begin(ctx context.Context, program *policy.Program, s Snapshot) *Draft {
 	d := &Draft{budget: meter.NewBudget(0, 0)}
 	ctx = meter.WithBudget(ctx, d.budget)
 	p := newPlanner(ctx, program, s)
 	d.Plan, d.report = p.makePlan(ctx)
-	d.Former = p.former
+	d.Former, d.Wake = p.former, p.clock.Wake()
 	return d
 }
 
@@ -50,18 +51,21 @@ func (d *Draft) IsFinished() bool { return d.report == nil }
 func (d *Draft) Finish(ctx context.Context) *Plan {
 	if d.report != nil {
 		d.report.finishPlan(meter.WithBudget(ctx, d.budget), d.Plan)
+		d.Wake = d.report.clock.Wake()
 		d.report = nil
 	}
 	return d.Plan
 }
 
 func newPlanner(ctx context.Context, program *policy.Program, s Snapshot) *planner {
+	clock := timing.NewClock(s.Now)
 	return &planner{
+		clock: clock,
 		subject: subject{
 			program: program, specs: program.Children, part: "children", snapshot: s, owner: s.Owner.GetUID(),
 			namespace: s.Owner.GetNamespace(), inventory: inventory.Update{Stored: inventory.ReadStored(program, s.Owner)},
 		},
-		scope: bindings.BindOwner(ctx, program, s.Owner), former: s.Former, graph: prune.NewGraph(program.Children),
+		scope: bindings.BindOwner(ctx, program, s.Owner, clock), former: s.Former, graph: prune.NewGraph(program.Children),
 	}
 }
 
@@ -86,6 +90,9 @@ func (p *planner) makePlan(ctx context.Context) (*Plan, *reporter) {
 	r := &reporter{planner: p}
 	r.gatherBlockers()
 	r.forgetBlocked()
+	if r.isExpired(ctx) {
+		return &Plan{Expire: true, Children: p.childStates(), Queries: p.queries}, r
+	}
 	return &Plan{Actions: p.actions, Children: p.childStates(), Queries: p.queries, OwnerMetadata: p.ownerMetadata}, r
 }
 

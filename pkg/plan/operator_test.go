@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -47,6 +48,8 @@ type operator struct {
 	former []schema.GroupVersionKind
 	// writes is how many writes may still be made before a crash; negative: any number.
 	writes int
+	// now is for snapshots.
+	now time.Time
 }
 
 const testSecret = "0123456789abcdef"
@@ -88,7 +91,7 @@ func (o *operator) snapshot() Snapshot {
 	s := Snapshot{
 		Owner: o.owner, Namespaced: map[schema.GroupVersionKind]bool{}, Children: map[Location]Input{}, Watches: map[string]Input{},
 		Problems: o.problems, Standing: o.standing, ServerNormalized: o.settled, Retire: o.retire, OtherStays: o.stays, Claim: fmt.Sprintf("claim-%016d", o.world.next),
-		Former: o.former, Lives: o.lives,
+		Former: o.former, Lives: o.lives, Now: o.now,
 	}
 	if o.ensuring {
 		s.Owner = nil

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/internal/timing"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 	"github.com/ambit-dev/ambit/pkg/plan/problems"
 )
@@ -35,6 +36,11 @@ type Plan struct {
 	// RequeueAfter is when to look at the owner again if nothing happens; 0: not
 	// at all.
 	RequeueAfter time.Duration
+	// Wake is the instant at which an answer changes that an expression was given about the time, so that
+	// the owner is to be planned for again; nil: none changes by itself.
+	Wake *Wake
+	// Expire: the owner itself is to be deleted, by its uid. There is nothing else to do then.
+	Expire bool
 	// Children says how each child fares, in the program's order; of a child with
 	// forEach each object, in the order of the elements.
 	Children []ChildState
@@ -59,6 +65,9 @@ type Plan struct {
 	// first; nil for none. They are there also where Conditions are not.
 	Blockers []Problem
 }
+
+// Wake is an instant at which a plan changes, and why.
+type Wake = timing.Wake
 
 // OwnerMetadata is what an owner's metadata has to say.
 type OwnerMetadata = inventory.OwnerMetadata

@@ -3,6 +3,7 @@ package plan
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/ambit-dev/ambit/pkg/internal/timing"
 	"github.com/ambit-dev/ambit/pkg/plan/bindings"
 	"github.com/ambit-dev/ambit/pkg/plan/problems"
 	"github.com/ambit-dev/ambit/pkg/plan/prune"
@@ -12,6 +13,8 @@ import (
 type planner struct {
 	subject
 	scope bindings.Scope
+	// clock is what expressions ask the time of; nil where they cannot.
+	clock *timing.Clock
 	// watchProblems says why a watch has nothing to show, by its index in the program.
 	watchProblems []*Problem
 	children      []child

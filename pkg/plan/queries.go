@@ -69,7 +69,7 @@ func Queries(ctx context.Context, program *policy.Program, s Snapshot) QuerySet 
 		return set
 	}
 	ctx = meter.WithBudget(ctx, meter.NewBudget(0, 0))
-	vars := bindings.BindOwner(ctx, program, s.Owner).Vars
+	vars := bindings.BindOwner(ctx, program, s.Owner, nil).Vars
 	for _, w := range program.Watches {
 		set.Watches = append(set.Watches, queryWatch(ctx, w, vars, s))
 	}

@@ -3,6 +3,7 @@ package plan
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
@@ -96,6 +97,26 @@ func (p *reporter) requeueAfter(ctx context.Context, pending bool) time.Duration
 		return 0
 	}
 	return max(after, minRequeue)
+}
+
+// isExpired reports whether the owner is to be deleted. It is not while something is in the way of knowing:
+// an object that cannot be seen, or of which it is not known whether it is one of a child, is not taken for absent.
+func (p *reporter) isExpired(ctx context.Context) bool {
+	x := p.program.Expire
+	if _, refused := p.snapshot.Problems[KeyExpire]; x == nil || refused {
+		return false
+	}
+	for i := range p.children {
+		c := &p.children[i]
+		if slices.Contains(x.FreeVariables(), c.ID) && !c.hasKnownNames() && p.mayHaveObjects(c) {
+			return false
+		}
+	}
+	expired, f := bindings.Evaluate(&p.scope, "expire", x, func() (bool, error) { return x.EvalBool(ctx, p.scope.Vars) })
+	if f != nil && p.blockers.IsEmpty() {
+		p.blockers.Add(*f.Problem())
+	}
+	return expired
 }
 
 // sayCleanup adds what is said of a deleted owner; of one that is only retired, the status

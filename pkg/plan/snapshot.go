@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -39,6 +41,9 @@ type Snapshot struct {
 	// the exact selector and the filter, and sorts by namespace and name. A watch
 	// without an Input counts as not observed yet.
 	Watches map[string]Input
+	// Now is the time of which expressions ask, in whole seconds: what is below is left out. The plan is
+	// the same for each time from this one until its Wake. Zero: it is not known, and what asks fails.
+	Now time.Time
 	// Retire: the policy does not want this owner any more, because it no longer
 	// matches, is out of the scope, or the policy itself goes. All that is ours is
 	// removed as onDelete says, also what garbage collection would take.
@@ -75,8 +80,12 @@ type Snapshot struct {
 	Unmanaged bool
 }
 
-// KeyOwner is the key in Snapshot.Problems of the owner's metadata.
-const KeyOwner = "owner"
+// KeyOwner is the key in Snapshot.Problems of the owner's metadata, and KeyExpire that of its deletion:
+// with a problem the owner is not expired.
+const (
+	KeyOwner  = "owner"
+	KeyExpire = "expire"
+)
 
 // Problem is something that stands in the way.
 type Problem = problems.Problem

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"sigs.k8s.io/yaml"
 
@@ -34,6 +35,12 @@ func (p *Plan) String() string {
 	}
 	for _, gvk := range p.Former {
 		fmt.Fprintf(&b, "former kind: %s\n", gvk.Kind)
+	}
+	if p.Expire {
+		b.WriteString("expire: the owner is deleted\n")
+	}
+	if p.Wake != nil {
+		fmt.Fprintf(&b, "wake: %s: %s\n", p.Wake.At.Format(time.RFC3339), p.Wake.Reason)
 	}
 	if p.RequeueAfter > 0 {
 		fmt.Fprintf(&b, "requeue after: %s\n", p.RequeueAfter)

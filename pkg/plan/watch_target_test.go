@@ -39,7 +39,7 @@ func TestResolveWatch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			program := compile(t, "watches: [{"+strings.TrimSuffix("id: pods, apiVersion: v1, kind: Pod, "+tc.watch, ", ")+"}]\n")
-			target, problem := bindings.ResolveWatch(t.Context(), program.Watches[0], bindings.BindOwner(t.Context(), program, owner).Vars, "home", !tc.cluster)
+			target, problem := bindings.ResolveWatch(t.Context(), program.Watches[0], bindings.BindOwner(t.Context(), program, owner, nil).Vars, "home", !tc.cluster)
 			switch {
 			case tc.problem == "" && problem != nil:
 				t.Errorf("%s: %s", tc.reason, problem.Message)

@@ -92,6 +92,7 @@ func (c *policyCompiler) compilePolicy() {
 	c.compileConditions()
 	c.program.RequeueAfter = c.compileExpr(c.specField("requeueAfter", "requeueAfter"), c.scopeOfAll(), wantDuration)
 	c.compileProtect()
+	c.program.Expire = c.compileExpr(c.specField("expire", "expire"), c.scopeOfAll(), wantBool)
 	c.compileEnsured()
 
 	c.orderChildren()
@@ -99,6 +100,7 @@ func (c *policyCompiler) compilePolicy() {
 	c.readAliases()
 	c.refuseElementVersions()
 	c.collectFields()
+	c.program.AsksTime = c.asksTime
 	c.hashPolicy()
 }
 

@@ -30,6 +30,9 @@ func dump(p *policy.Program) string {
 		if len(v.Watches) > 0 {
 			line("  watches %v", v.Watches)
 		}
+		if v.Timed {
+			line("  asks the time")
+		}
 	}
 	for _, c := range p.Children {
 		dumpChild(line, c)
@@ -55,6 +58,12 @@ func dump(p *policy.Program) string {
 	}
 	if p.Protect != nil {
 		line("protect reads %v message=%t", p.Protect.While.FreeVariables(), p.Protect.Message != nil)
+	}
+	if p.Expire != nil {
+		line("expire %s", p.Expire.Source())
+	}
+	if p.AsksTime {
+		line("asks the time")
 	}
 	for _, c := range p.Ensured {
 		line("ensure %s %s onDelete=%s", c.ID, c.GVK, c.OnDelete)

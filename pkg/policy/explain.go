@@ -115,6 +115,8 @@ func (c *expressionCompiler) explainIssue(message string, s scope) string {
 		return fmt.Sprintf("%q, the element of forEach, can only be read in template and readyWhen of its own child; in scope: %s", name, inScope(s.vars))
 	case len(c.symbols.watchesBehind(name)) > 0 && kind == "variable":
 		return fmt.Sprintf("variable %q reads watch %q, which is not known here; in scope: %s", name, c.symbols.watchesBehind(name)[0], inScope(s.vars))
+	case c.symbols.timed[name]:
+		return fmt.Sprintf("variable %q asks the time, which is not known here; in scope: %s", name, inScope(s.vars))
 	case kind != "":
 		return fmt.Sprintf("the %s %q cannot be read here; in scope: %s", kind, name, inScope(s.vars))
 	default:

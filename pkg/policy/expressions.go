@@ -40,11 +40,13 @@ type expressionCompiler struct {
 	unknown calledAt
 	// exprBytes is how many bytes the expressions so far have.
 	exprBytes int
+	// asksTime: one of the expressions so far asks the time.
+	asksTime bool
 }
 
 func newExpressionCompiler(text *policyText, o Options) *expressionCompiler {
 	functions := o.Functions.celFunctions()
-	symbols := &symbolTable{namespaces: functions.Namespaces(), watchesOf: map[string][]string{}, symbolTypes: symbolTypes{schemas: o.Schemas}}
+	symbols := &symbolTable{namespaces: functions.Namespaces(), watchesOf: map[string][]string{}, timed: map[string]bool{}, symbolTypes: symbolTypes{schemas: o.Schemas}}
 	return &expressionCompiler{policyText: text, symbols: symbols, functions: functions, envs: map[envKey]*cel.Env{}, reads: map[string]*fields.Set{}}
 }
 
@@ -80,6 +82,7 @@ func (c *expressionCompiler) compileUnread(f field, s scope, w want) *cel.Expr {
 		c.In(f.node, firstWord(f.node.Value), "%s must be %s, is %s%s", f.what, w.words, got, optionalHint(got))
 		return nil
 	}
+	c.asksTime = c.asksTime || x.AsksTime()
 	c.checkReadyRefs(f.node, x.AskedReady(), s)
 	c.refuseVersions(f.node, x.FieldsRead(), s)
 	return x
@@ -122,6 +125,7 @@ func (c *expressionCompiler) compileTemplate(f field, s scope) *cel.Template {
 	if c.Count() > before {
 		return nil
 	}
+	c.asksTime = c.asksTime || t.AsksTime()
 	c.checkReadyRefs(f.node, t.AskedReady(), s)
 	c.refuseVersions(f.node, t.FieldsRead(), s)
 	c.noteReads(t.FieldsRead(), s)
@@ -139,11 +143,14 @@ func issueNode(template *yaml.Node, path []any) *yaml.Node {
 	return syntax.LookupNearest(template, path...)
 }
 
-// environmentFor returns the environment of a scope; `ready` is a macro.
+// environmentFor returns the environment of a scope; `ready` is a macro, and so is what asks the time.
 func (c *expressionCompiler) environmentFor(s scope) *cel.Env {
 	vars := slices.Clone(s.vars)
 	if i := slices.Index(vars, readyName); i >= 0 {
 		vars[i] = cel.ReadyVar
+	}
+	if s.timed {
+		vars = append(vars, cel.ClockVar)
 	}
 	slices.Sort(vars)
 	key, typed := envKey{names: strings.Join(vars, " ")}, c.symbols.typesIn(s)

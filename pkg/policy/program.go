@@ -59,6 +59,10 @@ type Program struct {
 	RequeueAfter *cel.Expr
 	// Protect holds back the deletion of owners; nil for never.
 	Protect *Protect
+	// Expire gives a bool: whether the owner is to be deleted; nil for never.
+	Expire *cel.Expr
+	// AsksTime: an expression asks the time, so that a plan needs plan.Snapshot.Now.
+	AsksTime bool
 	// Deletion says in which order the children of a deleted owner go; never empty.
 	Deletion v1alpha1.DeletionOrder
 	// Ensured are the objects of the policy itself, in its order; only ID, GVK,
@@ -115,6 +119,8 @@ type Variable struct {
 	// Watches are the ids that Expr reads, itself or through other variables: with any,
 	// the value is known only after these are read. Sorted.
 	Watches []string
+	// Timed: Expr asks the time, itself or through other variables.
+	Timed bool
 }
 
 // Child is an object that the policy makes for each owner.
@@ -224,7 +230,7 @@ type Condition struct {
 // `children.web.when`, `children.web.template.spec.replicas`,
 // `children.web.forEach.in`, `children.web.readyWhen[0]`, `watches.pods.filter`,
 // `watches.pods.namespace`, `status.nodes`, `conditions.Available.status`, `protect.while`,
-// `ensure.role.template.rules`, `requeueAfter`. Of a part that is not known the
+// `ensure.role.template.rules`, `requeueAfter`, `expire`. Of a part that is not known the
 // nearest known part above it is returned, as of a literal in a template; at last the
 // policy itself.
 func (p *Program) Place(what string) string {

@@ -49,6 +49,7 @@ const (
 	PurposeFindOwners       Purpose = "FindOwners"       // to see owners
 	PurposeMarkOwners       Purpose = "MarkOwners"       // to write the finalizer and the inventory on owners
 	PurposeReportStatus     Purpose = "ReportStatus"     // to write the status of owners
+	PurposeExpireOwners     Purpose = "ExpireOwners"     // to delete owners whose time is over
 	PurposeBlockDeletion    Purpose = "BlockDeletion"    // to make children whose ownerReference blocks the owner's deletion
 	PurposeManageChild      Purpose = "ManageChild"      // to make, correct and remove a child
 	PurposeWatch            Purpose = "Watch"            // to see what a watch selects
@@ -120,6 +121,9 @@ func (p *Program) ownerRequirements(namespaced func(schema.GroupVersionKind) boo
 	}
 	if !p.Owner.SkipStatus {
 		list = append(list, owner(PurposeReportStatus, "status", "patch"))
+	}
+	if p.Expire != nil {
+		list = append(list, owner(PurposeExpireOwners, "", "delete"))
 	}
 	return append(list, owner(PurposeBlockDeletion, "finalizers", "update"))
 }

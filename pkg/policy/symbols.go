@@ -28,6 +28,8 @@ type symbolTable struct {
 	aliases []alias
 	// watchesOf are the watches that the variables so far read, themselves or through others.
 	watchesOf map[string][]string
+	// timed are the variables so far that ask the time, themselves or through others.
+	timed map[string]bool
 	symbolTypes
 }
 
@@ -185,18 +187,22 @@ type scope struct {
 	// that is not known.
 	element string
 	of      *cel.Schema
+	// timed: the time may be asked.
+	timed bool
 }
 
 // scopeOfAll returns the scope of what is evaluated after all is observed: status,
 // conditions and the like.
-func (c *expressionCompiler) scopeOfAll() scope { return scope{vars: c.symbols.allNames()} }
+func (c *expressionCompiler) scopeOfAll() scope {
+	return scope{vars: c.symbols.allNames(), timed: true}
+}
 
 // scopeOfSelection returns the scope of what says which objects are watched: what is read
-// of watches is not known there.
+// of watches is not known there, and nor is the time.
 func (c *expressionCompiler) scopeOfSelection() scope {
 	out := scope{vars: []string{"owner", "policy"}}
 	for _, name := range c.symbols.variables {
-		if len(c.symbols.watchesBehind(name)) == 0 {
+		if len(c.symbols.watchesBehind(name)) == 0 && !c.symbols.timed[name] {
 			out.vars = append(out.vars, name)
 		}
 	}
@@ -206,7 +212,7 @@ func (c *expressionCompiler) scopeOfSelection() scope {
 // scopeBefore returns the scope of what decides on the objects of a child: all but these
 // objects.
 func (c *expressionCompiler) scopeBefore(child string) scope {
-	return scope{vars: slices.DeleteFunc(c.symbols.allNames(), func(s string) bool { return s == child })}
+	return scope{vars: slices.DeleteFunc(c.symbols.allNames(), func(s string) bool { return s == child }), timed: true}
 }
 
 // ofEach returns s for the objects of a child with forEach, or s itself.

@@ -10,11 +10,17 @@ import (
 func (c *policyCompiler) compileVariables() {
 	for i, v := range c.policy.Spec.Variables {
 		what := "variables." + v.Name
-		before := scope{vars: slices.Concat([]string{"owner", "policy"}, c.variablesBefore(i), c.symbols.watches)}
+		before := scope{vars: slices.Concat([]string{"owner", "policy"}, c.variablesBefore(i), c.symbols.watches), timed: true}
 		out := Variable{Name: v.Name, Expr: c.compileUnread(c.specField(what, "variables", i, "expression"), before, wantAny)}
+		if out.Expr != nil && out.Expr.OutputType().TypeName() == "schedule" {
+			f := c.specField(what, "variables", i, "expression")
+			c.In(f.node, firstWord(f.node.Value), "%s is a schedule, which no variable can hold: ask it here, as in schedule('0 3 * * *', 'Europe/Berlin').last()", f.what)
+		}
 		if out.Expr != nil {
 			out.Watches = c.symbols.watchesBehind(out.Expr.FreeVariables()...)
 			c.symbols.noteWatches(v.Name, out.Watches)
+			out.Timed = out.Expr.AsksTime() || slices.ContainsFunc(out.Expr.FreeVariables(), func(name string) bool { return c.symbols.timed[name] })
+			c.symbols.timed[v.Name] = out.Timed
 			c.readVariable(out, before)
 		}
 		c.program.Variables = append(c.program.Variables, out)

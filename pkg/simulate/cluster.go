@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
@@ -24,11 +25,12 @@ type cluster struct {
 	owner        *unstructured.Unstructured
 	byKind       map[schema.GroupVersionKind][]*unstructured.Unstructured
 	isNamespaced func(schema.GroupVersionKind) bool
+	now          time.Time
 }
 
 // newCluster completes what the input leaves out.
 func newCluster(in Input) *cluster {
-	c := &cluster{program: in.Program, byKind: map[schema.GroupVersionKind][]*unstructured.Unstructured{}, isNamespaced: in.IsNamespaced}
+	c := &cluster{program: in.Program, byKind: map[schema.GroupVersionKind][]*unstructured.Unstructured{}, isNamespaced: in.IsNamespaced, now: in.Now}
 	record := newRecord(in.Program, completeOwner(in.Owner))
 	for number, object := range in.Observed {
 		object = object.DeepCopy()

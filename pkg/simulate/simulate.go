@@ -35,6 +35,8 @@ type Input struct {
 	Observed []*unstructured.Unstructured
 	// IsNamespaced reports whether objects of a kind live in namespaces.
 	IsNamespaced func(schema.GroupVersionKind) bool
+	// Now is the time of which expressions ask; zero: it is not known.
+	Now time.Time
 }
 
 // Result is what came of a simulated reconcile.
@@ -85,7 +87,7 @@ func Reconcile(ctx context.Context, in Input) Result {
 
 // planChildren makes the plan for the owner's children.
 func (r *Result) planChildren(ctx context.Context, c *cluster, retire bool) {
-	snapshot := plan.Snapshot{Owner: c.owner, Namespaced: c.namespacedKinds(), Retire: retire, Claim: placeholderClaim, Unmanaged: true}
+	snapshot := plan.Snapshot{Now: c.now, Owner: c.owner, Namespaced: c.namespacedKinds(), Retire: retire, Claim: placeholderClaim, Unmanaged: true}
 	c.addObservations(ctx, &snapshot)
 	for range maxRounds {
 		r.Plan = plan.Make(ctx, r.program, snapshot)

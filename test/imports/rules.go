@@ -32,6 +32,7 @@ func layers() []layer {
 		{packages: []string{"pkg/controller/telemetry"}},
 		{packages: []string{"pkg/controller/ownerinputs"}, pure: true},
 		{packages: []string{"pkg/controller/policykinds"}, pure: true},
+		{packages: []string{"pkg/controller/wakes"}},
 		{packages: []string{"pkg/policysource/filesource", "pkg/policysource/objectsource", "pkg/policysource/statuswriter"}},
 		{packages: []string{"pkg/internal/apply", "pkg/internal/status", "pkg/internal/life", "pkg/permitted", "pkg/controller/discovery", "pkg/controller/fairqueue", "pkg/scopedcache/streamgate"}},
 		{packages: []string{"pkg/controller/placepermissions", "pkg/scopedcache/streamstore", "pkg/scopedcache/streamlayout"}},

@@ -134,6 +134,14 @@ type ReconcilePolicySpec struct {
 	// Background.
 	// +optional
 	Deletion DeletionOrder `json:"deletion,omitempty"`
+	// expire is a CEL expression of type bool, as in
+	// reached(timestamp(owner.spec.expiresAt)): while it is true and the owner is not
+	// being deleted, nothing is made for it, and the owner itself is deleted, as a user
+	// would. Ambit needs the right to delete owners then. An expression that fails
+	// deletes nothing.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	Expire string `json:"expire,omitempty"`
 	// requeueAfter is a CEL expression of type duration, as in duration('10m'):
 	// after that time the owner is looked at again even if nothing happened. Less
 	// than a second is taken for a second, nothing or less for never.

@@ -98,7 +98,7 @@ func (p *Reconciler) makePlan(ctx context.Context) (planned *plan.Draft) {
 	} else {
 		planned = plan.Begin(ctx, p.Program, snapshot)
 		p.state.former = planned.Former // what is gone is not wanted by the next turn
-		if len(planned.Actions) == 0 && planned.OwnerMetadata == nil {
+		if len(planned.Actions) == 0 && planned.OwnerMetadata == nil && !planned.Expire {
 			planned.Finish(ctx)
 		}
 	}
@@ -135,6 +135,9 @@ func (p *Reconciler) maxTurns(planned *plan.Plan) int {
 // writePlan carries out what a plan says, and says whether that has changed anything.
 func (p *Reconciler) writePlan(ctx context.Context, planned *plan.Plan) (progress bool, err error) {
 	owner, children := ownerWriter{p}, childWriter{p}
+	if planned.Expire {
+		return owner.deleteOwner(ctx)
+	}
 	if planned.OwnerMetadata != nil {
 		if progress, err = owner.writeOwnerMetadata(ctx, *planned.OwnerMetadata); err != nil {
 			return false, err

@@ -31,12 +31,17 @@ func (p *Reconciler) isHeldBack(key string, what func() string, at ownerinputs.P
 // isOwnerHeldBack says whether the owner, or a subresource of it, is not to be written now: it is known to have
 // changed since it was seen, and is looked at again, or the write is held back (see isHeldBack).
 func (p *Reconciler) isOwnerHeldBack(key string, what func() string, kind discovery.Resource, subresource string) bool {
+	return p.isOwnerHeldBackFrom(key, what, kind, subresource, "patch")
+}
+
+// isOwnerHeldBackFrom is isOwnerHeldBack for a verb.
+func (p *Reconciler) isOwnerHeldBackFrom(key string, what func() string, kind discovery.Resource, subresource, verb string) bool {
 	if p.state.stale.HoldsBack(p.owner.GetResourceVersion(), p.Now()) {
 		p.isCacheBehind = true
 		return true
 	}
 	home := p.state.inputs.Home
-	return p.isHeldBack(key, what, home, home.Own.ProblemFor(kind.GVR.GroupResource(), subresource, "patch"))
+	return p.isHeldBack(key, what, home, home.Own.ProblemFor(kind.GVR.GroupResource(), subresource, verb))
 }
 
 // recordRefusal notes that a write in a place was refused, and says whether that is news. A

@@ -19,7 +19,7 @@ func (r snapshotReader) takeSnapshot() plan.Snapshot {
 	s := r.state.inputs
 	snap := plan.Snapshot{
 		Owner: r.owner, Problems: r.problems, ServerNormalized: r.state.serverNormalized,
-		Namespaced: s.Namespaced(), Retire: r.retire, OtherStays: r.otherStays(), Claim: r.ownershipToken(), Former: r.state.former, Lives: r.OwnerExists,
+		Namespaced: s.Namespaced(), Retire: r.retire, OtherStays: r.otherStays(), Claim: r.ownershipToken(), Former: r.state.former, Lives: r.OwnerExists, Now: r.Now(),
 	}
 	snap.Children, snap.Watches = r.Inputs.Read(s)
 	r.addExisting(snap.Children)

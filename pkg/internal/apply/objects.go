@@ -7,6 +7,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/plan"
@@ -76,6 +78,23 @@ func (a *Applier) deleteObject(ctx context.Context, w actionWrite) Outcome {
 	case apierrors.IsConflict(err):
 		return Outcome{Stale: true}
 	}
+	return a.refusedOutcome(err, "delete", w)
+}
+
+// DeleteOwner deletes the owner of children, if it is as it was read. What becomes of it its own event says: the
+// outcome has nothing of it.
+func (a *Applier) DeleteOwner(ctx context.Context, objects dynamic.ResourceInterface, resource schema.GroupVersionResource, owner *unstructured.Unstructured) Outcome {
+	uid, version := owner.GetUID(), owner.GetResourceVersion()
+	err := objects.Delete(ctx, owner.GetName(), metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}, PropagationPolicy: new(metav1.DeletePropagationBackground),
+	})
+	switch {
+	case err == nil, isGone(err):
+		return Outcome{}
+	case apierrors.IsConflict(err):
+		return Outcome{Stale: true}
+	}
+	w := actionWrite{Action: plan.Action{GVK: owner.GroupVersionKind(), Namespace: owner.GetNamespace(), Name: owner.GetName()}, Target: Target{Resource: resource}}
 	return a.refusedOutcome(err, "delete", w)
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
+	"github.com/ambit-dev/ambit/pkg/internal/timing"
 	"github.com/ambit-dev/ambit/pkg/plan/problems"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
@@ -49,14 +50,18 @@ func (f *Failure) Problem() *problems.Problem {
 }
 
 // BindOwner returns what expressions see of an owner itself: owner, policy, and the variables that
-// read no watch. A variable that fails is left out.
-func BindOwner(ctx context.Context, program *policy.Program, owner *unstructured.Unstructured) Scope {
-	vars := make(cel.Activation, 3+len(program.Variables)+len(program.Children)+len(program.Watches))
+// read no watch. A variable that fails is left out. The clock is asked for the time; nil: what asks it is
+// left out as well.
+func BindOwner(ctx context.Context, program *policy.Program, owner *unstructured.Unstructured, clock *timing.Clock) Scope {
+	vars := make(cel.Activation, 4+len(program.Variables)+len(program.Children)+len(program.Watches))
 	vars["owner"] = program.Owner.See(owner.Object)
 	vars["policy"] = map[string]any{"name": program.Name, "namespace": program.Namespace}
+	if clock != nil {
+		vars[cel.ClockVar] = cel.BindClock(clock)
+	}
 	s := Scope{program: program, Vars: vars}
 	for _, v := range program.Variables {
-		if len(v.Watches) == 0 {
+		if len(v.Watches) == 0 && (clock != nil || !v.Timed) {
 			s.BindVariable(ctx, v)
 		}
 	}

@@ -45,7 +45,7 @@ watches: [{id: pods, apiVersion: v1, kind: Pod, filter: object.spec.ready}]
 func bindCache(t *testing.T) Scope {
 	t.Helper()
 	owner := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"size": int64(3)}}}
-	return BindOwner(t.Context(), compile(t, variablesSpec), owner)
+	return BindOwner(t.Context(), compile(t, variablesSpec), owner, nil)
 }
 
 // TestBind: a variable without a value is blamed by all that reads it.
