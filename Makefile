@@ -169,7 +169,7 @@ lint: ## Run gofmt, go vet, staticcheck, the rules of imports and names, and vul
 
 .PHONY: generate
 generate: ## Regenerate the CRD, the deepcopy functions and docs/policy.md from pkg/api.
-	$(TOOL) controller-gen object paths=./pkg/api/... crd output:crd:dir=manifests/crd
+	$(TOOL) controller-gen object paths=./pkg/api/... crd:allowDangerousTypes=true output:crd:dir=manifests/crd
 	go run -buildvcs=false ./hack/crd manifests/crd/ambit.dev_reconcilepolicies.yaml
 	go run -buildvcs=false ./hack/docs
 

@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/ambit-dev/ambit/pkg/informer/handlerindex"
 	"github.com/ambit-dev/ambit/pkg/informer/objectstore"
 	"github.com/ambit-dev/ambit/pkg/informer/projection"
@@ -34,6 +36,7 @@ func newSharedInformer(env *environment, need Interest) *sharedInformer {
 	form := env.forms.New(projection.Config{
 		Fields: need.Fields, Manager: need.Key.Form.Manager,
 		APIVersion: need.Key.GVR.GroupVersion().String(), Kind: need.Kind,
+		Secrets: need.Storage == nil && need.Key.GVR == schema.GroupVersionResource{Version: "v1", Resource: "secrets"},
 	})
 	return &sharedInformer{
 		key: need.Key, env: env, storage: need.Storage,

@@ -8,7 +8,8 @@ import (
 )
 
 // Storage keeps the objects of an informer in the place of its own store, and says where they come from: for
-// an embedder that has objects of another type. Its dynamic type must be comparable: equal values are the same Storage. The
+// an embedder that has objects of another type. It has Secrets whole, where the own store keeps no private values that
+// Ambit made. Its dynamic type must be comparable: equal values are the same Storage. The
 // informer does all the rest: it opens and closes streams, shares them, tries again and tells its handlers of Synced and
 // StateChanged. They are told of no object, and its Listers are empty.
 //

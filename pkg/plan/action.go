@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
+	"github.com/ambit-dev/ambit/pkg/plan/madevalues"
 )
 
 // Verb is what an action does.
@@ -20,6 +21,9 @@ const (
 	Apply Verb = "Apply"
 	// Delete removes an object that is ours, in the background.
 	Delete Verb = "Delete"
+	// MakeValues makes values of a Secret that is ours and has them not, or not as they should be. Whoever carries
+	// it out reads the Secret and writes nothing if they are valid.
+	MakeValues Verb = "Make"
 	// Merge sets the fields of Object in an object that is not ours: server-side apply
 	// without force, as Manager, with UID in the body, so that it never makes one.
 	Merge Verb = "Merge"
@@ -40,8 +44,10 @@ type Action struct {
 	// UID and ResourceVersion are those of the observed object; empty for Create.
 	UID             types.UID
 	ResourceVersion string
-	// Object is the desired object, as ChildState.Desired; nil for Delete and Release.
+	// Object is the desired object, as ChildState.Desired; nil for Delete, Release and MakeValues.
 	Object *unstructured.Unstructured
+	// Make, for Create and MakeValues, are the values to be made; for other actions those to be left alone. Nil: none.
+	Make *madevalues.Request
 	// Adopt, for Create: an object of that name that exists, and that has no
 	// controller and belongs to no other policy or owner, may be taken over.
 	Adopt bool

@@ -56,7 +56,7 @@ func (p *planner) resolveChild(ctx context.Context, c *child) {
 	for i := range c.instances {
 		it := &c.instances[i]
 		it.stage = decided
-		if p.renderInstance(ctx, c, it) && p.isAlone(c, it) && p.matchLive(c, it) && p.compareLive(c, it) {
+		if p.renderInstance(ctx, c, it) && p.isAlone(c, it) && p.matchLive(c, it) && p.compareLive(c, it) && p.checkMade(c, it) {
 			it.stage = existing
 		}
 	}

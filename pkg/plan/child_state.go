@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan/madevalues"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -51,6 +52,8 @@ type instance struct {
 	// desired is nil until it could be rendered, found is the observed object of that
 	// name, and live is that if it is ours, or merged.
 	desired, found, live *unstructured.Unstructured
+	// values are those that are made for it; nil for none.
+	values *madevalues.Request
 	// action is what the object itself needs; nil for nothing.
 	action *Action
 	// problem is what blocks the object; nil unless it is Blocked.

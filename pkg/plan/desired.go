@@ -21,9 +21,13 @@ func (p *planner) renderInstance(ctx context.Context, c *child, it *instance) bo
 	what := p.part + "." + c.ID + ".template"
 	p.scope.BindElement(c.Child, it.element)
 	rendered, f := bindings.Evaluate(&p.scope, what, c.Template, func() (any, error) { return c.Template.RenderShared(ctx, p.scope.Vars, desired.ChangedKeys()...) })
+	problem := p.resolveMade(ctx, c, it)
 	p.scope.UnbindElement(c.Child)
 	if f != nil {
-		return it.markBlocked(c.inElement(it, f.Problem()))
+		problem = f.Problem()
+	}
+	if problem != nil {
+		return it.markBlocked(c.inElement(it, problem))
 	}
 	object, ok := rendered.(map[string]any)
 	if !ok {

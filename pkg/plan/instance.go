@@ -7,6 +7,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/plan/bindings"
+	"github.com/ambit-dev/ambit/pkg/plan/problems"
 	"github.com/ambit-dev/ambit/pkg/plan/readiness"
 	"github.com/ambit-dev/ambit/pkg/plan/ssadiff"
 )
@@ -96,7 +97,7 @@ func (p *planner) evaluateInstance(ctx context.Context, c *child, it *instance) 
 			it.markProgressing("waiting for "+c.objectName(it)+" to become ready: "+f.Text, f.Text)
 			return
 		case !ready:
-			it.markProgressing("waiting for "+c.objectName(it)+" to become ready", part+" is false: "+oneLine(x.Source()))
+			it.markProgressing("waiting for "+c.objectName(it)+" to become ready", part+" is false: "+problems.OneLine(x.Source()))
 			return
 		}
 	}

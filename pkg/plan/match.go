@@ -109,7 +109,7 @@ func (p *planner) compareLive(c *child, it *instance) bool {
 	if it.ownership == mergedInto {
 		manager, verb = p.mergeManager(), Merge
 	}
-	compared := ssadiff.Compare(it.desired, it.live, manager)
+	compared := ssadiff.Compare(it.desired, it.values.Hide(it.live, manager), manager)
 	differences := compared.Differences
 	if len(differences) == 0 {
 		return true
@@ -157,7 +157,7 @@ func (p *planner) planRecreation(c *child, it *instance, differences []ssadiff.D
 // by the API server or admission; so was what the Create of an object that is made anew when
 // it differs (apply Recreate) does. What another Create leaves is for an Apply to try.
 func NormalizedDigest(a Action, live *unstructured.Unstructured, manager string) string {
-	differences := ssadiff.Compare(a.Object, live, manager).Differences
+	differences := ssadiff.Compare(a.Object, a.Make.Hide(live, manager), manager).Differences
 	switch {
 	case a.Verb == Apply, a.Verb == Merge:
 		return ssadiff.Digest(differences)
@@ -171,7 +171,7 @@ func NormalizedDigest(a Action, live *unstructured.Unstructured, manager string)
 func (p *planner) planAction(c *child, it *instance, a Action) {
 	a.Child, a.GVK, a.Namespace, a.Name = c.ID, c.GVK, it.at.Namespace, it.state.Name
 	a.Wanted = ssadiff.ObjectDigest(it.desired.Object)
-	if a.Verb != Delete {
+	if a.Make = it.values; a.Verb != Delete && a.Verb != MakeValues {
 		a.Object = it.desired
 	}
 	switch it.ownership {
@@ -190,7 +190,7 @@ func (p *planner) planAction(c *child, it *instance, a Action) {
 	a.AsItIs = a.Adopt && c.Apply == v1alpha1.ApplyCreate
 	it.action = &a
 	separator := " "
-	if a.Verb == Apply || a.Verb == Merge {
+	if a.Verb == Apply || a.Verb == Merge || a.Verb == MakeValues {
 		separator = ": "
 	}
 	it.markProgressing(c.objectName(it)+separator+a.Reason, a.Reason)

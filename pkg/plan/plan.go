@@ -12,6 +12,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/timing"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
+	"github.com/ambit-dev/ambit/pkg/plan/madevalues"
 	"github.com/ambit-dev/ambit/pkg/plan/problems"
 )
 
@@ -106,6 +107,8 @@ type ChildState struct {
 	// action if it has one; nil while it cannot be rendered or is not wanted. Plans share parts of it:
 	// below other keys than metadata it is not to be changed.
 	Desired *unstructured.Unstructured
+	// Make are the values that are made for the object; nil for none.
+	Make *madevalues.Request
 	// Dropped is what expressions gave for the object's metadata, and only Ambit sets, as
 	// in `label ambit.dev/policy`; nil for nothing. It is left out, and blocks nothing.
 	Dropped []string

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/plan/bindings"
+	"github.com/ambit-dev/ambit/pkg/plan/problems"
 	"github.com/ambit-dev/ambit/pkg/plan/prune"
 )
 
@@ -119,7 +120,7 @@ func (p *reporter) checkProtection(ctx context.Context) *Problem {
 }
 
 func (p *reporter) protectMessage(ctx context.Context) string {
-	message := "the owner is protected as long as " + oneLine(p.program.Protect.While.Source())
+	message := "the owner is protected as long as " + problems.OneLine(p.program.Protect.While.Source())
 	if f := p.textOf(ctx, "protect.message", p.program.Protect.Message, &message); f != nil {
 		return message + " (" + f.Text + ")"
 	}

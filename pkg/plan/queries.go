@@ -138,7 +138,12 @@ func ObservedFields(c *policy.Child) *fields.Set {
 
 // EnsuredFields is ObservedFields for an object of the policy itself: whether it is ready is asked by
 // nobody. The caller owns the result.
-func EnsuredFields(c *policy.Child) *fields.Set { return RecordedFields(c.GVK).Union(c.Fields) }
+func EnsuredFields(c *policy.Child) *fields.Set {
+	if len(c.Make) > 0 { // of its data only what its template sets, and what is public
+		return RecordedFields(schema.GroupVersionKind{}).Union(c.Fields)
+	}
+	return RecordedFields(c.GVK).Union(c.Fields)
+}
 
 // RecordedFields are those of ObservedFields that are needed of the objects of a kind that only
 // records name. The caller owns the result.

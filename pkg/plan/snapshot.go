@@ -41,7 +41,7 @@ type Snapshot struct {
 	// the exact selector and the filter, and sorts by namespace and name. A watch
 	// without an Input counts as not observed yet.
 	Watches map[string]Input
-	// Now is the time of which expressions ask, in whole seconds: what is below is left out. The plan is
+	// Now is the time of which expressions ask, and as of which made values are valid, in whole seconds: what is below is left out. The plan is
 	// the same for each time from this one until its Wake. Zero: it is not known, and what asks fails.
 	Now time.Time
 	// Retire: the policy does not want this owner any more, because it no longer

@@ -5,32 +5,30 @@ import (
 	"strings"
 	"time"
 
-	"sigs.k8s.io/yaml"
-
-	"github.com/ambit-dev/ambit/pkg/plan/inventory"
+	"github.com/ambit-dev/ambit/pkg/plan/problems"
 )
 
 // String returns the plan as text that is stable: the same plan gives the same
 // bytes. Sections without content are left out; an empty plan is `nothing`.
 func (p *Plan) String() string {
 	var b strings.Builder
-	writeOwnerMetadata(&b, p.OwnerMetadata)
+	b.WriteString(p.OwnerMetadata.Text())
 	writeActions(&b, p.Actions)
 	writeChildren(&b, p.Children)
 	if p.Status != nil {
 		b.WriteString("status:\n")
-		writeYAML(&b, p.Status)
+		problems.WriteYAML(&b, p.Status)
 	}
 	if len(p.Conditions) > 0 {
 		b.WriteString("conditions:\n")
 	}
 	for _, c := range p.Conditions {
-		fmt.Fprintf(&b, "  %s=%s %s%s\n", c.Type, c.Status, c.Reason, messageSuffix(c.Message))
+		fmt.Fprintf(&b, "  %s=%s %s%s\n", c.Type, c.Status, c.Reason, problems.MessageSuffix(c.Message))
 	}
 	if len(p.Conditions) == 0 && len(p.Blockers) > 0 {
 		b.WriteString("blockers:\n")
 		for _, blocker := range p.Blockers {
-			fmt.Fprintf(&b, "  %s%s\n", blocker.Reason, messageSuffix(blocker.Message))
+			fmt.Fprintf(&b, "  %s%s\n", blocker.Reason, problems.MessageSuffix(blocker.Message))
 		}
 	}
 	for _, gvk := range p.Former {
@@ -56,11 +54,14 @@ func writeActions(b *strings.Builder, actions []Action) {
 		b.WriteString("actions:\n")
 	}
 	for _, a := range actions {
-		fmt.Fprintf(b, "  %s: %s\n", a.title(), oneLine(a.Reason))
+		fmt.Fprintf(b, "  %s: %s\n", a.title(), problems.OneLine(a.Reason))
 		if a.Object != nil {
 			var object strings.Builder
-			writeYAML(&object, a.Object.Object)
-			b.WriteString(indentLines(object.String()))
+			problems.WriteYAML(&object, a.Make.Show(a.Object).Object)
+			b.WriteString(problems.IndentLines(object.String()))
+		}
+		if a.Verb == MakeValues {
+			b.WriteString(a.Make.Text(a.Fields))
 		}
 	}
 }
@@ -100,7 +101,7 @@ func writeChildren(b *strings.Builder, children []ChildState) {
 		if c.Reason != "" && c.Reason != state {
 			state += " " + c.Reason
 		}
-		fmt.Fprintf(b, "  %s: %s%s\n", title, state, messageSuffix(c.Message))
+		fmt.Fprintf(b, "  %s: %s%s\n", title, state, problems.MessageSuffix(c.Message))
 		if len(c.Dropped) > 0 {
 			fmt.Fprintf(b, "    left out, because only Ambit sets it: %s\n", strings.Join(c.Dropped, ", "))
 		}
@@ -116,53 +117,4 @@ func isSpread(children []ChildState) bool {
 		}
 	}
 	return len(namespaces) > 1
-}
-
-// messageSuffix is a message behind a colon, on one line; nothing for none.
-func messageSuffix(message string) string {
-	if message == "" {
-		return ""
-	}
-	return ": " + oneLine(message)
-}
-
-func writeYAML(b *strings.Builder, v any) {
-	encoded, err := yaml.Marshal(v)
-	if err != nil {
-		encoded = fmt.Appendf(nil, "cannot be shown: %v\n", err)
-	}
-	b.WriteString(indentLines(string(encoded)))
-}
-
-func indentLines(s string) string {
-	var b strings.Builder
-	for line := range strings.Lines(s) {
-		b.WriteString("  " + line)
-	}
-	return b.String()
-}
-
-// oneLine joins the words of a text with single spaces.
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
-// writeOwnerMetadata shows what the owner's metadata is to say.
-func writeOwnerMetadata(b *strings.Builder, m *OwnerMetadata) {
-	if m == nil {
-		return
-	}
-	fmt.Fprintf(b, "mark:\n  finalizer: %t\n  children:", m.Finalizer)
-	inv, err := inventory.Parse(m.Children)
-	if err != nil {
-		fmt.Fprintf(b, " %v", err)
-	}
-	switch {
-	case inv.Policy == "":
-		b.WriteString(" none")
-	case len(inv.Entries) == 0:
-		b.WriteString(" none of policy " + inv.Policy)
-	}
-	b.WriteString("\n")
-	for _, e := range inv.Entries {
-		fmt.Fprintf(b, "  - %s\n", e)
-	}
 }

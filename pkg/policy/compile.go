@@ -80,6 +80,7 @@ func (c *policyCompiler) compilePolicy() {
 	c.checkServiceAccount()
 	c.symbols.collectNames(c.policyText, c.policy.Spec)
 	c.symbols.collectTypes(c.policyText, c.policy.Spec)
+	c.private = c.madePrivateKeys()
 	c.readModes()
 
 	c.compileScope()
@@ -95,11 +96,14 @@ func (c *policyCompiler) compilePolicy() {
 	c.program.Expire = c.compileExpr(c.specField("expire", "expire"), c.scopeOfAll(), wantBool)
 	c.compileEnsured()
 
+	c.finishMade()
 	c.orderChildren()
 	c.widenOwnerSelection()
 	c.readAliases()
 	c.refuseElementVersions()
+	c.refuseElementPrivate()
 	c.collectFields()
+	c.addMadeFields()
 	c.program.AsksTime = c.asksTime
 	c.hashPolicy()
 }

@@ -63,6 +63,14 @@ func (child *Child) namesBefore() (read, asked []string) {
 	if child.Template != nil {
 		read, asked = append(read, child.Template.FreeVariables()...), append(asked, child.Template.AskedReady()...)
 	}
+	for _, m := range child.Make {
+		if m.Issuer != "" {
+			read = append(read, m.Issuer)
+		}
+		for _, t := range m.Texts {
+			read, asked = append(read, t.FreeVariables()...), append(asked, t.AskedReady()...)
+		}
+	}
 	return read, asked
 }
 

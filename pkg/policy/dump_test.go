@@ -2,6 +2,8 @@ package policy_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
@@ -85,6 +87,9 @@ func dumpChild(line func(string, ...any), c *policy.Child) {
 		line("  forEach %s in %v keep=%d asked=%v", as, in, c.Keep, c.Asked)
 	}
 	line("  %s %s %s %s elsewhere=%t", c.Apply, c.Existing, c.OnDelete, c.Update, c.CrossNamespace)
+	for _, m := range c.Make {
+		line("  makes %s: %v and %v from %q with %v", m.Recipe, m.Recipe.PrivateKeys(), m.Recipe.PublicKeys(), m.Issuer, slices.Sorted(maps.Keys(m.Texts)))
+	}
 	line("  reads %s", c.Fields)
 	if c.Versionless {
 		line("  versionless")

@@ -40,6 +40,8 @@ type expressionCompiler struct {
 	unknown calledAt
 	// exprBytes is how many bytes the expressions so far have.
 	exprBytes int
+	// private are the keys of made values that no expression may read, by child.
+	private map[string][]string
 	// asksTime: one of the expressions so far asks the time.
 	asksTime bool
 }
@@ -85,6 +87,7 @@ func (c *expressionCompiler) compileUnread(f field, s scope, w want) *cel.Expr {
 	c.asksTime = c.asksTime || x.AsksTime()
 	c.checkReadyRefs(f.node, x.AskedReady(), s)
 	c.refuseVersions(f.node, x.FieldsRead(), s)
+	c.refusePrivate(f.node, x.FieldsRead(), s)
 	return x
 }
 
@@ -128,6 +131,7 @@ func (c *expressionCompiler) compileTemplate(f field, s scope) *cel.Template {
 	c.asksTime = c.asksTime || t.AsksTime()
 	c.checkReadyRefs(f.node, t.AskedReady(), s)
 	c.refuseVersions(f.node, t.FieldsRead(), s)
+	c.refusePrivate(f.node, t.FieldsRead(), s)
 	c.noteReads(t.FieldsRead(), s)
 	return t
 }

@@ -132,6 +132,8 @@ type Child struct {
 	When *cel.Expr
 	// Template is the desired object; apiVersion and kind in it are literal.
 	Template *cel.Template
+	// Make are the recipes of values that the child's Secret is to have beside those of Template; nil for none.
+	Make []*Made
 	// ReadyWhen give bools: the child is ready when all are true; none: when its status says so.
 	ReadyWhen []*cel.Expr
 	// ForEach makes one object for each element; nil: there is one.

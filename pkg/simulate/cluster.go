@@ -42,6 +42,7 @@ func newCluster(in Input) *cluster {
 			object.SetNamespace(in.Owner.GetNamespace())
 		}
 		record.completeObject(object, number)
+		object = keepMade(in.Program, object)
 		c.byKind[gvk] = append(c.byKind[gvk], object)
 	}
 	c.owner = record.writeOwner()

@@ -118,7 +118,7 @@ func (r *Result) planEnsured(ctx context.Context, c *cluster) {
 	}
 }
 
-// DesiredObjects returns the objects that are wanted and can be rendered, those of the policy
+// DesiredObjects returns the objects that are wanted and can be rendered, with the text forms of made values, those of the policy
 // itself first, in the order of the program.
 func (r Result) DesiredObjects() []*unstructured.Unstructured {
 	var states []plan.ChildState
@@ -128,7 +128,7 @@ func (r Result) DesiredObjects() []*unstructured.Unstructured {
 	var objects []*unstructured.Unstructured
 	for _, child := range append(states, r.Plan.Children...) {
 		if child.Desired != nil {
-			objects = append(objects, child.Desired)
+			objects = append(objects, child.Make.Show(child.Desired))
 		}
 	}
 	return objects

@@ -21,7 +21,9 @@ func storyKind(t *testing.T, kind string) schema.GroupVersionResource {
 		"LimitRange": "v1", "Namespace": "v1", "NetworkPolicy": "networking.k8s.io/v1",
 		"PersistentVolumeClaim": "v1", "Pod": "v1", "Report": "batch.example.com/v1alpha1", "ResourceQuota": "v1",
 		"RoleBinding": "rbac.authorization.k8s.io/v1", "Secret": "v1", "Service": "v1", "StatefulSet": "apps/v1",
-		"Tenant": "tenancy.example.com/v1alpha1", "Volume": "storage.example.com/v1alpha1", "WebApp": "web.example.com/v1alpha1",
+		"Postgres": "sql.example.com/v1alpha1", "WebhookCertificate": "certificates.example.com/v1alpha1", "CronJob": "batch/v1",
+		"ValidatingWebhookConfiguration": "admissionregistration.k8s.io/v1",
+		"Tenant":                         "tenancy.example.com/v1alpha1", "Volume": "storage.example.com/v1alpha1", "WebApp": "web.example.com/v1alpha1",
 	}
 	version, ok := versions[kind]
 	if !ok {
@@ -35,7 +37,7 @@ func storyKind(t *testing.T, kind string) schema.GroupVersionResource {
 	switch {
 	case strings.HasSuffix(kind, "Policy"):
 		plural = strings.TrimSuffix(plural, "ys") + "ies"
-	case strings.HasSuffix(kind, "ss"):
+	case strings.HasSuffix(kind, "s"):
 		plural = strings.ToLower(kind) + "es"
 	}
 	return gv.WithResource(plural)

@@ -24,7 +24,7 @@ import (
 // policyNames are those of policies/ that have a story of their own here.
 func policyNames() []string {
 	return []string{"capsule-tenant", "config-propagation", "crd-roles", "job-history", "namespace-defaults",
-		"preview-environment", "protected-volume", "secret-propagation", "service-per-pod", "web-app"}
+		"postgres", "preview-environment", "protected-volume", "secret-propagation", "service-per-pod", "web-app", "webhook-certificates"}
 }
 
 // policyUsers are the identities of these stories.

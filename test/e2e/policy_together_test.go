@@ -85,7 +85,9 @@ metadata:
 		madeSample{"Tenant", "", "oil"}, madeSample{"StatefulSet", "default", "store"}, madeSample{"ConfigMap", "default", "site-settings"},
 		madeSample{"Secret", "default", "registry-login"}, madeSample{"CustomResourceDefinition", "", "widgets.shop.example.com"},
 		madeSample{"WebApp", "default", "shop"}, madeSample{"Report", "default", "sales"},
-		madeSample{"Pod", "default", "album"}, madeSample{"Volume", "default", "photos"})
+		madeSample{"Pod", "default", "album"}, madeSample{"Volume", "default", "photos"},
+		madeSample{"WebhookCertificate", "default", "capsule-webhook"}, madeSample{"Postgres", "default", "orders"},
+		madeSample{"Secret", "default", "orders-credentials"}, madeSample{"PersistentVolumeClaim", "default", "orders-backups"}) // the last two are left behind
 	for _, name := range names {
 		s.name = name
 		s.applyExample("sample.yaml")
@@ -110,6 +112,8 @@ func (a *together) served() {
 	s.shows("WebApp", "default", "shop", `status: {url: "http://shop.example.com/", readyReplicas: 2, conditions: {Ready: {status: "True"}}}`)
 	s.shows("Report", "default", "sales", `status: {succeeded: [sales-monday], conditions: {Ready: {status: "True"}}}`)
 	s.shows("Volume", "default", "photos", `status: {usedBy: [album], conditions: {Ready: {status: "True"}}}`)
+	s.shows("Postgres", "default", "orders", `status: {host: orders.default.svc}`) // there are no volumes for it here
+	s.shows("WebhookCertificate", "default", "capsule-webhook", `status: {secretName: capsule-tls, conditions: {Ready: {status: "True"}}}`)
 	a.ready("allowed-one", "cache", 2)
 	a.ready("allowed-two", "cache", 3)
 }

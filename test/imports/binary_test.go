@@ -11,8 +11,8 @@ import (
 
 // mostPackages bounds what the binary is made of beside Ambit's own packages, of which there may be as many as
 // make it easy to read. An operator written by hand with controller-runtime has 820, 226 of them for client-go's
-// leader election.
-const mostPackages = 945
+// leader election. Schedules and made values brought 12: cron, the database of time zones, SSH and bcrypt.
+const mostPackages = 957
 
 // banned returns the import paths, with all below them, that do not come into the binary, and why.
 func banned() map[string]string {

@@ -8,6 +8,7 @@ import "k8s.io/apimachinery/pkg/runtime"
 // +kubebuilder:validation:XValidation:rule="has(self.forEach) || !has(self.keep) && !has(self.update)",message="keep and update are for a child with forEach"
 // +kubebuilder:validation:XValidation:rule="!has(self.existing) || self.existing != 'Merge' || !has(self.onDelete) && !has(self.keep)",message="existing: Merge never deletes an object: it goes without onDelete and keep"
 // +kubebuilder:validation:XValidation:rule="!has(self.existing) || self.existing != 'Merge' || !has(self.apply) || self.apply == 'Apply'",message="existing: Merge never makes an object: it goes with apply: Apply only"
+// +kubebuilder:validation:XValidation:rule="!has(self.make) || (!has(self.existing) || self.existing != 'Merge') && (!has(self.apply) || self.apply == 'Apply')",message="make goes with apply: Apply, and not with existing: Merge"
 type Child struct {
 	// id is how expressions refer to the live object: a CEL identifier.
 	// +required
@@ -31,6 +32,13 @@ type Child struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Type=object
 	Template *runtime.RawExtension `json:"template"`
+	// make are values of a Secret that nobody may choose: passwords, keys, certificates. The plan has their
+	// recipe alone; whoever writes the Secret makes them. What is there and valid is never made anew. The
+	// template must not set their keys. Private ones can be read nowhere in the policy.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Make []MadeValue `json:"make,omitempty"`
 	// readyWhen are CEL expressions of type bool over the live object (by the
 	// child's id): the child is ready when all are true. With forEach they are asked of
 	// each object: the id then stands for that one, and the element has its name.

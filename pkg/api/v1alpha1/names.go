@@ -70,6 +70,14 @@ const (
 // has LabelPolicySource; that it is no source of policies does not rest on that alone.
 const PolicySourceSelector = LabelPolicySource + "=" + PolicySourceValue + "," + LabelManagedBy + "!=" + ManagedBy
 
+// AnnotationMade is on a Secret with values that Ambit made: since when each is there, and for which
+// AnnotationRotate, as JSON by key. Values of these keys are never kept or shown.
+const AnnotationMade = "ambit.dev/made"
+
+// AnnotationRotate is what a user sets on such a Secret, to any other text than before, to have its values
+// made anew.
+const AnnotationRotate = "ambit.dev/rotate"
+
 // AnnotationStatus is on a ConfigMap that holds policies, where it may be written: how
 // they fare, as a JSON list. Only transitions are written.
 const AnnotationStatus = "ambit.dev/status"

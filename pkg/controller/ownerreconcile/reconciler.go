@@ -2,6 +2,7 @@ package ownerreconcile
 
 import (
 	"context"
+	"crypto/rand"
 	"strings"
 	"time"
 
@@ -208,7 +209,7 @@ func (p *Reconciler) ownerNamespace() string {
 // newApplier returns who writes for the policy.
 func (p *Reconciler) newApplier() (apply.Applier, error) {
 	client, err := p.Client()
-	return apply.Applier{Client: client, Manager: p.Manager, Identity: p.User}, err
+	return apply.Applier{Client: client, Manager: p.Manager, Identity: p.User, Now: p.Now, Random: rand.Reader}, err
 }
 
 // recordStaleOwner notes that the owner has changed since it was seen.

@@ -1,6 +1,7 @@
 package projection
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
 	"github.com/ambit-dev/ambit/pkg/internal/jsonwalk"
 )
@@ -20,6 +22,9 @@ func (p *Projection) Decode(data []byte) (Transformed, error) {
 	if kind := w.Kind(); kind != '{' {
 		return Transformed{}, fmt.Errorf("decoding an object: it begins with %q", kind)
 	}
+	if p.projector.secrets && bytes.Contains(data, []byte(v1alpha1.AnnotationMade)) {
+		return p.decodeMade(w)
+	}
 	p.interner.mu.Lock()
 	defer p.interner.mu.Unlock()
 	r := reader{p.projector, p.interner, w, 0}
@@ -28,6 +33,15 @@ func (p *Projection) Decode(data []byte) (Transformed, error) {
 		return Transformed{}, fmt.Errorf("decoding an object: %w", err)
 	}
 	return Transformed{&unstructured.Unstructured{Object: object}}, nil
+}
+
+// decodeMade is Decode of a Secret with values that Ambit made: nothing of them gets among what objects share.
+func (p *Projection) decodeMade(w *jsonwalk.Walker) (Transformed, error) {
+	object, _ := w.Value().(map[string]any)
+	if err := w.Err(); err != nil {
+		return Transformed{}, fmt.Errorf("decoding an object: %w", err)
+	}
+	return Transformed{p.internObject(p.projector.projectObject(&unstructured.Unstructured{Object: object}))}, nil
 }
 
 // ReadVersion returns what tells one version of an object from all others of its kind, of its JSON, which

@@ -11,7 +11,10 @@ type Pool struct {
 }
 
 // formKey tells what is kept. It is comparable.
-type formKey struct{ fields, manager, apiVersion, kind string }
+type formKey struct {
+	fields, manager, apiVersion, kind string
+	secrets                           bool
+}
 
 // form is what Projections that keep the same have in common.
 type form struct {
@@ -24,7 +27,7 @@ type form struct {
 
 // New makes a Projection. Release it when its informer has ended.
 func (pool *Pool) New(c Config) *Projection {
-	key := formKey{c.Fields.String(), c.Manager, c.APIVersion, c.Kind}
+	key := formKey{c.Fields.String(), c.Manager, c.APIVersion, c.Kind, c.Secrets}
 	pool.mu.Lock()
 	defer pool.mu.Unlock()
 	found, ok := pool.forms[key]

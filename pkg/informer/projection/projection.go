@@ -16,6 +16,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
 	"github.com/ambit-dev/ambit/pkg/internal/packed"
+	"github.com/ambit-dev/ambit/pkg/internal/secretview"
 )
 
 // Config says what is kept of each object, beside what identifies it: apiVersion, kind, and
@@ -29,6 +30,8 @@ type Config struct {
 	// APIVersion and Kind are those of objects of which the API server gives metadata
 	// only: it does not say them there. An empty Kind leaves PartialObjectMetadata.
 	APIVersion, Kind string
+	// Secrets: they are Secrets, of which values that Ambit made are taken away (package secretview).
+	Secrets bool
 }
 
 // Projection makes the objects that the store of one informer holds. It is safe for
@@ -133,6 +136,7 @@ type projector struct {
 	entries          *fields.Set // of a managedFields entry
 	manager          string
 	apiVersion, kind string // of metadata-only informers
+	secrets          bool
 }
 
 // identifying are the fields that are always kept. Nobody changes it.
@@ -153,11 +157,15 @@ func newProjector(c Config) projector {
 		manager:    c.Manager,
 		apiVersion: c.APIVersion,
 		kind:       c.Kind,
+		secrets:    c.Secrets,
 	}
 }
 
 // projectObject returns a new object that shares values with obj, which is not changed.
 func (p projector) projectObject(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	if p.secrets {
+		obj = secretview.ReduceObject(obj)
+	}
 	content := p.fields.Project(obj.Object)
 	kept := p.keptEntries(obj)
 	metadata, ok := content["metadata"].(map[string]any)

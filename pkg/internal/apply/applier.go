@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/ambit-dev/ambit/pkg/internal/secretview"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
@@ -28,6 +31,9 @@ type Applier struct {
 	Manager string
 	// Identity is the user name behind Client, for messages. Required.
 	Identity string
+	// Now and Random are what values of Secrets are made with. Required where an action has Make.
+	Now    func() time.Time
+	Random io.Reader
 }
 
 // Writer is what is used of a dynamic.ResourceInterface to make and change objects.
@@ -97,11 +103,19 @@ func (a *Applier) CarryOut(ctx context.Context, action plan.Action, t Target) (O
 	if w.writer = a.Writer; w.writer == nil {
 		w.writer = w.objects
 	}
-	switch action.Verb {
+	outcome, err := a.carryOut(ctx, w)
+	outcome.Object = secretview.ReduceObject(outcome.Object) // whoever answers with all of it
+	return outcome, err
+}
+
+func (a *Applier) carryOut(ctx context.Context, w actionWrite) (Outcome, error) {
+	switch w.Verb {
 	case plan.Create:
 		return a.createObject(ctx, w), nil
 	case plan.Apply:
 		return a.applyObject(ctx, w), nil
+	case plan.MakeValues:
+		return a.makeValues(ctx, w), nil
 	case plan.Merge:
 		return a.mergeFields(ctx, w), nil
 	case plan.Release:
@@ -109,7 +123,7 @@ func (a *Applier) CarryOut(ctx context.Context, action plan.Action, t Target) (O
 	case plan.Delete:
 		return a.deleteObject(ctx, w), nil
 	}
-	return Outcome{}, fmt.Errorf("carrying out an action on %s: unknown verb %q", describeAction(action), action.Verb)
+	return Outcome{}, fmt.Errorf("carrying out an action on %s: unknown verb %q", describeAction(w.Action), w.Verb)
 }
 
 // applyObject makes the object as it is to be, if it still is the one that was seen.

@@ -14,7 +14,12 @@ import (
 )
 
 func (a *Applier) createObject(ctx context.Context, w actionWrite) Outcome {
-	made, err := w.writer.Create(ctx, w.Object, metav1.CreateOptions{FieldManager: a.Manager, FieldValidation: metav1.FieldValidationStrict})
+	object, write, outcome, ok := a.withValues(ctx, w)
+	if !ok {
+		return outcome
+	}
+	defer write.Wipe()
+	made, err := w.writer.Create(ctx, object, metav1.CreateOptions{FieldManager: a.Manager, FieldValidation: metav1.FieldValidationStrict})
 	if err == nil {
 		return Outcome{Object: made, IsPartial: a.Writer != nil}
 	}

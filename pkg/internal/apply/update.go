@@ -43,6 +43,7 @@ func (a *Applier) migrateManager(ctx context.Context, w actionWrite) (Outcome, b
 	if live.GetUID() != w.UID || !w.isControlledAsWanted(live) {
 		return Outcome{Stale: true}, false
 	}
+	splitEntry(live, w, a.Manager)
 	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, sets.New(a.Manager), a.Manager)
 	if err != nil {
 		return a.refusedOutcome(err, "patch", w), false

@@ -53,6 +53,13 @@ func (c *Clock) Reached(at time.Time) (bool, error) {
 	return false, nil
 }
 
+// ChangesAt notes that something else than an answer changes at an instant, in whole seconds; zero: it does not. A nil Clock notes nothing.
+func (c *Clock) ChangesAt(at time.Time, reason string) {
+	if c != nil && !at.IsZero() {
+		c.noteChange(at, reason)
+	}
+}
+
 // noteChange notes that an answer changes at an instant.
 func (c *Clock) noteChange(at time.Time, reason string) {
 	if c.wake == nil || cmp.Or(at.Compare(c.wake.At), cmp.Compare(reason, c.wake.Reason)) < 0 {

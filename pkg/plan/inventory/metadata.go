@@ -1,7 +1,9 @@
 package inventory
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -129,4 +131,28 @@ func IsLeftBehind(e Entry, c *policy.Child) bool {
 		return c.OnDelete == v1alpha1.DeleteOrphan
 	}
 	return e.Orphan
+}
+
+// Text shows what the owner's metadata is to say, as plans do; empty for nil.
+func (m *OwnerMetadata) Text() string {
+	if m == nil {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "mark:\n  finalizer: %t\n  children:", m.Finalizer)
+	inv, err := Parse(m.Children)
+	if err != nil {
+		fmt.Fprintf(&b, " %v", err)
+	}
+	switch {
+	case inv.Policy == "":
+		b.WriteString(" none")
+	case len(inv.Entries) == 0:
+		b.WriteString(" none of policy " + inv.Policy)
+	}
+	b.WriteString("\n")
+	for _, e := range inv.Entries {
+		fmt.Fprintf(&b, "  - %s\n", e)
+	}
+	return b.String()
 }

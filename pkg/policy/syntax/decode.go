@@ -62,6 +62,8 @@ func (d policyDecoder) decodeKind(n *yaml.Node, out reflect.Value, path string) 
 		d.decodeText(n, out, path)
 	case reflect.Bool:
 		d.decodeBool(n, out, path)
+	case reflect.Float64:
+		d.decodeFraction(n, out, path)
 	default:
 		d.decodeNumber(n, out, path)
 	}
@@ -166,6 +168,16 @@ func (d policyDecoder) decodeBool(n *yaml.Node, out reflect.Value, path string) 
 	out.SetBool(b)
 }
 
+// decodeFraction decodes a part of a whole, as in 0.66.
+func (d policyDecoder) decodeFraction(n *yaml.Node, out reflect.Value, path string) {
+	var f float64
+	if n.Kind != yaml.ScalarNode || n.Tag != "!!float" || n.Decode(&f) != nil || !(f >= 0.1 && f <= 0.9) {
+		d.At(n, "%s must be a number between 0.1 and 0.9, is %s", path, DescribeNode(n))
+		return
+	}
+	out.SetFloat(f)
+}
+
 // decodeNumber decodes a whole number.
 func (d policyDecoder) decodeNumber(n *yaml.Node, out reflect.Value, path string) {
 	var i int64
@@ -234,12 +246,15 @@ const mostBytes = 4096
 // mostItems is the longest list of a type or at a path, as in the schema of the API.
 func mostItems(t reflect.Type, path string) int {
 	switch {
-	case strings.HasSuffix(path, ".readyWhen"):
+	case strings.HasSuffix(path, ".readyWhen"), strings.HasSuffix(path, ".make"):
 		return 16
+	case strings.HasSuffix(path, ".usages"):
+		return 2
 	case t == reflect.TypeFor[[]v1alpha1.Watch](), t == reflect.TypeFor[[]v1alpha1.Condition](),
 		t == reflect.TypeFor[[]v1alpha1.Ensured]():
 		return 32
-	case t == reflect.TypeFor[[]v1alpha1.Variable](), t == reflect.TypeFor[[]v1alpha1.Child](), strings.HasSuffix(path, ".dependsOn"):
+	case t == reflect.TypeFor[[]v1alpha1.Variable](), t == reflect.TypeFor[[]v1alpha1.Child](), strings.HasSuffix(path, ".dependsOn"),
+		strings.HasSuffix(path, ".dnsNames"), strings.HasSuffix(path, ".ipAddresses"):
 		return 64
 	default:
 		return 1024
@@ -251,6 +266,9 @@ func mostItems(t reflect.Type, path string) int {
 func mostNumber(path string) (most int64, limited bool) {
 	if strings.HasPrefix(path, "spec.children[") && strings.HasSuffix(path, ".keep") {
 		return 1000, true
+	}
+	if strings.HasPrefix(path, "spec.children[") && strings.HasSuffix(path, ".length") {
+		return 4096, true
 	}
 	return 0, false
 }
@@ -270,6 +288,14 @@ func allowedValues(t reflect.Type) []string {
 		return []string{"Parallel", "OneByOne"}
 	case reflect.TypeFor[v1alpha1.DeletionOrder]():
 		return []string{"Background", "Ordered"}
+	case reflect.TypeFor[v1alpha1.CharacterSet]():
+		return []string{"alphanumeric", "digits", "hex", "lowercase", "symbols"}
+	case reflect.TypeFor[v1alpha1.KeyFormat]():
+		return []string{"PEM", "SSH"}
+	case reflect.TypeFor[v1alpha1.KeyAlgorithm]():
+		return []string{"ECDSA-P256", "ECDSA-P384", "Ed25519", "RSA-2048", "RSA-3072", "RSA-4096"}
+	case reflect.TypeFor[v1alpha1.CertificateUsage]():
+		return []string{"server", "client"}
 	case reflect.TypeFor[metav1.LabelSelectorOperator]():
 		return []string{"In", "NotIn", "Exists", "DoesNotExist"}
 	default:
