@@ -86,7 +86,11 @@ func (p *Program) Requirements(namespaced func(schema.GroupVersionKind) bool) []
 		list = append(list, Requirement{Part: child.ID, Purpose: PurposeManageChild, GVK: child.GVK, Verbs: child.requiredVerbs(), Scope: scope, Child: child})
 	}
 	for _, w := range p.Watches {
-		list = append(list, Requirement{Part: w.ID, Purpose: PurposeWatch, GVK: w.GVK, Verbs: []string{"list", "watch"}, Scope: w.requiredScope(), Watch: w})
+		verbs := []string{"list", "watch"}
+		if p.isIssuer(w.ID) {
+			verbs = []string{"get", "list", "watch"} // its key is read for the moment of a write
+		}
+		list = append(list, Requirement{Part: w.ID, Purpose: PurposeWatch, GVK: w.GVK, Verbs: verbs, Scope: w.requiredScope(), Watch: w})
 	}
 	for _, child := range p.Ensured {
 		scope := ScopePolicy
@@ -137,6 +141,13 @@ func (child *Child) requiredVerbs() []string {
 	return slices.DeleteFunc(v1alpha1.Verbs(), func(verb string) bool {
 		return verb == "patch" && replaced && child.Existing != v1alpha1.ExistingAdopt ||
 			verb == "delete" && child.OnDelete == v1alpha1.DeleteOrphan && child.Apply != v1alpha1.ApplyRecreate
+	})
+}
+
+// isIssuer reports whether a child or a watch has the CA of a certificate that is made.
+func (p *Program) isIssuer(id string) bool {
+	return slices.ContainsFunc(p.Children, func(child *Child) bool {
+		return slices.ContainsFunc(child.Make, func(m *Made) bool { return m.Issuer == id })
 	})
 }
 

@@ -67,6 +67,18 @@ func TestRequirements(t *testing.T) {
 			want: append(ownerOnly[:len(ownerOnly):len(ownerOnly)],
 				"here Watch: Pod list watch, Owner, watch", "there Watch: Pod list watch, Template, watch", "all Watch: Pod list watch, All, watch"),
 		},
+		"Issuer": {
+			reason: "the key of a CA is read for the moment in which it signs, and never watched",
+			policy: owner + `  watches:
+    - {id: company, apiVersion: v1, kind: Secret, name: company-ca}
+  children:
+    - id: tls
+      template: {apiVersion: v1, kind: Secret, metadata: {name: a}, type: kubernetes.io/tls}
+      make: [{certificate: {issuer: company, dnsNames: [a.example.com], lifetime: 2160h}}]
+`,
+			want: append(ownerOnly[:len(ownerOnly):len(ownerOnly)],
+				"tls ManageChild: Secret get list watch create patch delete, Owner, child", "company Watch: Secret get list watch, Owner, watch"),
+		},
 		"Ensure": {
 			reason: "what a policy has itself is in its own namespace, unless its template says otherwise",
 			policy: owner + `  ensure:
