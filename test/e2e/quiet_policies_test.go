@@ -4,9 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/test/cluster"
@@ -72,7 +73,8 @@ func (w *world) allPolicies(names []string) []*policy.Program {
 func (w *world) watchesOwners(mark cluster.Mark, programs []*policy.Program) {
 	w.t.Helper()
 	for _, p := range programs {
-		resource := strings.ToLower(p.Owner.GVK.Kind) + "s"
+		guessed, _ := meta.UnsafeGuessKindToResource(p.Owner.GVK) // what the examples call theirs
+		resource := guessed.Resource
 		w.eventually("Ambit watches "+resource, func(context.Context) error {
 			if !slices.ContainsFunc(w.since(mark, cluster.Request.IsWatchOpened), func(r cluster.Request) bool { return r.Resource == resource }) {
 				return fmt.Errorf("no watch is open")

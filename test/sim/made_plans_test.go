@@ -24,7 +24,7 @@ import (
 )
 
 var (
-	madePlans = flag.Int("made-plans", 60, "how many plans of faults TestMadePlans runs")
+	madePlans = flag.Int("made-plans", 20, "how many plans of faults TestMadePlans runs")
 	madeSeed  = flag.Uint64("made-seed", 0, "the seed of the only plan that TestMadePlans runs; 0: as many as there are to be")
 )
 
