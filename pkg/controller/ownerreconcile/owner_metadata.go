@@ -104,12 +104,10 @@ func (o ownerWriter) writeOwner(ctx context.Context, w ownerWrite) error {
 	if err != nil {
 		return err
 	}
-	release := o.holdOwnerEvents(o.ownerKey(w.kind))
 	sent := o.Now()
 	writing, end := o.measured.BeginWrite(ctx, "patch", w.kind.GVR.GroupResource().String(), o.owner.GetNamespace())
 	outcome := w.do(writing, &applier, applier.Client.Resource(w.kind.GVR).Namespace(o.owner.GetNamespace()))
 	end(telemetry.OwnerOutcome(outcome.Problem != nil))
-	defer func() { release(outcome.Object) }()
 	if outcome.Problem != nil {
 		o.ownerRefused(ctx, w, *outcome.Problem)
 		return nil
