@@ -61,10 +61,11 @@ func (w childWriter) applyAction(ctx context.Context, action plan.Action) (did b
 			applier.Writer = writer
 		}
 	}
+	var outcome apply.Outcome
 	release := w.holdEvents(streams, types.NamespacedName{Namespace: action.Namespace, Name: action.Name}, w.state.handler)
-	sent := w.Now()
-	outcome, err := w.carryOut(ctx, applier, action, found)
 	defer func() { release(outcome.Object) }()
+	sent := w.Now()
+	outcome, err = w.carryOut(ctx, applier, action, found)
 	if err != nil {
 		return false, err
 	}

@@ -5,6 +5,9 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/ambit-dev/ambit/pkg/informer"
 )
 
 // TestLostAnswer: a write that was carried out, and whose answer did not come, is not done twice, and what it
@@ -48,6 +51,51 @@ func TestLostAnswer(t *testing.T) {
 				}
 				if w.get(configMaps, tc.namespace, "child") != nil {
 					t.Errorf("%s: it is left behind", tc.reason)
+				}
+			})
+		})
+	}
+}
+
+// heldInformers counts the holds of events that were not released.
+type heldInformers struct {
+	Informers
+	held, begun int
+}
+
+func (h *heldInformers) HoldEvents(key informer.Key, name types.NamespacedName, handler informer.EventHandler) func(string) {
+	release := h.Informers.HoldEvents(key, name, handler)
+	h.held++
+	h.begun++
+	return func(resourceVersion string) {
+		h.held--
+		release(resourceVersion)
+	}
+}
+
+// TestHoldEnds: the worker survives a reconcile that panics, and events of what it was about to write are told again.
+func TestHoldEnds(t *testing.T) {
+	for _, write := range []string{patchOwner, createThere, patchStatus} {
+		t.Run(write, func(t *testing.T) {
+			testWorld(t, elsewhere, func(w *world) {
+				informers := &heldInformers{Informers: w.options.Informers}
+				w.options.Informers = informers
+				w.setRefuse(func(request string, _ int) error {
+					if request == write {
+						panic(write)
+					}
+					return nil
+				})
+				func() {
+					defer func() {
+						if r := recover(); r != write {
+							t.Errorf("it ends with %v", r)
+						}
+					}()
+					w.reconcile()
+				}()
+				if informers.held != 0 || informers.begun == 0 {
+					t.Errorf("%d of %d holds are not released", informers.held, informers.begun)
 				}
 			})
 		})

@@ -104,9 +104,12 @@ func (o ownerWriter) writeOwner(ctx context.Context, w ownerWrite) error {
 	if err != nil {
 		return err
 	}
+	var outcome apply.Outcome
+	release := o.holdOwnerEvents(o.ownerKey(w.kind))
+	defer func() { release(outcome.Object) }()
 	sent := o.Now()
 	writing, end := o.measured.BeginWrite(ctx, "patch", w.kind.GVR.GroupResource().String(), o.owner.GetNamespace())
-	outcome := w.do(writing, &applier, applier.Client.Resource(w.kind.GVR).Namespace(o.owner.GetNamespace()))
+	outcome = w.do(writing, &applier, applier.Client.Resource(w.kind.GVR).Namespace(o.owner.GetNamespace()))
 	end(telemetry.OwnerOutcome(outcome.Problem != nil))
 	if outcome.Problem != nil {
 		o.ownerRefused(ctx, w, *outcome.Problem)

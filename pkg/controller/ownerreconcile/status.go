@@ -146,11 +146,12 @@ func (w statusWriter) writeStatus(ctx context.Context, planned *plan.Plan) error
 	if isPartial {
 		patcher = writer
 	}
+	var written *unstructured.Unstructured
 	release := w.holdOwnerEvents(stream)
-	writing, end := w.measured.BeginWrite(ctx, "patch", permissionset.ResourceText(found.GVR.GroupResource(), "status"), w.owner.GetNamespace())
-	written, err := status.WriteStatus(writing, patcher, w.owner, next, w.Manager)
-	end(telemetry.OwnerOutcome(err != nil))
 	defer func() { release(written) }()
+	writing, end := w.measured.BeginWrite(ctx, "patch", permissionset.ResourceText(found.GVR.GroupResource(), "status"), w.owner.GetNamespace())
+	written, err = status.WriteStatus(writing, patcher, w.owner, next, w.Manager)
+	end(telemetry.OwnerOutcome(err != nil))
 	w.recordStatusConflict(contested, err)
 	switch {
 	case apierrors.IsConflict(err):
