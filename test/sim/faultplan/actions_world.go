@@ -2,6 +2,7 @@ package faultplan
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -179,16 +180,13 @@ func (c *chooser) revertMarks() Action {
 		},
 		admit: func(r *sim.Review) error {
 			r.Object.SetFinalizers(r.Old.GetFinalizers())
-			annotations := r.Object.GetAnnotations()
-			for key := range annotations {
-				if v1alpha1.IsReservedKey(key) {
-					delete(annotations, key)
-				}
-			}
-			for key, value := range r.Old.GetAnnotations() {
-				if v1alpha1.IsReservedKey(key) {
-					annotations[key] = value
-				}
+			annotations, before := r.Object.GetAnnotations(), r.Old.GetAnnotations()
+			maps.DeleteFunc(annotations, func(key, _ string) bool { return v1alpha1.IsReservedKey(key) })
+			maps.DeleteFunc(before, func(key, _ string) bool { return !v1alpha1.IsReservedKey(key) })
+			if annotations == nil {
+				annotations = before
+			} else {
+				maps.Copy(annotations, before)
 			}
 			r.Object.SetAnnotations(annotations)
 			return nil
