@@ -9,6 +9,7 @@ import (
 func TestReviewOfNamespace(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		b.server.grant(team, list)
+		b.server.delay = func(Key) time.Duration { return time.Millisecond }
 		sub := newListener()
 		b.reviewer.Require(sub, team, all, Payer{})
 		expect(b, "before", Unknown, b.reviewer.Decide(team, list))
