@@ -27,6 +27,9 @@ func dump(p *policy.Program) string {
 	if p.Owner.StatusRead != nil || p.Owner.Versionless {
 		line("  reads of its own writes: status %s versionless=%t", p.Owner.StatusRead, p.Owner.Versionless)
 	}
+	if p.Owner.SelectionRead != nil {
+		line("  watches depend on %s", p.Owner.SelectionRead)
+	}
 	for _, v := range p.Variables {
 		line("variable %s reads %v", v.Name, v.Expr.FreeVariables())
 		if len(v.Watches) > 0 {

@@ -102,6 +102,9 @@ type Owner struct {
 	// StatusRead are the fields of the status that the program reads; nil for none. Ambit's own
 	// writes change them.
 	StatusRead *fields.Set
+	// SelectionRead are the fields that say, beside its identity, which objects the watches show
+	// it; nil for none.
+	SelectionRead *fields.Set
 	// Versionless: something reads all of the owner's metadata, and sees it as See returns it:
 	// without what changes by Ambit's own writes.
 	Versionless bool

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/internal/cel"
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
 )
 
@@ -22,6 +23,7 @@ func (c *policyCompiler) collectFields() {
 		p.Owner.Fields.Add("metadata", "annotations", annotation)
 	}
 	p.Owner.StatusRead = c.reads["owner"].Sub("status")
+	p.Owner.SelectionRead = p.selectionReads()
 	p.Owner.Versionless = readsVersion(c.reads["owner"])
 	if !p.Owner.SkipStatus {
 		p.Owner.Fields.Add("status")
@@ -40,6 +42,39 @@ func (c *policyCompiler) collectFields() {
 	for _, child := range p.Ensured {
 		child.Fields = c.fieldsOf(child).Add("metadata", "annotations", v1alpha1.AnnotationEnsuredBy)
 	}
+}
+
+// identityFields are the fields of an object that stay as they are as long as it lives.
+func identityFields() *fields.Set {
+	return fields.New("apiVersion", "kind", "metadata.name", "metadata.namespace", "metadata.uid")
+}
+
+// selectionReads returns the fields of an owner that what the watches select is computed from, themselves
+// or by variables; nil if these are fields of its identity alone.
+func (p *Program) selectionReads() *fields.Set {
+	var read *fields.Set
+	noted := map[string]bool{}
+	var note func(reads map[string]*fields.Set)
+	note = func(reads map[string]*fields.Set) {
+		read = read.Union(reads["owner"])
+		for _, v := range p.Variables {
+			if reads[v.Name] != nil && v.Expr != nil && !noted[v.Name] {
+				noted[v.Name] = true
+				note(v.Expr.FieldsRead())
+			}
+		}
+	}
+	for _, w := range p.Watches {
+		for _, template := range slices.Concat([]*cel.Template{w.Name, w.Namespace, w.FieldTemplate}, w.Selector.templates()) {
+			if template != nil {
+				note(template.FieldsRead())
+			}
+		}
+	}
+	if identity := identityFields(); identity.Union(read).Equal(identity) {
+		return nil
+	}
+	return read
 }
 
 func (c *policyCompiler) fieldsOf(child *Child) *fields.Set {

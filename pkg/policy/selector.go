@@ -37,6 +37,15 @@ func (s Selector) OwnerSpecific() bool {
 	return false
 }
 
+// templates are those of all values.
+func (s Selector) templates() []*cel.Template {
+	var list []*cel.Template
+	for _, t := range s.terms {
+		list = append(list, t.values...)
+	}
+	return list
+}
+
 // Empty says whether the selector selects everything.
 func (s Selector) Empty() bool { return len(s.terms) == 0 }
 

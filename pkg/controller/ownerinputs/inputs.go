@@ -29,12 +29,15 @@ package ownerinputs
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/json"
 	"iter"
 	"maps"
 	"slices"
 	"time"
 	"unique"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -47,8 +50,8 @@ import (
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
-// Inputs are the streams that a plan is made from. They depend on the owner's content, on the places that
-// its plan wants, on whether the owners of its namespace share streams, on what is permitted there, on
+// Inputs are the streams that a plan is made from. They depend on what of the owner its watches are selected
+// by and whether it is to be cleaned up after, on the places that its plan wants, on whether the owners of its namespace share streams, on what is permitted there, on
 // which kinds are known, and on nothing else. They belong to one goroutine.
 type Inputs struct {
 	// Home is the owner's own place.
@@ -59,7 +62,9 @@ type Inputs struct {
 	Crowded string
 
 	uid             types.UID
-	resourceVersion string
+	cleans          bool
+	selectedBy      string // see Planner.selectionDigest
+	failedAt        string // the resourceVersion of an owner for which something of a watch failed; empty if nothing did
 	sharesStreams   bool
 	complete        bool                        // every kind is known
 	queries         []plan.Query                // that they were laid out for
@@ -218,9 +223,6 @@ func (s *Inputs) HasLookedUp(gvk schema.GroupVersionKind) bool {
 	return has
 }
 
-// SetResourceVersion notes that the owner has changed, in what the inputs do not depend on.
-func (s *Inputs) SetResourceVersion(version string) { s.resourceVersion = version }
-
 // CheckSync reports whether a stream may still deliver its first list soon; and, if none, how long to
 // wait because one was refused so short a while ago that a review may not have confirmed it.
 func (s *Inputs) CheckSync(now time.Time) (isSyncing bool, doubtful time.Duration) {
@@ -238,10 +240,10 @@ func (s *Inputs) CheckSync(now time.Time) (isSyncing bool, doubtful time.Duratio
 
 // IsCurrent reports whether inputs that were laid out before are those of a subject now. Nil: there are none.
 func (p *Planner) IsCurrent(s *Inputs, subject Subject) bool {
-	if s == nil || !s.complete || p.Permissions.UsesIndex().IsCrowded(subject.Name) || s.sharesStreams != subject.SharesStreams || s.Home.Answer != subject.Home {
+	if s == nil || !s.complete || s.cleans != subject.isCleanedUp() || p.Permissions.UsesIndex().IsCrowded(subject.Name) || s.sharesStreams != subject.SharesStreams || s.Home.Answer != subject.Home {
 		return false
 	}
-	if subject.Owner != nil && (s.uid != subject.Owner.GetUID() || s.resourceVersion != subject.Owner.GetResourceVersion()) {
+	if subject.Owner != nil && !p.isSelectionCurrent(s, subject.Owner) {
 		return false
 	}
 	if s.looksEverywhere && (s.listed != p.Namespaces.FollowedList() || s.selected != p.Scope.SelectedNames()) {
@@ -258,6 +260,23 @@ func (p *Planner) IsCurrent(s *Inputs, subject Subject) bool {
 		}
 	}
 	return SameQueries(s.queries, subject.Queries)
+}
+
+// isSelectionCurrent reports whether an owner's watches still select what they did.
+func (p *Planner) isSelectionCurrent(s *Inputs, owner *unstructured.Unstructured) bool {
+	return s.uid == owner.GetUID() && (s.failedAt == "" || s.failedAt == owner.GetResourceVersion()) && s.selectedBy == p.selectionDigest(owner)
+}
+
+// selectionDigest is equal for equal values of what the owner's watches are selected by; empty if that is its
+// identity alone.
+func (p *Planner) selectionDigest(owner *unstructured.Unstructured) string {
+	read := p.Program.Owner.SelectionRead
+	if read == nil {
+		return ""
+	}
+	values, _ := json.Marshal(read.Project(owner.Object)) // JSON-like by construction
+	sum := sha256.Sum256(values)
+	return string(sum[:])
 }
 
 // SameQueries reports whether two plans want the same places.

@@ -91,15 +91,20 @@ func (s Subject) ownNamespace() string {
 	return s.Owner.GetNamespace()
 }
 
+// isCleanedUp reports whether the owner is being deleted or retired, so that nothing is made for it.
+func (s Subject) isCleanedUp() bool {
+	return s.Retire || s.Owner != nil && s.Owner.GetDeletionTimestamp() != nil
+}
+
 // Plan lays out the inputs of a subject; or says how long to wait, because it is not known yet what is
 // permitted in a place. The subject uses the places from then on.
 func (p *Planner) Plan(ctx context.Context, subject Subject) (*Inputs, time.Duration) {
 	l := p.newLayout(subject)
 	s := l.inputs
-	s.sharesStreams, s.queries = subject.SharesStreams, subject.Queries
+	s.sharesStreams, s.queries, s.cleans = subject.SharesStreams, subject.Queries, l.cleans
 	s.listed, s.selected = p.Namespaces.FollowedList(), p.Scope.SelectedNames()
 	if subject.Owner != nil {
-		s.uid, s.resourceVersion = subject.Owner.GetUID(), subject.Owner.GetResourceVersion()
+		s.uid, s.selectedBy = subject.Owner.GetUID(), p.selectionDigest(subject.Owner)
 	}
 	l.findQueries(ctx, plan.Snapshot{Owner: subject.Owner, Retire: subject.Retire})
 	s.MayNeedRecord = subject.Owner != nil && (p.Program.NeedsFinalizerFor(p.Kinds.IsNamespaced) || slices.ContainsFunc(p.Program.Children, IsElsewhere))
@@ -151,7 +156,7 @@ func (p *Planner) newLayout(subject Subject) *layout {
 		Planner: p, subject: subject, uses: placeuses.ByPlace{}, inputs: NewInputs(PlacePermissions{subject.Home, subject.Home}),
 		kinds:    foundKinds{resources: map[schema.GroupVersionKind]discovery.Resource{}, namespaced: map[schema.GroupVersionKind]bool{}},
 		children: map[plan.Location]source{},
-		cleans:   subject.Retire || subject.Owner != nil && subject.Owner.GetDeletionTimestamp() != nil,
+		cleans:   subject.isCleanedUp(),
 	}
 }
 

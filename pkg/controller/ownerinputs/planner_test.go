@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -202,12 +204,19 @@ func TestIsCurrent(t *testing.T) {
 	var s *Inputs
 	cases := map[string]func() Subject{
 		"NoInputs": func() Subject { s = nil; return subject },
-		"Owner": func() Subject {
+		"OtherOwner": func() Subject {
 			next := subject
 			next.Owner = subject.Owner.DeepCopy()
-			next.Owner.SetResourceVersion("2")
+			next.Owner.SetUID("v")
 			return next
 		},
+		"Deleted": func() Subject {
+			next := subject
+			next.Owner = subject.Owner.DeepCopy()
+			next.Owner.SetDeletionTimestamp(new(metav1.Now()))
+			return next
+		},
+		"Retired": func() Subject { next := subject; next.Retire = true; return next },
 		"Queries": func() Subject { return b.subject(far("where")) },
 		"Names":   func() Subject { return b.subject(far("there", "x")) },
 		"Shares":  func() Subject { next := subject; next.SharesStreams = true; return next },
@@ -240,17 +249,59 @@ func TestIsCurrent(t *testing.T) {
 	}
 }
 
-// TestMarkedOwner: that an owner was marked changes nothing about its inputs.
-func TestMarkedOwner(t *testing.T) {
-	b := newBench(t, childSpec)
-	subject := b.subject()
-	s, _ := b.Plan(t.Context(), subject)
-	subject.Owner = subject.Owner.DeepCopy()
-	subject.Owner.SetResourceVersion("2")
-	s.SetResourceVersion("2")
-	if !b.IsCurrent(s, subject) {
-		t.Error("they do not hold")
+// TestIsCurrentForOwner: of an owner that has changed counts what its watches are selected by.
+func TestIsCurrentForOwner(t *testing.T) {
+	const byVariable = `selector: {matchLabels: {app: "${app}"}}}
+`
+	const variables = `  variables: [{name: unread, expression: owner.spec.at}, {name: shop, expression: owner.spec.app}, {name: app, expression: shop}]
+`
+	cases := map[string]struct {
+		reason, spec string
+		change       func(owner *unstructured.Unstructured)
+		want         bool
+	}{
+		"Identity": {
+			reason: "the name says all, and stays", spec: watchSpec + `selector: {matchLabels: {name: "${owner.metadata.name}"}}}
+`, change: func(owner *unstructured.Unstructured) { setSpec(owner, "app", "other") }, want: true,
+		},
+		"Variable": {
+			reason: "the selector reads it by two variables", spec: watchSpec + byVariable + variables,
+			change: func(owner *unstructured.Unstructured) { setSpec(owner, "app", "other") },
+		},
+		"UnreadVariable": {
+			reason: "no watch reads it", spec: watchSpec + byVariable + variables,
+			change: func(owner *unstructured.Unstructured) { setSpec(owner, "at", "other") }, want: true,
+		},
+		"Namespace": {
+			reason: "it says where to look", spec: watchSpec + `namespace: "${owner.spec.at}"}
+`, change: func(owner *unstructured.Unstructured) { setSpec(owner, "at", "elsewhere") },
+		},
+		"Failed": {
+			reason: "what failed is tried again with every version of the owner", spec: watchSpec + `selector: {matchLabels: {name: "${string(1 / int(owner.metadata.name))}"}}}
+`, change: func(owner *unstructured.Unstructured) { setSpec(owner, "app", "other") },
+		},
 	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, tc.spec)
+			subject := b.subject()
+			s, _ := b.Plan(t.Context(), subject)
+			if !b.IsCurrent(s, subject) {
+				t.Fatal("nothing has changed, and they do not hold")
+			}
+			subject.Owner = subject.Owner.DeepCopy()
+			subject.Owner.SetResourceVersion("2")
+			tc.change(subject.Owner)
+			if got := b.IsCurrent(s, subject); got != tc.want {
+				t.Errorf("%s: they hold: %t", tc.reason, got)
+			}
+		})
+	}
+}
+
+// setSpec sets a field of an owner's spec.
+func setSpec(owner *unstructured.Unstructured, name, value string) {
+	owner.Object["spec"].(map[string]any)[name] = value
 }
 
 // TestHasLookedUp: the kinds of children and of what the last plan wanted were looked up, and no others.

@@ -53,6 +53,9 @@ func (l *layout) findWatchedKinds(snapshot plan.Snapshot) []watchedKind {
 // addWatchQuery adds what a watch of the policy is for this owner.
 func (l *layout) addWatchQuery(query plan.WatchQuery, of watchedKind) {
 	w := watchQuery{WatchQuery: query, watchedKind: of, problem: of.unknown}
+	if query.Problem != nil {
+		l.inputs.failedAt = l.subject.Owner.GetResourceVersion()
+	}
 	if w.problem == nil {
 		w.problem = l.findWatchInterest(&w)
 	}

@@ -138,7 +138,6 @@ func (o ownerWriter) takeOwnerMetadata(ctx context.Context, found discovery.Reso
 		log.V(1).Info("the cache is behind; will try again")
 	case outcome.Object != nil:
 		o.owner, o.verifiedAt = outcome.Object, sent
-		o.state.inputs.SetResourceVersion(o.owner.GetResourceVersion())
 		o.Informers.Observe(o.ownerKey(found), outcome.Object, o.Owners)
 		log.V(1).Info("owner is marked")
 	default: // it is gone: its event says so
