@@ -36,7 +36,7 @@ func (c *policyCompiler) compileChildren() {
 			Update:         cmp.Or(spec.Update, v1alpha1.UpdateParallel),
 			Keep:           int(spec.Keep),
 		}
-		c.compileMade(f, spec, out, before.ofEach(spec, of))
+		c.recipes.compileMade(f, spec, out, before.ofEach(spec, of))
 		c.readElements(forEach, objects, before)
 		checkTemplate(c.Diagnostics, template.node, path)
 		c.program.Children = append(c.program.Children, out)

@@ -56,6 +56,7 @@ func CompileWith(d *syntax.Document, o Options) (*Program, error) {
 		policy:             syntax.DecodePolicy(d, found),
 		program:            &Program{File: d.File(), places: text.places},
 	}
+	c.recipes = &recipeCompiler{expressionCompiler: c.expressionCompiler, spec: c.policy.Spec, program: c.program}
 	c.compilePolicy()
 	if err := found.Err(); err != nil {
 		return nil, err
@@ -70,6 +71,7 @@ type policyCompiler struct {
 	document *syntax.Document
 	policy   *v1alpha1.ReconcilePolicy
 	program  *Program
+	recipes  *recipeCompiler
 }
 
 // compilePolicy goes through the policy. The order counts: an expression sees the names that were
@@ -80,7 +82,7 @@ func (c *policyCompiler) compilePolicy() {
 	c.checkServiceAccount()
 	c.symbols.collectNames(c.policyText, c.policy.Spec)
 	c.symbols.collectTypes(c.policyText, c.policy.Spec)
-	c.private = c.madePrivateKeys()
+	c.private = madePrivateKeys(c.policy.Spec.Children)
 	c.readModes()
 
 	c.compileScope()
@@ -96,14 +98,14 @@ func (c *policyCompiler) compilePolicy() {
 	c.program.Expire = c.compileExpr(c.specField("expire", "expire"), c.scopeOfAll(), wantBool)
 	c.compileEnsured()
 
-	c.finishMade()
+	c.recipes.finishMade()
 	c.orderChildren()
 	c.widenOwnerSelection()
 	c.readAliases()
 	c.refuseElementVersions()
 	c.refuseElementPrivate()
 	c.collectFields()
-	c.addMadeFields()
+	c.recipes.addMadeFields()
 	c.program.AsksTime = c.asksTime
 	c.hashPolicy()
 }
