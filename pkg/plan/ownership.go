@@ -7,8 +7,8 @@ import (
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/plan/claims"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
+	"github.com/ambit-dev/ambit/pkg/plan/managedfields"
 	"github.com/ambit-dev/ambit/pkg/plan/objectmeta"
-	"github.com/ambit-dev/ambit/pkg/plan/ssadiff"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -58,7 +58,7 @@ func (s *subject) isOurs(kind schema.GroupVersionKind, obj *unstructured.Unstruc
 // for: it is ours, or has fields of ours.
 func (s *subject) isEntered(e inventory.Entry, obj *unstructured.Unstructured) bool {
 	if e.Merged {
-		return obj.GetUID() == e.UID && ssadiff.HasManager(obj, s.mergeManager())
+		return obj.GetUID() == e.UID && managedfields.HasManager(obj, s.mergeManager())
 	}
 	return s.isProven(e, obj)
 }
@@ -100,7 +100,7 @@ func (s *subject) mergeManager() string { return v1alpha1.MergeManager(s.program
 func (s *subject) isEnsured(obj *unstructured.Unstructured) bool {
 	by := objectmeta.TextOf(objectmeta.FieldAt(obj.Object, "metadata", "annotations", v1alpha1.AnnotationEnsuredBy))
 	return by == s.ensuredBy() && !claims.HasController(obj) &&
-		ssadiff.WroteAnnotation(obj, v1alpha1.FieldManager(s.program.Label), v1alpha1.AnnotationEnsuredBy)
+		managedfields.WroteAnnotation(obj, v1alpha1.FieldManager(s.program.Label), v1alpha1.AnnotationEnsuredBy)
 }
 
 // nameClaimant is who wants the names of the children.
@@ -117,7 +117,7 @@ func (s *subject) ensuredBy() string { return s.program.Namespace + "/" + s.prog
 // ownershipProofOf reports whether the inventory proves an object to be the owner's, and whether its
 // claim says that it is left behind.
 func (s *subject) ownershipProofOf(e inventory.Entry, obj *unstructured.Unstructured) (orphan, ours bool) {
-	if s.snapshot.Unmanaged && !ssadiff.HasManagedFields(obj) {
+	if s.snapshot.Unmanaged && !managedfields.IsPresent(obj) {
 		return s.inventory.MatchToken(e, obj)
 	}
 	return s.inventory.ProveOwnership(e, obj)
@@ -126,10 +126,10 @@ func (s *subject) ownershipProofOf(e inventory.Entry, obj *unstructured.Unstruct
 // hasToken reports whether there is a claim on an object that the policy wrote, whether or
 // not it proves anything.
 func (s *subject) hasToken(obj *unstructured.Unstructured) bool {
-	if s.snapshot.Unmanaged && !ssadiff.HasManagedFields(obj) {
+	if s.snapshot.Unmanaged && !managedfields.IsPresent(obj) {
 		return objectmeta.FieldAt(obj.Object, "metadata", "annotations", v1alpha1.AnnotationClaim) != nil
 	}
-	return ssadiff.WroteAnnotation(obj, v1alpha1.FieldManager(s.program.Label), v1alpha1.AnnotationClaim)
+	return managedfields.WroteAnnotation(obj, v1alpha1.FieldManager(s.program.Label), v1alpha1.AnnotationClaim)
 }
 
 // isProven reports whether the inventory has an object, and proves it to be the owner's.

@@ -49,7 +49,7 @@ func layers() []layer {
 		{packages: []string{"pkg/policysource/registry", "pkg/policysource/compilequeue"}, pure: true},
 		{packages: []string{"pkg/policysource/manifest"}, pure: true},
 		{packages: []string{"pkg/policy", "pkg/plan/ssadiff"}, pure: true},
-		{packages: []string{"pkg/internal/schemas"}, pure: true},
+		{packages: []string{"pkg/internal/schemas", "pkg/plan/managedfields"}, pure: true},
 		{packages: []string{"pkg/internal/cel", "pkg/internal/graph", "pkg/policy/syntax"}, pure: true},
 		{packages: []string{"pkg/internal/cel/sandbox", "pkg/internal/cel/gofunction"}, pure: true},
 		{packages: []string{"pkg/internal/cel/sandbox/charge"}, pure: true},

@@ -14,7 +14,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/plan/claims"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
-	"github.com/ambit-dev/ambit/pkg/plan/ssadiff"
+	"github.com/ambit-dev/ambit/pkg/plan/managedfields"
 )
 
 // FindRecorded reads the object of an entry in an owner's record, whatever its labels are. It is
@@ -35,7 +35,7 @@ func (a *Applier) FindRecorded(ctx context.Context, record inventory.Inventory, 
 func (a *Applier) FindWritten(ctx context.Context, policy string, e inventory.Entry, t Target) Outcome {
 	return a.findEntry(ctx, e, t, func(_ actionWrite, live *unstructured.Unstructured) Outcome {
 		if e.Merged {
-			return Outcome{Met: ssadiff.HasManager(live, v1alpha1.MergeManager(policy, t.OwnerUID))}
+			return Outcome{Met: managedfields.HasManager(live, v1alpha1.MergeManager(policy, t.OwnerUID))}
 		}
 		isMade := live.GetLabels()[v1alpha1.LabelPolicy] == policy || managesFields(live, a.Manager)
 		return Outcome{Met: claims.IsControlled(live, t.OwnerUID) && otherPolicy(live, policy) == "" && isMade}

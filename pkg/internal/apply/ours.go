@@ -9,7 +9,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/plan/claims"
-	"github.com/ambit-dev/ambit/pkg/plan/ssadiff"
+	"github.com/ambit-dev/ambit/pkg/plan/managedfields"
 )
 
 // isOurs says whether a live object carries the proof that the action asks for.
@@ -24,11 +24,11 @@ func (a *Applier) isOurs(live *unstructured.Unstructured, w actionWrite) bool {
 	case w.Ensured:
 		by := live.GetAnnotations()[v1alpha1.AnnotationEnsuredBy]
 		return by != "" && by == w.Object.GetAnnotations()[v1alpha1.AnnotationEnsuredBy] &&
-			ssadiff.WroteAnnotation(live, a.Manager, v1alpha1.AnnotationEnsuredBy)
+			managedfields.WroteAnnotation(live, a.Manager, v1alpha1.AnnotationEnsuredBy)
 	case w.Claim != "":
 		claim := live.GetAnnotations()[v1alpha1.AnnotationClaim]
 		return (claim == w.Claim || slices.Contains(w.OlderClaims, claim)) && !w.isOfAnother(live) &&
-			ssadiff.WroteAnnotation(live, a.Manager, v1alpha1.AnnotationClaim)
+			managedfields.WroteAnnotation(live, a.Manager, v1alpha1.AnnotationClaim)
 	}
 	return controller != nil
 }

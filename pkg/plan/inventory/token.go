@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
-	"github.com/ambit-dev/ambit/pkg/plan/ssadiff"
+	"github.com/ambit-dev/ambit/pkg/plan/managedfields"
 )
 
 // TokenOf returns the ownership token of an entry's object: the value of its annotation
@@ -41,7 +41,7 @@ func (inv Inventory) OwnershipTokens(e Entry) []string {
 // managedFields say, and no manager of merged fields did: what Ambit merges for an owner is
 // the choice of whoever writes the owner. A merged entry proves nothing.
 func (inv Inventory) ProveOwnership(e Entry, obj *unstructured.Unstructured) (orphan, ours bool) {
-	if !ssadiff.WroteAnnotation(obj, v1alpha1.FieldManager(inv.Policy), v1alpha1.AnnotationClaim) {
+	if !managedfields.WroteAnnotation(obj, v1alpha1.FieldManager(inv.Policy), v1alpha1.AnnotationClaim) {
 		return false, false
 	}
 	return inv.MatchToken(e, obj)

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/ambit-dev/ambit/pkg/plan/managedfields"
 )
 
 // Result is what a server-side apply has to change, and what it takes.
@@ -38,15 +40,15 @@ type Result struct {
 // An object without any metadata.managedFields (as `kubectl get` prints it) is compared by
 // values alone. An object that has them, but none of the manager, is different.
 func Compare(desired, live *unstructured.Unstructured, manager string) Result {
-	entries := entriesOf(live, manager)
-	d := comparison{secret: desired.GetKind() == "Secret", hasTexts: hasTexts(desired.GroupVersionKind()), migrate: entries.migrate}
+	entries := managedfields.FindEntries(live, manager)
+	d := comparison{secret: desired.GetKind() == "Secret", hasTexts: hasTexts(desired.GroupVersionKind()), migrate: entries.Migrate}
 	d.path = d.buffer[:0]
-	if entries.trouble != "" {
+	if entries.Trouble != "" {
 		d.path = append(d.path, segment{name: "metadata"}, segment{name: "managedFields"})
-		d.addDifference(note(manager), note(entries.trouble))
+		d.addDifference(note(manager), note(entries.Trouble))
 		d.path = d.path[:0]
 	}
-	d.compareMaps(desired.Object, live.Object, entries.owned)
+	d.compareMaps(desired.Object, live.Object, entries.Owned)
 	d.compareFieldSets(desired, live)
 	slices.SortFunc(d.found, func(a, b Difference) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Have, b.Have), cmp.Compare(a.valuesHash, b.valuesHash))
@@ -98,7 +100,7 @@ func (d *comparison) addDifference(want, have any) {
 
 // compareValue compares one desired value with the live one. own is what the manager's
 // entries say of it.
-func (d *comparison) compareValue(want, have any, own ownership) {
+func (d *comparison) compareValue(want, have any, own managedfields.Ownership) {
 	switch want := want.(type) {
 	case map[string]any:
 		if m, ok := have.(map[string]any); ok || d.atAnnotations() {
@@ -120,18 +122,18 @@ func (d *comparison) compareValue(want, have any, own ownership) {
 	}
 }
 
-func (d *comparison) compareMaps(want, have map[string]any, own ownership) {
+func (d *comparison) compareMaps(want, have map[string]any, own managedfields.Ownership) {
 	for key, value := range want {
 		if value == nil || d.isIgnored(key) {
 			continue
 		}
 		d.push(segment{name: key})
-		below, lost := own.ofField(key)
-		if !lost && !below.isKnown() && own.isKnown() && d.isGranular() {
-			below = ownsNothing // a leaf is the map itself, each key of which others have taken over
+		below, lost := own.OfField(key)
+		if !lost && !below.IsKnown() && own.IsKnown() && d.isGranular() {
+			below = managedfields.OwnsNothing() // a leaf is the map itself, each key of which others have taken over
 		}
 		before := d.lost
-		d.lost, d.isOwn = before || lost, own.isKnown() && !lost
+		d.lost, d.isOwn = before || lost, own.IsKnown() && !lost
 		if lost && !isEmpty(value) && isComposite(value) && !d.isMetadata() {
 			d.addTakenOver(value, have[key])
 		} else {
@@ -147,7 +149,7 @@ func (d *comparison) compareMaps(want, have map[string]any, own ownership) {
 // are as desired, nobody has changed it.
 func (d *comparison) addTakenOver(want, have any) {
 	before := len(d.found)
-	d.compareValue(want, have, ownership{})
+	d.compareValue(want, have, managedfields.Ownership{})
 	if len(d.found) == before {
 		d.addDifference(want, takenOver)
 		d.found[before].lost = false
@@ -156,16 +158,16 @@ func (d *comparison) addTakenOver(want, have any) {
 
 // addRemovedFields notes the fields that the manager owns and desired does not have. What
 // only the Update entry has may be a default of the API server.
-func (d *comparison) addRemovedFields(want, have map[string]any, own ownership) {
-	for element := range own.apply {
+func (d *comparison) addRemovedFields(want, have map[string]any, own managedfields.Ownership) {
+	for element := range own.Apply {
 		if key, ok := d.unwantedField(element, want); ok {
-			_, update := own.update[element]
+			_, update := own.Update[element]
 			d.addRemovedField(key, have, update)
 		}
 	}
-	for element := range own.update {
+	for element := range own.Update {
 		key, ok := d.unwantedField(element, want)
-		if _, both := own.apply[element]; !ok || both {
+		if _, both := own.Apply[element]; !ok || both {
 			continue
 		}
 		if !d.hasNoDefaults() && !d.isReferences(key) {
@@ -178,7 +180,7 @@ func (d *comparison) addRemovedFields(want, have map[string]any, own ownership) 
 
 // unwantedField returns the name of a path element, and whether desired does not have it.
 func (d *comparison) unwantedField(element string, want map[string]any) (key string, ok bool) {
-	key, ok = parseFieldName(element)
+	key, ok = managedfields.ParseFieldName(element)
 	return key, ok && want[key] == nil && !d.isIgnored(key)
 }
 

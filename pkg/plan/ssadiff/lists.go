@@ -3,17 +3,18 @@ package ssadiff
 import (
 	"cmp"
 	"slices"
-	"strings"
+
+	"github.com/ambit-dev/ambit/pkg/plan/managedfields"
 )
 
 // compareLists compares by key, by value, or by position, as the manager's entries have it.
-func (d *comparison) compareLists(want, have []any, own ownership) {
-	switch own.listType() {
-	case keyed:
+func (d *comparison) compareLists(want, have []any, own managedfields.Ownership) {
+	switch own.ListType() {
+	case managedfields.Keyed:
 		if d.compareByKey(want, have, own) {
 			return
 		}
-	case set:
+	case managedfields.Set:
 		d.compareSet(want, have, own)
 		return
 	}
@@ -30,24 +31,24 @@ func (d *comparison) compareByPosition(want, have []any) {
 	}
 	for i := range want {
 		d.push(segment{index: i + 1})
-		d.compareValue(want[i], have[i], ownership{})
+		d.compareValue(want[i], have[i], managedfields.Ownership{})
 		d.pop()
 	}
 }
 
-func (d *comparison) compareSet(want, have []any, own ownership) {
+func (d *comparison) compareSet(want, have []any, own managedfields.Ownership) {
 	for _, w := range want {
 		if !containsScalar(have, w) {
 			d.push(segment{value: w})
 			before := d.lost
-			d.lost = before || own.isKnown()
+			d.lost = before || own.IsKnown()
 			d.addDifference(w, nil)
 			d.lost = before
 			d.pop()
 		}
 	}
-	for element, update := range own.elements {
-		v, ok := parseSetValue(element)
+	for element, update := range own.Elements {
+		v, ok := managedfields.ParseSetValue(element)
 		if !ok || containsScalar(want, v) {
 			continue
 		}
@@ -57,23 +58,23 @@ func (d *comparison) compareSet(want, have []any, own ownership) {
 	}
 }
 
-// listItem is one list item that the manager's entries name by its key.
+// listItem is one list item of the manager's entries, and whether a desired item is the same one.
 type listItem struct {
-	element string
-	key     []keyField
-	own     ownership
-	update  bool // the Update entry has it
-	wanted  bool
+	managedfields.Item
+	wanted bool
 }
 
 // compareByKey compares a list whose items have keys. It returns false, having noted
 // nothing, if the desired items are not maps.
-func (d *comparison) compareByKey(want, have []any, own ownership) bool {
-	items := own.items()
+func (d *comparison) compareByKey(want, have []any, own managedfields.Ownership) bool {
+	var items []listItem
+	for item := range own.Items {
+		items = append(items, listItem{Item: item})
+	}
 	if len(items) == 0 || !allMaps(want) {
 		return false
 	}
-	slices.SortFunc(items, func(a, b listItem) int { return cmp.Compare(a.element, b.element) })
+	slices.SortFunc(items, func(a, b listItem) int { return cmp.Compare(a.Element, b.Element) })
 	var buffer [8]int
 	match := matchItems(want, items, buffer[:0])
 	for i := range want {
@@ -81,8 +82,8 @@ func (d *comparison) compareByKey(want, have []any, own ownership) bool {
 	}
 	for i := range items {
 		if it := &items[i]; !it.wanted {
-			d.push(segment{key: it.key})
-			d.addRemoved(first(candidates(have, it.key)), it.update)
+			d.push(segment{key: it.Key})
+			d.addRemoved(first(candidates(have, it.Key)), it.Update)
 			d.pop()
 		}
 	}
@@ -92,12 +93,12 @@ func (d *comparison) compareByKey(want, have []any, own ownership) bool {
 // compareItem compares one desired item with the live one of its key: the key in our
 // entries (items[match]) or, if it has none there, the one it carries itself.
 func (d *comparison) compareItem(want map[string]any, have []any, items []listItem, match int) {
-	var key []keyField
-	var own ownership
+	var key []managedfields.KeyField
+	var own managedfields.Ownership
 	if match >= 0 {
-		key, own = items[match].key, items[match].own
+		key, own = items[match].Key, items[match].Own
 	} else {
-		key = ownKey(want, items[0].key)
+		key = ownKey(want, items[0].Key)
 	}
 	before := d.lost
 	d.lost = before || match < 0
@@ -113,7 +114,7 @@ func (d *comparison) compareItem(want map[string]any, have []any, items []listIt
 
 // compareBestItem compares with the live item that differs least: a projected live list may
 // have several items that cannot be told apart by their keys.
-func (d *comparison) compareBestItem(want map[string]any, live []map[string]any, own ownership) {
+func (d *comparison) compareBestItem(want map[string]any, live []map[string]any, own managedfields.Ownership) {
 	for i := range live[:len(live)-1] {
 		trial := comparison{secret: d.secret, path: slices.Clone(d.path)}
 		trial.compareValue(want, live[i], own)
@@ -133,13 +134,13 @@ func matchItems(want []any, items []listItem, match []int) []int {
 	for range want {
 		match = append(match, -1)
 	}
-	for absent := 0; absent < len(items[0].key)+1; absent++ {
+	for absent := 0; absent < len(items[0].Key)+1; absent++ {
 		for i := range want {
 			if match[i] >= 0 {
 				continue
 			}
 			match[i] = slices.IndexFunc(items, func(it listItem) bool {
-				return !it.wanted && agrees(want[i].(map[string]any), it.key) == absent
+				return !it.wanted && agrees(want[i].(map[string]any), it.Key) == absent
 			})
 			if match[i] >= 0 {
 				items[match[i]].wanted = true
@@ -151,13 +152,13 @@ func matchItems(want []any, items []listItem, match []int) []int {
 
 // agrees returns how many of the key's fields m does not have, or -1 if it has
 // another value for one.
-func agrees(m map[string]any, key []keyField) (absent int) {
+func agrees(m map[string]any, key []managedfields.KeyField) (absent int) {
 	for _, k := range key {
-		v, ok := m[k.name]
+		v, ok := m[k.Name]
 		switch {
 		case !ok:
 			absent++
-		case !equalScalar(k.value, v):
+		case !equalScalar(k.Value, v):
 			return -1
 		}
 	}
@@ -166,7 +167,7 @@ func agrees(m map[string]any, key []keyField) (absent int) {
 
 // candidates returns the live items that may have the key: at least one field of
 // it, and no other value for any.
-func candidates(have []any, key []keyField) []map[string]any {
+func candidates(have []any, key []managedfields.KeyField) []map[string]any {
 	var found []map[string]any
 	for _, h := range have {
 		m, ok := h.(map[string]any)
@@ -181,11 +182,11 @@ func candidates(have []any, key []keyField) []map[string]any {
 }
 
 // ownKey returns the fields of the key that m has, with m's values.
-func ownKey(m map[string]any, like []keyField) []keyField {
-	var key []keyField
+func ownKey(m map[string]any, like []managedfields.KeyField) []managedfields.KeyField {
+	var key []managedfields.KeyField
 	for _, k := range like {
-		if v, ok := m[k.name]; ok {
-			key = append(key, keyField{k.name, v})
+		if v, ok := m[k.Name]; ok {
+			key = append(key, managedfields.KeyField{Name: k.Name, Value: v})
 		}
 	}
 	return key
@@ -205,6 +206,3 @@ func first(items []map[string]any) any {
 func containsScalar(list []any, v any) bool {
 	return slices.ContainsFunc(list, func(e any) bool { return equalScalar(e, v) })
 }
-
-// parseFieldName returns the name in a path element `f:name`.
-func parseFieldName(element string) (string, bool) { return strings.CutPrefix(element, "f:") }

@@ -5,8 +5,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan/managedfields"
 )
 
 // segment is one step of a path: a field's name, a list position counted from 1,
@@ -14,7 +16,7 @@ import (
 type segment struct {
 	name  string
 	index int
-	key   []keyField
+	key   []managedfields.KeyField
 	value any
 }
 
@@ -25,7 +27,7 @@ func pathText(path []segment) string {
 		case s.index > 0:
 			fmt.Fprintf(&b, "[%d]", s.index-1)
 		case s.key != nil:
-			b.WriteString("[" + keyText(s.key) + "]")
+			b.WriteString("[" + managedfields.KeyText(s.key) + "]")
 		case s.value != nil:
 			b.WriteString("[=" + DescribeValue(s.value) + "]")
 		case s.name == "" || strings.ContainsAny(s.name, "./[] "):
@@ -37,14 +39,6 @@ func pathText(path []segment) string {
 		}
 	}
 	return b.String()
-}
-
-func keyText(key []keyField) string {
-	parts := make([]string, len(key))
-	for i, k := range key {
-		parts[i] = fmt.Sprintf("%s=%v", k.name, k.value)
-	}
-	return strings.Join(parts, ",")
 }
 
 // hasNoDefaults reports whether the current path is a map that the API server puts no

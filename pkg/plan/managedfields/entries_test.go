@@ -1,4 +1,4 @@
-package ssadiff
+package managedfields
 
 import "testing"
 
@@ -35,7 +35,7 @@ func TestHasManager(t *testing.T) {
 	switch {
 	case !HasManager(with, "us"), HasManager(with, "them"), HasManager(without, "us"):
 		t.Error("a manager is who has an entry, of whatever kind")
-	case !HasManagedFields(with), HasManagedFields(without), HasManagedFields(objectOf(t, "{}")):
+	case !IsPresent(with), IsPresent(without), IsPresent(objectOf(t, "{}")):
 		t.Error("an object has managedFields, or has none")
 	}
 }
@@ -58,13 +58,13 @@ func TestEntriesOf(t *testing.T) {
 		"Malformed":   {"An entry without fields is none.", []string{"{manager: us, operation: Apply, apiVersion: v1}"}, "nothing", false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := entriesOf(withEntry(t, "{}", tc.entries...), "us")
-			if got.trouble != tc.trouble || got.migrate != tc.migrate || got.owned.isKnown() != tc.isKnown {
+			got := FindEntries(withEntry(t, "{}", tc.entries...), "us")
+			if got.Trouble != tc.trouble || got.Migrate != tc.migrate || got.Owned.IsKnown() != tc.isKnown {
 				t.Errorf("%s got %+v", tc.reason, got)
 			}
 		})
 	}
-	if got := entriesOf(objectOf(t, "{}"), "us"); got.trouble != "" || got.owned.isKnown() {
+	if got := FindEntries(objectOf(t, "{}"), "us"); got.Trouble != "" || got.Owned.IsKnown() {
 		t.Errorf("an object without managedFields is compared by values: %+v", got)
 	}
 }
@@ -94,7 +94,7 @@ func TestParseKey(t *testing.T) {
 		`k:{"port"}`:                     "",
 	} {
 		key, ok := parseKey(element)
-		if got := keyText(key); got != want || ok != (want != "") {
+		if got := KeyText(key); got != want || ok != (want != "") {
 			t.Errorf("%s: got %q, %t, want %q", element, got, ok, want)
 		}
 	}
