@@ -16,7 +16,7 @@ func (p *pruner) cleanUp(ctx context.Context) *Plan {
 	p.retired = "the policy does not want this owner any more"
 	if !p.snapshot.Retire {
 		p.retired = "its owner is being deleted"
-		r := &reporter{planner: p.planner}
+		r := newReporter(p.planner)
 		if problem := r.checkProtection(ctx); problem != nil {
 			return r.protectedPlan(ctx, problem)
 		}
@@ -76,7 +76,7 @@ func (p *pruner) findEntries() bool {
 
 // findEntry reports whether the object of an entry is there, to be removed.
 func (p *pruner) findEntry(e inventory.Entry, in Input) bool {
-	obj := p.indexes.findObject(in.Objects, e.Namespace, e.Name)
+	obj := p.indexes.FindObject(in.Objects, e.Namespace, e.Name)
 	if obj == nil || !p.isEntered(e, obj) || p.isLeft(e, obj) {
 		return false
 	}
@@ -134,5 +134,5 @@ func (p *pruner) cleanupPlan(ctx context.Context, gone bool) *Plan {
 	if !plan.Done && p.blockers.IsEmpty() {
 		p.blockers.Add(Problem{Reason: v1alpha1.ReasonDeleting, Message: "all children are gone"})
 	}
-	return (&reporter{planner: p.planner}).sayCleanup(ctx, plan)
+	return newReporter(p.planner).sayCleanup(ctx, plan)
 }

@@ -6,8 +6,8 @@
 // Make names the stages (make.go). The planner resolves watches and children, each child with its
 // instances (child.go, instance.go: rendered in desired.go, compared in match.go). The queryPlanner
 // finds what is to be observed, the inventoryPlanner what the owner's metadata has to say, the
-// pruner what is to be removed, and the reporter what is said of it all. Each calls those before
-// it, and none after; what they share is the subject, which knows the snapshot and nothing of the
+// pruner what is to be removed, and the reporter what is said of it all (with package ownerstatus). Each calls
+// those before it, and none after; what they share is the subject, which knows the snapshot and nothing of the
 // plan.
 //
 // It is pure: no I/O, no goroutine, no clock, no log. The same inputs give the

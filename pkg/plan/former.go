@@ -71,7 +71,7 @@ func (p *queryPlanner) addFormerKinds() {
 func (p *queryPlanner) isFormerLeft(w Query) bool {
 	in := p.inputAt(w.Location, w.GVK)
 	if in.Blocked == nil {
-		return slices.ContainsFunc(p.indexes.objectsIn(in.Objects, w.Namespace), func(obj *unstructured.Unstructured) bool { return p.isPrunable(w.GVK, obj) })
+		return slices.ContainsFunc(p.indexes.ObjectsIn(in.Objects, w.Namespace), func(obj *unstructured.Unstructured) bool { return p.isPrunable(w.GVK, obj) })
 	}
 	if !in.Blocked.Gone && p.retired == "" {
 		p.suspended.suspendForBlocked(w.GVK, in.Blocked)

@@ -81,13 +81,13 @@ func (p *planner) makePlan(ctx context.Context) (*Plan, *reporter) {
 	case p.program.CleanupOnly != nil:
 		return &Plan{}, nil
 	case p.inventory.OtherPolicy != "":
-		return (&reporter{planner: p}).yieldTo(ctx, p.inventory.OtherPolicy), nil
+		return newReporter(p).yieldTo(ctx, p.inventory.OtherPolicy), nil
 	}
 	p.resolveChildren(ctx)
 	(&pruner{planner: p}).pruneUnwanted()
 	(&inventoryPlanner{planner: p}).planOwnerMetadata()
 	p.collectActions()
-	r := &reporter{planner: p}
+	r := newReporter(p)
 	r.gatherBlockers()
 	r.forgetBlocked()
 	if r.isExpired(ctx) {
@@ -130,7 +130,7 @@ func Ensure(ctx context.Context, program *policy.Program, s Snapshot) *Plan {
 	r := &pruner{planner: p}
 	r.pruneUnwanted()
 	p.collectActions()
-	(&reporter{planner: p}).gatherBlockers()
+	newReporter(p).gatherBlockers()
 	return &Plan{
 		Actions: p.actions, Children: p.childStates(), Queries: p.queries, Blockers: p.blockers.Sorted(),
 		Done: s.Retire && len(r.candidates) == 0 && p.blockers.IsEmpty(),

@@ -35,7 +35,7 @@ func wantedTwice(c *child, it *instance, other wanted) string {
 
 // findLive finds the object of that name, and says whether it is ours.
 func (p *planner) findLive(c *child, it *instance) bool {
-	it.found = p.indexes.findObject(p.inputAt(it.at, c.GVK).Objects, it.at.Namespace, it.state.Name)
+	it.found = p.indexes.FindObject(p.inputAt(it.at, c.GVK).Objects, it.at.Namespace, it.state.Name)
 	ours := it.found != nil && p.isOurs(c.GVK, it.found)
 	if ours || it.ownership == mergedInto {
 		it.live = it.found

@@ -1,19 +1,16 @@
 package plan
 
 import (
-	"cmp"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/timing"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 	"github.com/ambit-dev/ambit/pkg/plan/madevalues"
-	"github.com/ambit-dev/ambit/pkg/plan/problems"
+	"github.com/ambit-dev/ambit/pkg/plan/ownerstatus"
 )
 
 // Plan is what to do for one owner.
@@ -118,24 +115,5 @@ type ChildState struct {
 // it is stalled, beside what this plan says of its permissions. The controller writes
 // it when the API server refuses the status that this plan has.
 func (p *Plan) Stalled(reason, message string) *Plan {
-	message = problems.ShortenText(message, maxMessage)
-	conditions := slices.DeleteFunc(slices.Clone(p.Conditions), func(c metav1.Condition) bool {
-		return c.Type != v1alpha1.ConditionPermitted
-	})
-	conditions = append(conditions,
-		metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: message},
-		metav1.Condition{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: reason, Message: message})
-	slices.SortFunc(conditions, func(a, b metav1.Condition) int { return cmp.Compare(a.Type, b.Type) })
-	for i := range conditions {
-		conditions[i].ObservedGeneration = p.observedGeneration()
-	}
-	return &Plan{Partial: true, Conditions: conditions, RequeueAfter: p.RequeueAfter, Children: p.Children}
-}
-
-// observedGeneration is that of the owner that the plan was made for.
-func (p *Plan) observedGeneration() int64 {
-	if len(p.Conditions) == 0 {
-		return 0
-	}
-	return p.Conditions[0].ObservedGeneration
+	return &Plan{Partial: true, Conditions: ownerstatus.StallConditions(p.Conditions, reason, message), RequeueAfter: p.RequeueAfter, Children: p.Children}
 }

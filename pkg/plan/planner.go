@@ -5,6 +5,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/internal/timing"
 	"github.com/ambit-dev/ambit/pkg/plan/bindings"
+	"github.com/ambit-dev/ambit/pkg/plan/objectmeta"
 	"github.com/ambit-dev/ambit/pkg/plan/problems"
 	"github.com/ambit-dev/ambit/pkg/plan/prune"
 )
@@ -19,7 +20,7 @@ type planner struct {
 	watchProblems []*Problem
 	children      []child
 	names         wantedNames
-	indexes       objectIndexes
+	indexes       objectmeta.Indexes
 	rendered      renderedSize
 	// ready is what ready(...) reads, by child id.
 	ready   map[string]bool

@@ -68,7 +68,7 @@ func (p *pruner) pruneLocation(w Query) {
 		return
 	}
 	waits := p.undecidedChild(w.GVK.GroupKind())
-	for _, obj := range p.indexes.objectsIn(in.Objects, w.Namespace) {
+	for _, obj := range p.indexes.ObjectsIn(in.Objects, w.Namespace) {
 		if obj.GetNamespace() != w.Namespace || p.isWanted(w.GVK, obj) || !p.isPrunable(w.GVK, obj) {
 			continue
 		}
@@ -106,7 +106,7 @@ func (p *reporter) checkProtection(ctx context.Context) *Problem {
 	p.forgetBlocked()
 	p.forgetUnnamed()
 	holds, f := bindings.Evaluate(&p.scope, "protect.while", protect.While, func() (bool, error) { return protect.While.EvalBool(ctx, p.scope.Vars) })
-	switch unseen := p.unseenBy(protect.While); {
+	switch unseen := p.evaluation.UnseenBy(protect.While); {
 	case f != nil && unseen != nil:
 		return &Problem{Reason: unseen.Reason, Denied: unseen.Denied, Terminal: unseen.Terminal,
 			Message: "whether the owner is protected is not known: " + unseen.Message}
@@ -121,7 +121,7 @@ func (p *reporter) checkProtection(ctx context.Context) *Problem {
 
 func (p *reporter) protectMessage(ctx context.Context) string {
 	message := "the owner is protected as long as " + problems.OneLine(p.program.Protect.While.Source())
-	if f := p.textOf(ctx, "protect.message", p.program.Protect.Message, &message); f != nil {
+	if f := p.evaluation.EvaluateText(ctx, "protect.message", p.program.Protect.Message, &message); f != nil {
 		return message + " (" + f.Text + ")"
 	}
 	return message

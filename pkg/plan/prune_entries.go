@@ -36,7 +36,7 @@ func (p *pruner) entryStays(e inventory.Entry) bool {
 	case named && e.Merged == (w.instance.ownership == mergedInto):
 		return w.instance.live != nil && w.instance.ownership != ownedByReference
 	}
-	obj := p.indexes.findObject(in.Objects, e.Namespace, e.Name)
+	obj := p.indexes.FindObject(in.Objects, e.Namespace, e.Name)
 	if named && !e.Merged { // it was to be made, and is now to be merged into: what was made stays as it is
 		return obj != nil && p.isEntered(e, obj)
 	}
@@ -66,7 +66,7 @@ func (p *pruner) hasRoom() bool { return len(p.inventory.Next) < inventory.MaxEn
 
 // holdsUnwanted says whether there is an object of ours in a place that no child makes.
 func (p *pruner) holdsUnwanted(e inventory.Entry, in Input) bool {
-	return slices.ContainsFunc(p.indexes.objectsIn(in.Objects, e.Namespace), func(obj *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(p.indexes.ObjectsIn(in.Objects, e.Namespace), func(obj *unstructured.Unstructured) bool {
 		if obj.GetNamespace() != e.Namespace || !claims.IsControlled(obj, p.owner) {
 			return false
 		}

@@ -113,7 +113,7 @@ func (p *queryPlanner) isIdle(e inventory.Entry) bool {
 	case e.Merged || e.IsPlace():
 		return false
 	}
-	obj := p.indexes.findObject(in.Objects, e.Namespace, e.Name)
+	obj := p.indexes.FindObject(in.Objects, e.Namespace, e.Name)
 	return obj != nil && objectmeta.IsDeleting(obj)
 }
 

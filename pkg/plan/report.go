@@ -4,35 +4,45 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
-	"github.com/ambit-dev/ambit/pkg/internal/cel"
 	"github.com/ambit-dev/ambit/pkg/plan/bindings"
+	"github.com/ambit-dev/ambit/pkg/plan/ownerstatus"
 )
 
 // reporter says of the owner what the plan is and what keeps it from being ready: status,
 // conditions, problems. It comes after all that is decided.
 type reporter struct {
 	*planner
-	// unseen says why a child or watch, by id, or a variable that reads one, cannot be
-	// seen: its input is blocked.
-	unseen map[string]*Problem
+	// evaluation is of what the policy says of the owner.
+	evaluation *ownerstatus.Evaluation
+}
+
+func newReporter(p *planner) *reporter {
+	return &reporter{planner: p, evaluation: ownerstatus.NewEvaluation(p.program, &p.scope, &p.blockers)}
 }
 
 // finishPlan evaluates what the policy says of the owner's status.
 func (p *reporter) finishPlan(ctx context.Context, plan *Plan) {
 	// While something blocks, what is missing may still come.
 	pending := !p.blockers.IsEmpty()
-	plan.Partial, plan.RequeueAfter = p.isPartial(), p.requeueAfter(ctx, pending)
+	plan.Partial, plan.RequeueAfter = p.evaluation.IsPartial(), p.evaluation.RequeueAfter(ctx, pending)
 	if !plan.Partial {
-		plan.Status = p.renderStatus(ctx, pending)
+		plan.Status = p.evaluation.RenderStatus(ctx, pending)
 	}
 	plan.Conditions = p.ownerConditions(ctx, pending, plan.Partial)
 	if p.program.Owner.SkipStatus {
 		plan.Status, plan.Conditions = nil, nil
 	}
 	plan.Blockers = p.blockers.Sorted()
+}
+
+func (p *reporter) ownerConditions(ctx context.Context, pending, partial bool) []metav1.Condition {
+	return p.evaluation.RenderConditions(ctx, ownerstatus.Circumstances{
+		Generation: p.snapshot.Owner.GetGeneration(), IsPending: pending, IsPartial: partial, Pruning: p.suspended.conditionText(),
+	})
 }
 
 // childStates says how each object fares.
@@ -48,55 +58,6 @@ func (p *planner) childStates() []ChildState {
 		}
 	}
 	return states
-}
-
-// renderStatus renders the template of the status; what fails is left out.
-func (p *reporter) renderStatus(ctx context.Context, pending bool) map[string]any {
-	if p.program.Status == nil {
-		return nil
-	}
-	rendered, failed := p.program.Status.RenderPartial(ctx, p.scope.Vars)
-	for _, leaf := range failed {
-		if !pending {
-			p.blockers.Add(*p.leafFailure(leaf).Problem())
-		}
-	}
-	status, ok := rendered.(map[string]any)
-	if !ok {
-		return map[string]any{}
-	}
-	return status
-}
-
-// leafFailure blames a variable that failed, if one did that the status reads.
-func (p *reporter) leafFailure(leaf cel.LeafError) *bindings.Failure {
-	if f := p.scope.FailedVariable(p.program.Status); f != nil {
-		return f
-	}
-	what := "status"
-	if leaf.Path != "" {
-		what += "." + leaf.Path
-	}
-	return p.scope.Fail(what, leaf.Err)
-}
-
-// minRequeue is the shortest requeueAfter: less is taken for it, so that one
-// policy cannot keep the workers from the others.
-const minRequeue = time.Second
-
-func (p *reporter) requeueAfter(ctx context.Context, pending bool) time.Duration {
-	x := p.program.RequeueAfter
-	if x == nil {
-		return 0
-	}
-	after, f := bindings.Evaluate(&p.scope, "requeueAfter", x, func() (time.Duration, error) { return x.EvalDuration(ctx, p.scope.Vars) })
-	if f != nil && !pending {
-		p.blockers.Add(*f.Problem())
-	}
-	if after <= 0 {
-		return 0
-	}
-	return max(after, minRequeue)
 }
 
 // isExpired reports whether the owner is to be deleted. It is not while something is in the way of knowing:

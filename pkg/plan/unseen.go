@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
-	"github.com/ambit-dev/ambit/pkg/plan/bindings"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
 
@@ -37,7 +36,7 @@ func (p *reporter) forgetBlocked() {
 func (p *reporter) forgetUnnamed() {
 	for i := range p.children {
 		c := &p.children[i]
-		if !c.hasKnownNames() && p.unseen[c.ID] == nil && p.mayHaveObjects(c) {
+		if !c.hasKnownNames() && !p.evaluation.IsHidden(c.ID) && p.mayHaveObjects(c) {
 			p.hideFromScope(c.ID, &Problem{Reason: v1alpha1.ReasonProtected,
 				Message: fmt.Sprintf("which objects child %q has cannot be said: %s", c.ID, c.unnamedState().Message)})
 		}
@@ -68,41 +67,6 @@ func (p *reporter) mayHaveObjects(c *child) bool {
 }
 
 func (p *reporter) hideFromScope(id string, problem *Problem) {
-	if p.unseen == nil {
-		p.unseen = map[string]*Problem{}
-	}
-	p.unseen[id] = problem
-	p.scope.ForgetVariable(id)
+	p.evaluation.HideVariable(id, problem)
 	delete(p.ready, id)
-}
-
-// unseenBy returns why something that an expression reads cannot be seen; nil if
-// all can. Of several, the first by id.
-func (p *reporter) unseenBy(expressions ...bindings.Expression) *Problem {
-	if p.unseen == nil {
-		return nil
-	}
-	var ids []string
-	for _, x := range expressions {
-		for _, id := range slices.Concat(x.FreeVariables(), x.AskedReady()) {
-			if p.unseen[id] != nil {
-				ids = append(ids, id)
-			}
-		}
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	return p.unseen[slices.Min(ids)]
-}
-
-// isPartial says whether an input is still to come by itself, so that what would be
-// said of the owner now is not worth saying.
-func (p *reporter) isPartial() bool {
-	for _, problem := range p.unseen {
-		if problem.Reason == v1alpha1.ReasonSyncing || problem.Reason == v1alpha1.ReasonUnavailable {
-			return true
-		}
-	}
-	return false
 }

@@ -1,4 +1,4 @@
-package plan
+package ownerstatus
 
 import (
 	"cmp"
@@ -16,22 +16,21 @@ import (
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
-// ownerConditions returns the policy's and Ambit's own conditions, sorted by type.
+// RenderConditions returns the policy's and Ambit's own conditions, sorted by type.
 // Ambit's come last, because failing expressions of the others count in them.
-func (p *reporter) ownerConditions(ctx context.Context, pending, partial bool) []metav1.Condition {
-	list := make([]metav1.Condition, 0, len(p.program.Conditions)+3)
-	if !partial {
-		for i := range p.program.Conditions {
-			list = append(list, p.policyCondition(ctx, &p.program.Conditions[i], pending))
+func (e *Evaluation) RenderConditions(ctx context.Context, c Circumstances) []metav1.Condition {
+	list := make([]metav1.Condition, 0, len(e.program.Conditions)+3)
+	if !c.IsPartial {
+		for i := range e.program.Conditions {
+			list = append(list, e.policyCondition(ctx, &e.program.Conditions[i], c.IsPending))
 		}
 	}
-	list = append(list, p.ambitConditions()...)
-	generation := p.snapshot.Owner.GetGeneration()
+	list = append(list, e.ambitConditions(c.Pruning)...)
 	for i := range list {
-		list[i].ObservedGeneration = generation
+		list[i].ObservedGeneration = c.Generation
 		list[i].Message = problems.ShortenText(list[i].Message, maxMessage)
 	}
-	slices.SortFunc(list, func(a, b metav1.Condition) int { return cmp.Compare(a.Type, b.Type) })
+	slices.SortFunc(list, compareTypes)
 	return list
 }
 
@@ -40,20 +39,20 @@ func (p *reporter) ownerConditions(ctx context.Context, pending, partial bool) [
 const maxMessage = 4096
 
 // ambitConditions returns Ambit's conditions.
-func (p *reporter) ambitConditions() []metav1.Condition {
-	permitted := p.permittedCondition()
-	if p.blockers.IsEmpty() {
+func (e *Evaluation) ambitConditions(pruning string) []metav1.Condition {
+	permitted := e.permittedCondition()
+	if e.blockers.IsEmpty() {
 		return []metav1.Condition{permitted, {
 			Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue,
 			Reason: v1alpha1.ReasonReady, Message: "all children exist and are ready",
 		}}
 	}
-	reason, message := p.blockers.SummarizeBlockers()
-	if suspended := p.suspended.conditionText(); suspended != "" {
-		message += "; " + suspended
+	reason, message := e.blockers.SummarizeBlockers()
+	if pruning != "" {
+		message += "; " + pruning
 	}
 	progress := v1alpha1.ConditionReconciling
-	if p.blockers.IsTerminal() {
+	if e.blockers.IsTerminal() {
 		progress = v1alpha1.ConditionStalled
 	}
 	return []metav1.Condition{
@@ -63,26 +62,45 @@ func (p *reporter) ambitConditions() []metav1.Condition {
 	}
 }
 
-func (p *reporter) permittedCondition() metav1.Condition {
-	if reason, message := p.blockers.SummarizeDenied(); reason != "" {
+func (e *Evaluation) permittedCondition() metav1.Condition {
+	if reason, message := e.blockers.SummarizeDenied(); reason != "" {
 		return metav1.Condition{Type: v1alpha1.ConditionPermitted, Status: metav1.ConditionFalse, Reason: reason, Message: message}
 	}
 	return metav1.Condition{Type: v1alpha1.ConditionPermitted, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonPermitted}
 }
 
+// StallConditions returns conditions that say of an owner only that it is stalled, beside what those of its plan
+// say of its permissions.
+func StallConditions(planned []metav1.Condition, reason, message string) []metav1.Condition {
+	message = problems.ShortenText(message, maxMessage)
+	list := slices.DeleteFunc(slices.Clone(planned), func(c metav1.Condition) bool { return c.Type != v1alpha1.ConditionPermitted })
+	list = append(list,
+		metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: message},
+		metav1.Condition{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: reason, Message: message})
+	slices.SortFunc(list, compareTypes)
+	for i := range list {
+		if list[i].ObservedGeneration = 0; len(planned) > 0 {
+			list[i].ObservedGeneration = planned[0].ObservedGeneration
+		}
+	}
+	return list
+}
+
+func compareTypes(a, b metav1.Condition) int { return cmp.Compare(a.Type, b.Type) }
+
 // policyCondition evaluates one condition of the policy.
-func (p *reporter) policyCondition(ctx context.Context, c *policy.Condition, pending bool) metav1.Condition {
-	result, f := p.evaluateCondition(ctx, c)
+func (e *Evaluation) policyCondition(ctx context.Context, c *policy.Condition, pending bool) metav1.Condition {
+	result, f := e.evaluateCondition(ctx, c)
 	if f == nil {
 		return result
 	}
 	result = metav1.Condition{Type: c.Type, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonExpressionFailed, Message: f.Text}
-	unseen := p.unseenBy(expressionsOf(c)...)
+	unseen := e.UnseenBy(expressionsOf(c)...)
 	switch {
 	case unseen != nil:
 		result.Reason, result.Message = unseen.Reason, "not known: "+unseen.Message
 	case !pending:
-		p.blockers.Add(*f.Problem())
+		e.blockers.Add(*f.Problem())
 	case f.IsMissing:
 		result.Reason, result.Message = v1alpha1.ReasonProgressing, "not known yet: "+f.Text
 	}
@@ -99,36 +117,36 @@ func expressionsOf(c *policy.Condition) []bindings.Expression {
 	return list
 }
 
-func (p *reporter) evaluateCondition(ctx context.Context, c *policy.Condition) (metav1.Condition, *bindings.Failure) {
+func (e *Evaluation) evaluateCondition(ctx context.Context, c *policy.Condition) (metav1.Condition, *bindings.Failure) {
 	what := "conditions." + c.Type
 	none := metav1.Condition{}
-	value, f := bindings.Evaluate(&p.scope, what+".status", c.Status, func() (any, error) { return c.Status.Eval(ctx, p.scope.Vars) })
+	value, f := bindings.Evaluate(e.scope, what+".status", c.Status, func() (any, error) { return c.Status.Eval(ctx, e.scope.Vars) })
 	if f != nil {
 		return none, f
 	}
 	status, ok := statusOf(value)
 	if !ok {
-		return none, p.scope.Fail(what+".status", fmt.Errorf("the value is %s, not a bool, 'True', 'False' or 'Unknown'", ssadiff.DescribeValue(value)))
+		return none, e.scope.Fail(what+".status", fmt.Errorf("the value is %s, not a bool, 'True', 'False' or 'Unknown'", ssadiff.DescribeValue(value)))
 	}
 	result := metav1.Condition{Type: c.Type, Status: status, Reason: string(status)}
-	if f := p.textOf(ctx, what+".reason", c.Reason, &result.Reason); f != nil {
+	if f := e.EvaluateText(ctx, what+".reason", c.Reason, &result.Reason); f != nil {
 		return none, f
 	}
 	if !isReason(result.Reason) {
-		return none, p.scope.Fail(what+".reason", fmt.Errorf("the value is %s, not a CamelCase word", ssadiff.DescribeValue(result.Reason)))
+		return none, e.scope.Fail(what+".reason", fmt.Errorf("the value is %s, not a CamelCase word", ssadiff.DescribeValue(result.Reason)))
 	}
-	if f := p.textOf(ctx, what+".message", c.Message, &result.Message); f != nil {
+	if f := e.EvaluateText(ctx, what+".message", c.Message, &result.Message); f != nil {
 		return none, f
 	}
 	return result, nil
 }
 
-// textOf puts the value of a string expression into s; nil leaves s as it is.
-func (p *reporter) textOf(ctx context.Context, what string, x *cel.Expr, s *string) *bindings.Failure {
+// EvaluateText puts the value of a string expression into s; nil leaves s as it is.
+func (e *Evaluation) EvaluateText(ctx context.Context, what string, x *cel.Expr, s *string) *bindings.Failure {
 	if x == nil {
 		return nil
 	}
-	value, f := bindings.Evaluate(&p.scope, what, x, func() (string, error) { return x.EvalString(ctx, p.scope.Vars) })
+	value, f := bindings.Evaluate(e.scope, what, x, func() (string, error) { return x.EvalString(ctx, e.scope.Vars) })
 	if f != nil {
 		return f
 	}
