@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -13,6 +14,7 @@ import (
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/ambit-dev/ambit/pkg/internal/life"
 )
@@ -75,4 +77,46 @@ func (p *process) becomeLeader(ctx context.Context) (hold func(context.Context) 
 		return nil, err
 	}
 	return lock.Hold, nil
+}
+
+// leaderJob is a part that ends the whole when it ends. controller-runtime starts it, and may
+// return before it has ended, when leadership is lost; wait does not. Its error is kept
+// here, since controller-runtime drops one that comes while it stops.
+type leaderJob struct {
+	run  func(context.Context) error
+	stop context.CancelFunc // ends the whole
+	// early: it runs whether or not this replica leads.
+	early bool
+
+	mu  sync.Mutex // held while run runs; guards err
+	err error
+}
+
+var (
+	_ ctrlmanager.Runnable               = (*leaderJob)(nil)
+	_ ctrlmanager.LeaderElectionRunnable = (*leaderJob)(nil)
+)
+
+// Start implements manager.Runnable.
+func (j *leaderJob) Start(ctx context.Context) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if ctx.Err() != nil {
+		return nil
+	}
+	if j.err = j.run(ctx); j.err != nil || !j.early {
+		j.stop()
+	}
+	return nil
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (j *leaderJob) NeedLeaderElection() bool { return !j.early }
+
+// waitForEnd returns what came of the job, when it has ended. It must not start any more: the
+// context that it is given has ended.
+func (j *leaderJob) waitForEnd() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/plan/bindings"
 	"github.com/ambit-dev/ambit/pkg/plan/desired"
+	"github.com/ambit-dev/ambit/pkg/plan/madevalues"
 	"github.com/ambit-dev/ambit/pkg/plan/objectmeta"
 	"github.com/ambit-dev/ambit/pkg/plan/ssadiff"
 )
@@ -145,4 +146,15 @@ func (s *subject) addOwnerReference(meta map[string]any) {
 		"apiVersion": owner.GetAPIVersion(), "kind": owner.GetKind(), "name": owner.GetName(), "uid": string(owner.GetUID()),
 		"controller": true, "blockOwnerDeletion": true,
 	})
+}
+
+// resolveMade notes what is to be made for an object. The element is bound.
+func (p *planner) resolveMade(ctx context.Context, c *child, it *instance) *Problem {
+	request, err := madevalues.Resolve(ctx, c.Child, p.scope.Vars)
+	var failure *madevalues.Failure
+	if errors.As(err, &failure) {
+		return p.scope.Fail(failure.What, failure.Err).Problem()
+	}
+	it.values, it.state.Make = request, request
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/internal/recipe"
 	"github.com/ambit-dev/ambit/pkg/plan/claims"
 	"github.com/ambit-dev/ambit/pkg/plan/objectmeta"
 	"github.com/ambit-dev/ambit/pkg/plan/ssadiff"
@@ -194,4 +195,24 @@ func (p *planner) planAction(c *child, it *instance, a Action) {
 		separator = ": "
 	}
 	it.markProgressing(c.objectName(it)+separator+a.Reason, a.Reason)
+}
+
+// checkMade says whether the made values of a live object are valid.
+func (p *planner) checkMade(c *child, it *instance) bool {
+	if it.values == nil {
+		return true
+	}
+	verdict := it.values.Check(it.live, p.snapshot.Now)
+	p.clock.ChangesAt(verdict.Until, "made values of "+c.objectName(it))
+	switch {
+	case verdict.IsValid():
+		return true
+	case verdict.Findings[0].Code == recipe.NoIssuer:
+		return it.markBlocked(&Problem{Reason: v1alpha1.ReasonInvalid, Message: c.objectName(it) + ": " + verdict.Reason()})
+	}
+	p.planAction(c, it, Action{
+		Verb: MakeValues, UID: it.live.GetUID(), ResourceVersion: it.live.GetResourceVersion(), Reason: verdict.Reason(),
+		Fields: verdict.Fields(), Digest: verdict.Reason(),
+	})
+	return false
 }

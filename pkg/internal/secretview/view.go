@@ -1,7 +1,24 @@
+// Package secretview says what may be known of a Secret that has values which Ambit made, and takes all
+// else away before the Secret is kept anywhere.
+//
+// The Secret says itself which values were made: the annotation v1alpha1.AnnotationMade, which is written by
+// the write that makes them. On arrival (package informer/projection) and in every answer of a write (package
+// internal/apply) such a value is replaced by a Fact: its length, and of a private key which public key
+// belongs to it. A value that is public by what it is, certificates or a public key, stays. That is enough to
+// say whether each value is as its recipe wants it (package recipe), so that the values themselves are read
+// only by the write that makes new ones.
+//
+// If somebody takes the annotation away, the values of made keys are not kept at all where only their child
+// needs the Secret: whoever needs one asks for the keys of its template and for public ones.
+//
+// What a Secret holds may be anything: what is parsed is bounded in length and in number, and nothing here
+// fails but by saying less.
 package secretview
 
 import (
 	"encoding/base64"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -176,3 +193,41 @@ const AssumedLength = -1
 
 // SortedKeys returns the keys of a map of values in their order.
 func SortedKeys[V any](values map[string]V) []string { return slices.Sorted(maps.Keys(values)) }
+
+// Record is the annotation v1alpha1.AnnotationMade: what Ambit has made, by key.
+type Record map[string]Entry
+
+// Entry is what is noted of one made value.
+type Entry struct {
+	// At is when the value was made, in whole seconds.
+	At time.Time `json:"at"`
+	// Rotate is the v1alpha1.AnnotationRotate that was there then.
+	Rotate string `json:"rotate,omitempty"`
+}
+
+// What a record may have. One that has more was not written by Ambit.
+const (
+	mostRecordBytes = 16 << 10
+	mostRecordKeys  = 64
+)
+
+// ParseRecord reads a record, and reports whether it is one that Ambit can have written. No text is an empty one.
+func ParseRecord(text string) (Record, bool) {
+	if text == "" {
+		return nil, true
+	}
+	var record Record
+	if len(text) > mostRecordBytes || json.Unmarshal([]byte(text), &record) != nil || len(record) > mostRecordKeys {
+		return nil, false
+	}
+	return record, record != nil
+}
+
+// Text is the record as it stands on the Secret.
+func (r Record) Text() (string, error) {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return "", fmt.Errorf("encoding the record of made values: %w", err)
+	}
+	return string(text), nil
+}

@@ -218,3 +218,15 @@ func insertRule(m *meter.Meter, args []ref.Val) {
 	m.ChargeSteps(4 * added)
 	m.ChargeMemory(160 * added)
 }
+
+// What the searches for runs of a schedule take, in steps: the rarest schedules that there are take so long.
+const (
+	scheduleSteps = 2_000
+	openSteps     = 20_000
+)
+
+// scheduleRule: the last and the next run are looked for.
+func scheduleRule(m *meter.Meter, _ []ref.Val) { m.ChargeSteps(scheduleSteps) }
+
+// openRule: some dozens of runs are looked for.
+func openRule(m *meter.Meter, _ []ref.Val) { m.ChargeSteps(openSteps) }
