@@ -256,6 +256,13 @@ func programs(t *testing.T, text string) []*policy.Program {
 // options as they are; stop ends it and waits.
 func startAmbit(t *testing.T, server *sim.Server, user string, o controller.Options) (stop func()) {
 	t.Helper()
+	_, stop = startController(t, server, user, o)
+	return stop
+}
+
+// startController is startAmbit, and returns the controller as well.
+func startController(t *testing.T, server *sim.Server, user string, o controller.Options) (started *controller.Controller, stop func()) {
+	t.Helper()
 	as := func(identity string) *sim.Client {
 		c := server.As(user)
 		if identity != "" {
@@ -287,7 +294,7 @@ func startAmbit(t *testing.T, server *sim.Server, user string, o controller.Opti
 	used.Go(func() { check(o.Informers.Start(usedCtx)) })
 	used.Go(func() { check(o.Access.Start(usedCtx)) })
 	working.Go(func() { check(e.Start(ctx)) })
-	return func() {
+	return e, func() {
 		cancel()
 		working.Wait()
 		end()
