@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller"
@@ -287,31 +288,18 @@ func TestMadeByTwo(t *testing.T) {
 // watchValues notes each value that a key of a Secret has had, in their order, by the names of both.
 func watchValues(s *stage) (end func() map[string][]string) {
 	s.Helper()
-	stream, err := s.admin.Resource(secrets).Namespace("one").Watch(s.Context(), metav1.ListOptions{})
-	if err != nil {
-		s.Fatal(err)
-	}
 	all := map[string][]string{}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for event := range stream.ResultChan() {
-			obj, isObject := event.Object.(*unstructured.Unstructured)
-			if !isObject {
-				continue
-			}
-			data, _, _ := unstructured.NestedStringMap(obj.Object, "data")
-			for key, value := range data {
-				id := obj.GetName() + " " + key
-				if list := all[id]; !slices.Contains(list, value) {
-					all[id] = append(list, value)
-				}
+	stop := s.lookOn(secrets, "one", func(_ apiwatch.EventType, object *unstructured.Unstructured) {
+		data, _, _ := unstructured.NestedStringMap(object.Object, "data")
+		for key, value := range data {
+			id := object.GetName() + " " + key
+			if list := all[id]; !slices.Contains(list, value) {
+				all[id] = append(list, value)
 			}
 		}
-	}()
+	})
 	return func() map[string][]string {
-		stream.Stop()
-		<-done
+		stop()
 		return all
 	}
 }

@@ -57,7 +57,7 @@ func (v verifier) verify(bundle, certificate string, now time.Time) error {
 	return nil
 }
 
-// TestRenewal: through lifetimes of CAs, with rotations that users ask for and an Ambit that is late, every certificate that
+// TestRenewal: through lifetimes of CAs, with rotations that users ask for, records that they take away and an Ambit that is late, every certificate that
 // was ever issued and has not ended is verified by every client, whenever within the propagation it took its bundle.
 func TestRenewal(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
@@ -84,9 +84,12 @@ func TestRenewal(t *testing.T) {
 		end := w.now.Add(2 * ca.Lifetime)
 		signers := map[string]bool{}
 		for step := 0; w.now.Before(end); step++ {
-			if rapid.IntRange(0, 9).Draw(rt, "rotate") == 0 {
-				name := rapid.SampledFrom([]string{"ca", "leaf"}).Draw(rt, "which")
+			name := rapid.SampledFrom([]string{"ca", "leaf"}).Draw(rt, "which")
+			switch rapid.IntRange(0, 9).Draw(rt, "user") {
+			case 0:
 				w.annotations(name)[v1alpha1.AnnotationRotate] = fmt.Sprint(step)
+			case 1: // nobody knows any more when it was made
+				delete(w.annotations(name), v1alpha1.AnnotationMade)
 			}
 			until := w.reconcile("ca", ca)
 			bundles = bundles.note(w.value("ca", "ca.crt"), w.now)

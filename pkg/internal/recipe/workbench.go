@@ -153,10 +153,11 @@ func (w *workbench) makeValid(r Recipe) error {
 	return fmt.Errorf("making %s: what was made is not valid: %s", r, r.checkValues(w.in).Reason())
 }
 
-// recordFound records a value that was there, and is as old as its Secret as far as anybody knows.
+// recordFound records a value that was there, and is as old as its Secret as far as anybody knows. Of a CA the record says since when it
+// signs: there may be certificates of the one before that are as new as can be, so that it counts from now.
 func (w *workbench) recordFound(r Recipe) {
 	at := w.in.Secret.Created
-	if at.IsZero() || at.After(w.now) {
+	if _, isCA := r.(CA); isCA || at.IsZero() || at.After(w.now) {
 		at = w.now
 	}
 	for _, key := range r.PrivateKeys() {
