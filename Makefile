@@ -52,6 +52,8 @@ FUZZ_KEEP ?=
 # How long `make soak` runs, and the seed of its first plan: another one each day, unless told.
 SOAK_TIME ?= 1h
 SOAK_SEED ?= $(shell date +%y%m%d)000000
+# How many plans of faults with made values, and how many with times, `make soak` runs: about two in a second.
+SOAK_PLANS ?= 10000
 # The packages whose tests have properties. `make test` draws the same cases in each run.
 PROPERTIES := go list -f '{{range .TestImports}}{{if eq . "pgregory.net/rapid"}}{{$$.ImportPath}}{{end}}{{end}}' ./pkg/...
 # How many plans of faults `make test` runs without the race detector; with it, a thousand.
@@ -145,8 +147,10 @@ fuzz: ## Run each fuzz target for FUZZ_TIME (1m), and stop at the first that fai
 	hack/fuzz.sh $(FUZZ_TIME) $(FUZZ_KEEP) '$(FUZZ_TARGET)'
 
 .PHONY: soak
-soak: controlplane ## Run plans of faults on the simulated cluster for SOAK_TIME (1h), from the seed SOAK_SEED; then properties with draws of their own, the time that reviews take, and the stories that look on for long, or again and again.
+soak: controlplane ## Run plans of faults on the simulated cluster for SOAK_TIME (1h), from the seed SOAK_SEED; then SOAK_PLANS with made values and with times, properties with draws of their own, the time that reviews take, and the stories that look on for long, or again and again.
 	go test -count=1 -timeout 0 -v -run '^TestPlans$$' ./test/sim -soak $(SOAK_TIME) -first $(SOAK_SEED)
+	go test -count=1 -timeout 0 -v -run '^Test(MadePlans|TimedPlans|TimedOwners)$$' ./test/sim -made-plans $(SOAK_PLANS) -made-first $(SOAK_SEED) -timed-plans $(SOAK_PLANS) -timed-first $(SOAK_SEED) -timed-owners 10000
+	go test -count=1 -timeout $(E2E_TIMEOUT) -v -run '^TestTime$$' ./pkg/plan -timed-policies 1000
 	go test -count=1 -timeout $(E2E_TIMEOUT) -run '^Test(Plans|ManyHandles)$$' ./pkg/scopedcache -plans 50000 -first $(SOAK_SEED) -handles 10000
 	go test -count=1 -timeout $(E2E_TIMEOUT) $$($(PROPERTIES)) -rapid.seed=0 -rapid.checks=1000
 	go test -count=1 -timeout $(TEST_TIMEOUT) -run '^TestReal' ./pkg/access -timed

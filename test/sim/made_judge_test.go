@@ -31,6 +31,7 @@ type version struct {
 
 // judgeOfMade notes every version of what is made, and says what may never be.
 type judgeOfMade struct {
+	violations
 	mu       sync.Mutex
 	versions map[string][]version
 }
@@ -59,21 +60,21 @@ func (j *judgeOfMade) note(object *unstructured.Unstructured) {
 		recorded: annotations[v1alpha1.AnnotationMade] != "", created: object.GetCreationTimestamp().Time})
 }
 
-// check returns everything that may never be. spoilt are the instants at which a user has taken a value away.
-func (j *judgeOfMade) check(spoilt map[time.Time]bool) (found []string) {
+// check looks for all that may never be.
+func (j *judgeOfMade) check() {
 	for _, name := range []string{"db", "ca", "tls"} {
 		key := map[string]string{"db": "password", "ca": "tls.key", "tls": "tls.key"}[name]
 		var before version
 		for i, v := range j.versions[name] {
 			if i > 0 && v.uid == before.uid && v.data[key] != before.data[key] && before.data[key] != "" {
-				if why := j.whyChanged(name, before, v); why != "" && !spoilt[v.at] {
-					found = append(found, fmt.Sprintf("%s: at %s %s of %s was written over: %s", v.at.Format(time.TimeOnly), key, name, before.at.Format(time.TimeOnly), why))
+				if why := j.whyChanged(name, before, v); why != "" {
+					j.violated("a valid value stays", "%s: %s of %s was written over: %s", v.at.Format(time.TimeOnly), key, name, why)
 				}
 			}
 			before = v
 		}
 	}
-	return append(found, j.checkTrust()...)
+	j.checkTrust()
 }
 
 // whyChanged says why a value should not have been made anew; empty if it should.
@@ -150,7 +151,7 @@ func (j *judgeOfMade) lastBefore(name string, at time.Time) (last version) {
 
 // checkTrust says when a client refuses a certificate that has not ended, whose bundle is that of now, or was until the propagation ago. A server
 // may serve any certificate that there was, until it ends.
-func (j *judgeOfMade) checkTrust() (found []string) {
+func (j *judgeOfMade) checkTrust() {
 	bundles := j.versions["ca"]
 	for i, b := range bundles {
 		if b.data["ca.crt"] == "" {
@@ -172,13 +173,13 @@ func (j *judgeOfMade) checkTrust() (found []string) {
 					continue
 				}
 				if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: "db.one.svc", CurrentTime: at}); err != nil {
-					found = append(found, fmt.Sprintf("at %s the certificate of %s is refused by who has the bundle of %s: %v", at.Format(time.TimeOnly), served.at.Format(time.TimeOnly), b.at.Format(time.TimeOnly), err))
+					j.violated("a certificate is trusted until it ends", "at %s that of %s is refused by who has the bundle of %s: %v",
+						at.Format(time.TimeOnly), served.at.Format(time.TimeOnly), b.at.Format(time.TimeOnly), err)
 					break
 				}
 			}
 		}
 	}
-	return found
 }
 
 func later(a, b time.Time) time.Time {
