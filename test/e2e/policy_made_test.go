@@ -34,19 +34,20 @@ func (s *policyStory) secretValues(namespace, name string) map[string]string {
 	return values
 }
 
-// TestPolicyPostgres: a password that nobody chose is made once. It stays when its owner is deleted, is that of the next owner of
+// TestPolicyPostgres: the server becomes ready with a password that nobody chose, which is made once. It stays when its owner is deleted, is that of the next owner of
 // that name, and nothing is written again after a restart.
 func TestPolicyPostgres(t *testing.T) {
 	t.Parallel()
 	s := tellPolicy(t, "postgres")
 	namespace := s.namespace()
 	const owner = "{apiVersion: sql.example.com/v1alpha1, kind: Postgres, metadata: {name: orders, namespace: %s}, spec: {storage: 1Gi, backup: {schedule: '0 3 * * *', keep: 3}}}"
-	ready := func() { // as far as can be without volumes
+	ready := func() {
 		s.t.Helper()
 		s.shows("StatefulSet", namespace, "orders", `spec: {serviceName: orders-pods}`)
-		s.shows("Postgres", namespace, "orders", `status: {host: orders.%s.svc, secret: orders-credentials}`, namespace)
+		s.shows("Postgres", namespace, "orders", `status: {host: orders.%s.svc, secret: orders-credentials, conditions: {Ready: {status: "True"}}}`, namespace)
 	}
 	s.apply(owner, namespace)
+	s.bindVolume(namespace, "data-orders-0")
 	ready()
 	first := s.secretValues(namespace, "orders-credentials")
 	if len(first["password"]) != 32 || first["username"] != "postgres" {
@@ -69,7 +70,24 @@ func TestPolicyPostgres(t *testing.T) {
 	s.absent("StatefulSet", namespace, "orders")
 	s.delete("Secret", namespace, "orders-credentials")
 	s.delete("PersistentVolumeClaim", namespace, "orders-backups")
+	s.delete("PersistentVolumeClaim", namespace, "data-orders-0")
+	if err := s.typed.CoreV1().PersistentVolumes().Delete(t.Context(), namespace+"-data-orders-0", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	s.ends()
+}
+
+// bindVolume gives a claim a volume, as the controller does that this control plane has not got: Pods that use it can be scheduled then.
+func (s *policyStory) bindVolume(namespace, claim string) {
+	s.t.Helper()
+	volume := namespace + "-" + claim
+	s.apply(`
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: %s}
+spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], hostPath: {path: /none}, claimRef: {namespace: %s, name: %s}}`, volume, namespace, claim)
+	s.shows("PersistentVolumeClaim", namespace, claim, `spec: {accessModes: [ReadWriteOnce]}`)
+	s.patch("PersistentVolumeClaim", namespace, claim, fmt.Sprintf(`{"metadata":{"annotations":{"pv.kubernetes.io/bind-completed":"yes"}},"spec":{"volumeName":%q}}`, volume))
 }
 
 // TestPolicyWebhookCertificates: a webhook's configuration trusts the CA, and goes on to trust the certificate when the next CA has joined.
