@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"runtime/pprof"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +23,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/ambit-dev/ambit/pkg/controller"
+	"github.com/ambit-dev/ambit/pkg/controller/telemetry"
 	"github.com/ambit-dev/ambit/test/sim"
 )
 
@@ -42,6 +44,27 @@ func (s *said) Eventf(regarding, related runtime.Object, eventtype, reason, acti
 	s.add(fmt.Sprintf("%v %v %s %s %s "+note, append([]any{regarding, related, eventtype, reason, action}, args...)...))
 }
 
+// ObserveReconcile implements telemetry.Metrics.
+func (s *said) ObserveReconcile(sample telemetry.ReconcileSample) { s.add(fmt.Sprintf("%+v", sample)) }
+
+// ObserveWrite implements telemetry.Metrics.
+func (s *said) ObserveWrite(sample telemetry.WriteSample) { s.add(fmt.Sprintf("%+v", sample)) }
+
+// ObserveLatency implements telemetry.Metrics.
+func (s *said) ObserveLatency(sample telemetry.LatencySample) { s.add(fmt.Sprintf("%+v", sample)) }
+
+// addGoroutines adds the stacks of all goroutines, and their labels.
+func (s *said) addGoroutines(t *testing.T) {
+	t.Helper()
+	for detail := range 3 {
+		var stacks bytes.Buffer
+		if err := pprof.Lookup("goroutine").WriteTo(&stacks, detail); err != nil {
+			t.Fatal(err)
+		}
+		s.add(stacks.String())
+	}
+}
+
 // secretForms are the texts that a value could stand in.
 func secretForms(value string) []string {
 	forms := []string{value, base64.StdEncoding.EncodeToString([]byte(value)), base64.RawURLEncoding.EncodeToString([]byte(value)), hex.EncodeToString([]byte(value)), fmt.Sprint([]byte(value))}
@@ -56,7 +79,7 @@ func secretForms(value string) []string {
 	return forms
 }
 
-// TestMadeIsSecret: the values that were made stand in no log at any level, trace, Event, status, annotation or other object than their
+// TestMadeIsSecret: the values that were made stand in no log at any level, trace, metric, stack, Event, status, annotation or other object than their
 // Secret, nor in any kept object; not when writes are refused, answers lost and values spoilt by others either.
 func TestMadeIsSecret(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -68,15 +91,17 @@ func TestMadeIsSecret(t *testing.T) {
 		ctx := t.Context()
 		s.owner("one", 3)
 		options := controller.Options{
-			Programs: programs(t, madePolicy), Recorder: out, Tracer: tracer.Tracer("test"),
+			Programs: programs(t, madePolicy), Recorder: out, Metrics: out, Tracer: tracer.Tracer("test"),
 			Logger: funcr.NewJSON(out.add, funcr.Options{Verbosity: 127, LogCaller: funcr.All, LogTimestamp: true}),
 		}
 		stop := startAmbit(t, s.server, ambitUser, options)
 		s.untilMade()
+		out.addGoroutines(t)
 		for i, patch := range []string{`{"metadata":{"annotations":{"ambit.dev/rotate":"a"}}}`, `{"metadata":{"annotations":{"ambit.dev/made":"{"}}}`,
 			`{"metadata":{"annotations":{"ambit.dev/made":null}}}`, `{"data":{"password":"c2hvcnQ="}}`, `{"metadata":{"annotations":{"ambit.dev/rotate":"b"}},"data":{"user":"eA=="}}`} {
 			s.patchSecret("db", patch)
 			s.resize("one", 3+i)
+			out.addGoroutines(t)
 			time.Sleep(time.Minute)
 		}
 		for _, patch := range []string{`{"data":{"tls.key":"eA=="}}`, `{"metadata":{"annotations":{"ambit.dev/rotate":"a"}}}`} {
@@ -125,7 +150,7 @@ func TestMadeIsSecret(t *testing.T) {
 				}
 			}
 		}
-		if values < 8 || len(text) < 10000 || len(spans.GetSpans()) == 0 || !strings.Contains(text, "\"because\"") {
+		if values < 8 || len(text) < 10000 || len(spans.GetSpans()) == 0 || !strings.Contains(text, "\"because\"") || !strings.Contains(text, "Outcome:created") {
 			t.Errorf("%d values were looked for in %d bytes with %d spans", values, len(text), len(spans.GetSpans()))
 		}
 		t.Logf("%d values in %d bytes, %d spans", values, len(text), len(spans.GetSpans()))
