@@ -33,7 +33,7 @@ func users() map[string][]string {
 	for _, name := range engineUsers() {
 		names[name] = nil
 	}
-	for _, name := range slices.Concat(policyUsers(), hostileUsers(), []string{handoverUser}, selectionUsers(), liveUsers(), sourceUsers(), managerUsers(), contestUsers(), behaviourUsers(), []string{canaryUser, upgradeUser, madeUser}) {
+	for _, name := range slices.Concat(policyUsers(), hostileUsers(), []string{handoverUser}, selectionUsers(), liveUsers(), sourceUsers(), managerUsers(), contestUsers(), behaviourUsers(), []string{canaryUser, upgradeUser, madeUser, timeUser}) {
 		names[name] = nil
 	}
 	return names
