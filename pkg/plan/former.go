@@ -74,7 +74,7 @@ func (p *queryPlanner) isFormerLeft(w Query) bool {
 		return slices.ContainsFunc(p.indexes.ObjectsIn(in.Objects, w.Namespace), func(obj *unstructured.Unstructured) bool { return p.isPrunable(w.GVK, obj) })
 	}
 	if !in.Blocked.Gone && p.retired == "" {
-		p.suspended.suspendForBlocked(w.GVK, in.Blocked)
+		p.suspended.SuspendKind(w.GVK, unseenText(w.GVK, in.Blocked))
 	}
 	return !in.Blocked.Gone
 }

@@ -59,6 +59,10 @@ children:
   forEach: {as: s, in: owner.spec.names}
   keep: 1
   template: {apiVersion: v1, kind: Widget, metadata: {name: "${s}", namespace: other}, spec: {list: [{name: "${s}"}]}}
+- id: asked
+  forEach: {as: s, in: owner.spec.names}
+  keepWhen: object.spec.size > 1
+  template: {apiVersion: v1, kind: Widget, metadata: {name: "asked-${s}"}, spec: {size: 2}}
 - id: added
   existing: Merge
   template: {apiVersion: v1, kind: Widget, metadata: {name: theirs}, spec: {size: "${owner.spec.size}"}}

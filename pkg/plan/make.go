@@ -84,7 +84,7 @@ func (p *planner) makePlan(ctx context.Context) (*Plan, *reporter) {
 		return newReporter(p).yieldTo(ctx, p.inventory.OtherPolicy), nil
 	}
 	p.resolveChildren(ctx)
-	(&pruner{planner: p}).pruneUnwanted()
+	(&pruner{planner: p}).pruneUnwanted(ctx)
 	(&inventoryPlanner{planner: p}).planOwnerMetadata()
 	p.collectActions()
 	r := newReporter(p)
@@ -128,7 +128,7 @@ func Ensure(ctx context.Context, program *policy.Program, s Snapshot) *Plan {
 		p.retireEnsured()
 	}
 	r := &pruner{planner: p}
-	r.pruneUnwanted()
+	r.pruneUnwanted(ctx)
 	p.collectActions()
 	newReporter(p).gatherBlockers()
 	return &Plan{

@@ -39,7 +39,7 @@ type planner struct {
 	// that wait, and those of which it was said.
 	expected objectSet
 	// suspended says why pruning is; empty if it is not.
-	suspended     suspension
+	suspended     prune.Suspension
 	blockers      problems.Set
 	queries       []Query
 	ownerMetadata *OwnerMetadata

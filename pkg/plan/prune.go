@@ -1,8 +1,10 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,12 +18,12 @@ import (
 // pruneUnwanted plans the deletion of what is ours and no child wants: in reverse order of
 // the graph, and never as long as some child may want it. Objects of a kind are
 // safe as long as the name that some child of that kind wants is not known.
-func (p *pruner) pruneUnwanted() {
+func (p *pruner) pruneUnwanted(ctx context.Context) {
 	p.listQueries()
 	(&inventoryPlanner{planner: p.planner}).enterAll()
 	if p.inventory.Err != nil {
 		p.blockers.Add(*p.inventoryProblem())
-		p.suspended.noteReason("the annotation "+v1alpha1.AnnotationChildren+" cannot be read", 0)
+		p.suspended.NoteReason("the annotation "+v1alpha1.AnnotationChildren+" cannot be read", 0)
 		return
 	}
 	p.reviewEntries()
@@ -31,11 +33,62 @@ func (p *pruner) pruneUnwanted() {
 		}
 	}
 	p.candidates = prune.DropDuplicates(p.candidates)
-	for _, c := range p.specs {
-		p.candidates = prune.KeepNewest(p.candidates, c)
-	}
+	p.keepCandidates(ctx)
 	p.addHiddenWaves()
 	p.removeCandidates(p.graph.DependsFirst)
+}
+
+// keepCandidates takes out what its child keeps.
+func (p *pruner) keepCandidates(ctx context.Context) {
+	for _, c := range p.specs {
+		if c.KeepWhen == nil {
+			p.candidates = prune.KeepNewest(p.candidates, c)
+			continue
+		}
+		why, asked := "", false
+		left, uncertain := prune.KeepAsked(p.candidates, c, func(obj *unstructured.Unstructured) (stays, known bool) {
+			if !asked {
+				why, asked = p.unknownIn(c.KeepWhen), true
+			}
+			if why != "" {
+				return true, false
+			}
+			stays, f := p.scope.AskKeepWhen(ctx, c, obj)
+			if f != nil {
+				why = fmt.Sprintf("keepWhen of child %q fails", c.ID)
+				p.blockers.Add(*f.Problem())
+			}
+			return stays, f == nil
+		})
+		p.candidates = left
+		if uncertain > 0 {
+			p.suspended.NoteReason(why, uncertain)
+			p.hidden = append(p.hidden, prune.Wave{Child: c, Rank: p.graph.RankOf(c.ID), Name: fmt.Sprintf("objects of child %q, which may be unwanted,", c.ID), Suspends: why})
+		}
+	}
+}
+
+// unknownIn says why something that an expression reads is not known; empty if all is.
+func (p *pruner) unknownIn(x bindings.Expression) string {
+	for _, name := range slices.Concat(x.FreeVariables(), x.AskedReady()) {
+		if problem := p.watchProblem([]string{name}); problem != nil {
+			return problem.Message
+		}
+		for _, v := range p.program.Variables {
+			if problem := p.watchProblem(v.Watches); problem != nil && v.Name == name {
+				return problem.Message
+			}
+		}
+		if c := p.findChild(name); c != nil {
+			switch problem := cmp.Or(p.blockedPlace(c), c.unseen); {
+			case problem != nil:
+				return unseenText(c.GVK, problem)
+			case !c.hasKnownNames():
+				return undecidedText(c)
+			}
+		}
+	}
+	return ""
 }
 
 // addHiddenWaves notes the children that may have unwanted objects of which nothing is known:
@@ -51,7 +104,7 @@ func (p *pruner) addHiddenWaves() {
 		case problem != nil:
 			w.Name = fmt.Sprintf("objects of kind %s, which cannot be seen,", c.GVK.Kind)
 			w.Suspends = unseenText(c.GVK, problem)
-		case !c.hasKnownNames() && p.suspended.kinds[c.GVK.GroupKind()]:
+		case !c.hasKnownNames() && p.suspended.SuspendsKind(c.GVK):
 			w.Name = fmt.Sprintf("objects of child %q, which may be unwanted,", c.ID)
 			w.Suspends = undecidedText(c)
 		default:
@@ -83,11 +136,11 @@ func (p *pruner) pruneLocation(w Query) {
 // suspendObject keeps an object because a child may want it, and says so once.
 func (p *pruner) suspendObject(gvk schema.GroupVersionKind, obj *unstructured.Unstructured, waits *child) {
 	if p.expected[obj.GetUID()] {
-		p.suspended.suspendUnseen(gvk)
+		p.suspended.SuspendUnseen(gvk)
 		return
 	}
 	p.expected.addObject(obj)
-	p.suspended.suspendForChild(waits)
+	p.suspended.SuspendKind(waits.GVK, undecidedText(waits))
 }
 
 // checkProtection says why the deletion of the owner is held back; nil if it is not. The

@@ -29,7 +29,7 @@ func (p *pruner) entryStays(e inventory.Entry) bool {
 	w, named := p.names.findWanted(e.ObjectKey())
 	switch {
 	case in.Blocked != nil:
-		p.suspended.suspendForBlocked(e.GVK, in.Blocked)
+		p.suspended.SuspendKind(e.GVK, unseenText(e.GVK, in.Blocked))
 		return true
 	case e.IsPlace():
 		return p.undecidedChild(e.GVK.GroupKind()) != nil || p.holdsUnwanted(e, in)
@@ -46,7 +46,7 @@ func (p *pruner) entryStays(e inventory.Entry) bool {
 	}
 	switch {
 	case undecided != nil && p.isOwnSite(inventory.SiteOf(e)) && (obj == nil || !p.isEntered(e, obj)) && (p.hasRoom() || !inventory.IsReadFirst(p.program, e)):
-		p.suspended.suspendUnseen(e.GVK)
+		p.suspended.SuspendUnseen(e.GVK)
 		return true // perhaps it is wanted; another process may just have made it, or merged into it
 	case obj == nil || !p.isEntered(e, obj):
 		return false

@@ -20,7 +20,7 @@ func (p *pruner) removeCandidates(comesFirst func(first, then prune.Wave) bool) 
 			continue
 		}
 		if first.Suspends != "" {
-			p.suspended.noteReason(first.Suspends, 1)
+			p.suspended.NoteReason(first.Suspends, 1)
 		}
 		p.blockers.Add(Problem{Reason: v1alpha1.ReasonDeleting,
 			Message: fmt.Sprintf("%s, which is no longer wanted, waits for %s to be gone", c.Name(), first.Name)})

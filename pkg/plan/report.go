@@ -41,7 +41,7 @@ func (p *reporter) finishPlan(ctx context.Context, plan *Plan) {
 
 func (p *reporter) ownerConditions(ctx context.Context, pending, partial bool) []metav1.Condition {
 	return p.evaluation.RenderConditions(ctx, ownerstatus.Circumstances{
-		Generation: p.snapshot.Owner.GetGeneration(), IsPending: pending, IsPartial: partial, Pruning: p.suspended.conditionText(),
+		Generation: p.snapshot.Owner.GetGeneration(), IsPending: pending, IsPartial: partial, Pruning: p.suspended.ConditionText(),
 	})
 }
 

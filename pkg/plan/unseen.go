@@ -5,9 +5,23 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 )
+
+// undecidedText says why a child may want any object of its kind.
+func undecidedText(c *child) string {
+	if c.overallState().State == Blocked {
+		return fmt.Sprintf("child %q cannot be rendered", c.ID)
+	}
+	return fmt.Sprintf("child %q is not rendered yet", c.ID)
+}
+
+func unseenText(gvk schema.GroupVersionKind, problem *Problem) string {
+	return fmt.Sprintf("objects of kind %s cannot be seen: %s", gvk.Kind, problem.Message)
+}
 
 // forgetBlocked takes what cannot be seen out of the scope, for status and
 // conditions: an expression that reads it fails, instead of taking it for absent.

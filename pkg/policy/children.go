@@ -35,6 +35,7 @@ func (c *policyCompiler) compileChildren() {
 			OnDelete:       cmp.Or(spec.OnDelete, v1alpha1.DeleteDelete),
 			Update:         cmp.Or(spec.Update, v1alpha1.UpdateParallel),
 			Keep:           int(spec.Keep),
+			KeepWhen:       c.compileExpr(f.below(what+".keepWhen", "keepWhen"), c.scopeOfKept(spec.ID), wantBool),
 		}
 		c.recipes.compileMade(f, spec, out, before.ofEach(spec, of))
 		c.readElements(forEach, objects, before)
@@ -63,6 +64,10 @@ func (c *policyCompiler) checkChildModes(f field, i int) {
 	if spec.ForEach == nil && f.below("", "forEach").node == nil {
 		refuse("update", "is for a child with forEach: this one is one object")
 		refuse("keep", "is for a child with forEach: this one is one object")
+		refuse("keepWhen", "is for a child with forEach: this one is one object")
+	}
+	if spec.Keep > 0 {
+		refuse("keepWhen", "is not for a child with keep: one of the two says which objects stay")
 	}
 	if spec.Existing != v1alpha1.ExistingMerge {
 		return
@@ -72,6 +77,7 @@ func (c *policyCompiler) checkChildModes(f field, i int) {
 	}
 	refuse("onDelete", "is not for existing: Merge, which never deletes an object: the fields go that were added")
 	refuse("keep", "is not for existing: Merge: the fields go that were added")
+	refuse("keepWhen", "is not for existing: Merge: the fields go that were added")
 }
 
 // isElsewhere says whether a template may set another namespace than the owner's.

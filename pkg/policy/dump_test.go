@@ -89,6 +89,9 @@ func dumpChild(line func(string, ...any), c *policy.Child) {
 		}
 		line("  forEach %s in %v keep=%d asked=%v", as, in, c.Keep, c.Asked)
 	}
+	if c.KeepWhen != nil {
+		line("  keepWhen reads %v", c.KeepWhen.FreeVariables())
+	}
 	line("  %s %s %s %s elsewhere=%t", c.Apply, c.Existing, c.OnDelete, c.Update, c.CrossNamespace)
 	for _, m := range c.Make {
 		line("  makes %s: %v and %v from %q with %v", m.Recipe, m.Recipe.PrivateKeys(), m.Recipe.PublicKeys(), m.Issuer, slices.Sorted(maps.Keys(m.Texts)))

@@ -45,6 +45,7 @@ func TestHash(t *testing.T) {
 		"Template":  {reason: "another object is made", old: `{x: "1"}`, new: `{x: "2"}`},
 		"Kind":      {reason: "another kind is served", old: "kind: App", new: "kind: Apq"},
 		"Suspend":   {reason: "nothing is made", old: "spec:", new: "spec:\n  suspend: true"},
+		"KeepWhen":  {reason: "other objects stay", old: "- id: web", new: "- id: web\n      forEach: {as: x, in: '[1]'}\n      keepWhen: 'true'"},
 		"Keep":      {reason: "other objects stay", old: "- id: web", new: "- id: web\n      forEach: {as: x, in: '[1]'}\n      keep: 1"},
 		"Ensure":    {reason: "another object is made", old: "  children", new: "  ensure: [{id: e, template: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}}]\n  children"},
 		"Status":    {reason: "another status is written", old: "  children", new: "  status: {a: b}\n  children"},

@@ -156,6 +156,9 @@ type Child struct {
 	Update   v1alpha1.UpdateMode
 	// Keep is how many objects stay whose element is gone.
 	Keep int
+	// KeepWhen gives a bool: whether an object stays whose element is gone, which it sees as `object`.
+	// It decides on no object that is wanted, so what it reads does not come before the child. Nil: Keep says it.
+	KeepWhen *cel.Expr
 	// Children and Watches are the ids that When, ForEach and Template read, Watches
 	// also through variables, and Children also those of dependsOn. Sorted. Asked are the children that these
 	// expressions only ask `ready(...)` of: they come before this one, but it does not
@@ -170,8 +173,11 @@ type Child struct {
 // NamesChild reports whether objects of the child carry its id: where something may be decided by it
 // when the policy has the child no longer, or the object's element is gone.
 func (p *Program) NamesChild(child *Child) bool {
-	return child.Keep > 0 || p.Deletion == v1alpha1.DeletionOrdered
+	return child.KeepsObjects() || p.Deletion == v1alpha1.DeletionOrdered
 }
+
+// KeepsObjects reports whether objects of the child may stay when their element is gone.
+func (child *Child) KeepsObjects() bool { return child.Keep > 0 || child.KeepWhen != nil }
 
 // FindChild returns the child of an id; nil if there is none.
 func FindChild(children []*Child, id string) *Child {
@@ -233,7 +239,7 @@ type Condition struct {
 // The part is named by its place below spec, with ids, names and types in
 // place of list positions: `owner.filter`, `variables.labels`,
 // `children.web.when`, `children.web.template.spec.replicas`,
-// `children.web.forEach.in`, `children.web.readyWhen[0]`, `watches.pods.filter`,
+// `children.web.forEach.in`, `children.web.readyWhen[0]`, `children.web.keepWhen`, `watches.pods.filter`,
 // `watches.pods.namespace`, `status.nodes`, `conditions.Available.status`, `protect.while`,
 // `ensure.role.template.rules`, `requeueAfter`, `expire`. Of a part that is not known the
 // nearest known part above it is returned, as of a literal in a template; at last the

@@ -35,7 +35,7 @@ func (c *policyCompiler) collectFields() {
 	for _, child := range p.Children {
 		child.Versionless = readsVersion(c.reads[child.ID])
 		child.Fields = c.fieldsOf(child).Add("metadata", "annotations", v1alpha1.AnnotationClaim)
-		if child.Keep > 0 {
+		if child.KeepsObjects() {
 			child.Fields.Add("metadata", "annotations", v1alpha1.AnnotationChild).Add("metadata", "creationTimestamp")
 		}
 	}

@@ -178,7 +178,7 @@ func (t *symbolTable) noteWatches(variable string, watches []string) {
 type scope struct {
 	// vars are the names that it may refer to.
 	vars []string
-	// object is what the variable `object` stands for: "owner", or the id of a watch,
+	// object is what the variable `object` stands for: "owner", or the id of a watch or of a child,
 	// of whose objects it is one.
 	object string
 	// one is the child whose id stands for one object although it has a forEach.
@@ -213,6 +213,13 @@ func (c *expressionCompiler) scopeOfSelection() scope {
 // objects.
 func (c *expressionCompiler) scopeBefore(child string) scope {
 	return scope{vars: slices.DeleteFunc(c.symbols.allNames(), func(s string) bool { return s == child }), timed: true}
+}
+
+// scopeOfKept returns the scope of what says whether an object of a child stays whose element is gone: all of
+// the policy is decided by then. An object must not go because of what was denied.
+func (c *expressionCompiler) scopeOfKept(child string) scope {
+	names := slices.DeleteFunc(c.symbols.allNames(), func(s string) bool { return s == "access" })
+	return scope{vars: append([]string{"object"}, names...), object: child, timed: true}
 }
 
 // ofEach returns s for the objects of a child with forEach, or s itself.

@@ -56,6 +56,8 @@ func TestDefinitionRefuses(t *testing.T) {
 		"a child that waits for nothing":         {"dependsOn: [two]", "dependsOn: [ten]", "dependsOn names other children"},
 		"a child that waits for itself":          {"dependsOn: [two]", "dependsOn: [four]", "dependsOn names other children"},
 		"keep without forEach":                   {"dependsOn: [two]", "keep: 2", "for a child with forEach"},
+		"keepWhen without forEach":               {"dependsOn: [two]", "keepWhen: 'true'", "for a child with forEach"},
+		"keep and keepWhen":                      {"dependsOn: [two]", "forEach: {as: ten, in: '[1]'}\n      keep: 2\n      keepWhen: 'true'", "exclude each other"},
 		"update without forEach":                 {"dependsOn: [two]", "update: OneByOne", "for a child with forEach"},
 		"Merge that deletes":                     {"dependsOn: [two]", "existing: Merge\n      onDelete: Orphan", "never deletes"},
 		"Merge that makes":                       {"dependsOn: [two]", "existing: Merge\n      apply: Create", "never makes"},

@@ -5,8 +5,9 @@ import "k8s.io/apimachinery/pkg/runtime"
 // Child is an object that the policy makes and owns.
 //
 // +kubebuilder:validation:XValidation:rule="!(self.id in ['owner', 'object', 'policy', 'access', 'ready', 'true', 'false', 'null', 'in', 'as', 'break', 'const', 'continue', 'else', 'for', 'function', 'if', 'import', 'let', 'loop', 'package', 'namespace', 'return', 'var', 'void', 'while']) && !self.id.startsWith('__')",fieldPath=".id",message="this name is Ambit's own, or a reserved word of CEL"
-// +kubebuilder:validation:XValidation:rule="has(self.forEach) || !has(self.keep) && !has(self.update)",message="keep and update are for a child with forEach"
-// +kubebuilder:validation:XValidation:rule="!has(self.existing) || self.existing != 'Merge' || !has(self.onDelete) && !has(self.keep)",message="existing: Merge never deletes an object: it goes without onDelete and keep"
+// +kubebuilder:validation:XValidation:rule="has(self.forEach) || !has(self.keep) && !has(self.keepWhen) && !has(self.update)",message="keep, keepWhen and update are for a child with forEach"
+// +kubebuilder:validation:XValidation:rule="!has(self.keep) || !has(self.keepWhen)",message="keep and keepWhen exclude each other"
+// +kubebuilder:validation:XValidation:rule="!has(self.existing) || self.existing != 'Merge' || !has(self.onDelete) && !has(self.keep) && !has(self.keepWhen)",message="existing: Merge never deletes an object: it goes without onDelete, keep and keepWhen"
 // +kubebuilder:validation:XValidation:rule="!has(self.existing) || self.existing != 'Merge' || !has(self.apply) || self.apply == 'Apply'",message="existing: Merge never makes an object: it goes with apply: Apply only"
 // +kubebuilder:validation:XValidation:rule="!has(self.make) || (!has(self.existing) || self.existing != 'Merge') && (!has(self.apply) || self.apply == 'Apply')",message="make goes with apply: Apply, and not with existing: Merge"
 type Child struct {
@@ -64,6 +65,13 @@ type Child struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	Keep int32 `json:"keep,omitempty"`
+	// keepWhen is a CEL expression of type bool over `object`, asked of each object whose
+	// element is gone from the list: while it is true the object stays, else it is deleted.
+	// It sees all that `status` sees but `access`, and may ask the time. While it fails, or reads what
+	// is not known yet, all these objects stay. Only with forEach, and not beside keep.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	KeepWhen string `json:"keepWhen,omitempty"`
 	// existing says what happens when an object of that name exists and is not
 	// ours. Default Refuse.
 	// +optional

@@ -148,6 +148,19 @@ func Evaluate[T any](s *Scope, what string, x Expression, eval func() (T, error)
 	return value, nil
 }
 
+// AskKeepWhen asks keepWhen of a child of one of its objects.
+func (s *Scope) AskKeepWhen(ctx context.Context, c *policy.Child, obj *unstructured.Unstructured) (bool, *Failure) {
+	s.Vars["object"] = c.See(obj.Object)
+	defer delete(s.Vars, "object")
+	return Evaluate(s, "children."+c.ID+".keepWhen", c.KeepWhen, func() (bool, error) {
+		keep, err := c.KeepWhen.EvalBool(ctx, s.Vars)
+		if err != nil {
+			err = fmt.Errorf("for %s %q: %w", obj.GetKind(), obj.GetName(), err)
+		}
+		return keep, err
+	})
+}
+
 // FailedVariable returns why a variable that x reads has no value; nil if all have.
 func (s *Scope) FailedVariable(x Expression) *Failure {
 	if s.failed == nil {

@@ -1,5 +1,6 @@
 // Package prune says in which order objects go that no child of a policy wants any more: which
-// go now, which wait for others, and which stay because their child keeps some.
+// go now, which wait for others, which stay because their child keeps them, and why some stay of
+// which it is not known.
 //
 // The package is pure: no I/O, no goroutine, no clock, no log. What is a candidate is package
 // plan's decision.
@@ -12,9 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/ambit-dev/ambit/pkg/plan/objectmeta"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -82,35 +81,4 @@ func DropDuplicates(list []Candidate) []Candidate {
 	return slices.CompactFunc(list, func(a, b Candidate) bool {
 		return a.Object.GetUID() == b.Object.GetUID() && a.GVK.GroupKind() == b.GVK.GroupKind()
 	})
-}
-
-// KeepNewest takes the newest candidates of a child out, as many as it keeps. The list is used
-// up.
-func KeepNewest(list []Candidate, child *policy.Child) []Candidate {
-	if child.Keep == 0 || len(list) == 0 {
-		return list
-	}
-	stay := newestOf(list, child)
-	return slices.DeleteFunc(list, func(c Candidate) bool { return stay[c.Object.GetUID()] })
-}
-
-// newestOf returns the newest candidates of a child, as many as it keeps.
-func newestOf(candidates []Candidate, child *policy.Child) map[types.UID]bool {
-	var list []*unstructured.Unstructured
-	for _, c := range candidates {
-		if c.Child == child && !c.Merged && !objectmeta.IsDeleting(c.Object) {
-			list = append(list, c.Object)
-		}
-	}
-	made := func(obj *unstructured.Unstructured) string {
-		return objectmeta.TextOf(objectmeta.FieldAt(obj.Object, "metadata", "creationTimestamp"))
-	}
-	slices.SortFunc(list, func(a, b *unstructured.Unstructured) int {
-		return cmp.Or(-cmp.Compare(made(a), made(b)), cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
-	})
-	stay := map[types.UID]bool{}
-	for _, obj := range list[:min(child.Keep, len(list))] {
-		stay[obj.GetUID()] = true
-	}
-	return stay
 }

@@ -98,3 +98,32 @@ func TestDropDuplicates(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
+
+// TestKeepAsked: what is asked for decides, unless it cannot be said of one candidate.
+func TestKeepAsked(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason    string
+		unknown   string
+		want      string
+		asked     string
+		uncertain int
+	}{
+		"Known":   {"those stay of which it is said", "", "web/c side/d", "abc", 0},
+		"Unknown": {"all stay while it is not known of one, and it is asked of no more", "b", "side/d", "ab", 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewGraph(chain())
+			asked, got := "", []string{}
+			left, uncertain := KeepAsked(candidates(g, "web/a", "web/b", "web/c", "side/d"), g.children[1], func(obj *unstructured.Unstructured) (bool, bool) {
+				asked += obj.GetName()
+				return obj.GetName() != "c", obj.GetName() != tc.unknown
+			})
+			for _, c := range left {
+				got = append(got, c.ID+"/"+c.Object.GetName())
+			}
+			if strings.Join(got, " ") != tc.want || asked != tc.asked || uncertain != tc.uncertain {
+				t.Errorf("%s: left %v, asked %s, %d uncertain", tc.reason, got, asked, uncertain)
+			}
+		})
+	}
+}
