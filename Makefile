@@ -121,7 +121,7 @@ test-fast: ## Run the tests that need no control plane, and the plans of faults 
 # What the race detector would make many times as long: plans of faults, and what expressions cost.
 .PHONY: test-unraced
 test-unraced:
-	go test -timeout $(TEST_TIMEOUT) -run '^Test(Plans|Replay)$$' ./test/sim -plans $(PLANS)
+	go test -timeout $(TEST_TIMEOUT) -run '^Test(Plans|Replay|CronJobMonth)$$' ./test/sim -plans $(PLANS) -cron-days 31
 	go test -timeout $(TEST_TIMEOUT) -run '^TestHostile$$' ./pkg/internal/cel
 
 # The stories mostly wait: the other packages are tested beside them. The race detector would
@@ -155,7 +155,7 @@ soak: controlplane ## Run plans of faults on the simulated cluster for SOAK_TIME
 	go test -count=1 -timeout $(E2E_TIMEOUT) $$($(PROPERTIES)) -rapid.seed=0 -rapid.checks=1000
 	go test -count=1 -timeout $(TEST_TIMEOUT) -run '^TestReal' ./pkg/access -timed
 	go test -count=1 $(RACE) -timeout $(TEST_TIMEOUT) -run '^TestSuites$$' ./test/suites -seed $(shell date +%y%m%d)
-	go test -count=1 -timeout $(E2E_TIMEOUT) -v -run '^Test(Quiet|PoliciesQuiet|ManagerKills)$$|$(LONG)' ./test/e2e -steady 1m -kills 30 -timed
+	go test -count=1 -timeout $(E2E_TIMEOUT) -v -run '^Test(Quiet|PoliciesQuiet|ManagerKills|PolicyCronJob)$$|$(LONG)' ./test/e2e -steady 1m -kills 30 -timed -cron-minutes 15
 
 .PHONY: bugs
 bugs: ## Put each seeded bug (BUG) into the code, and fail if plans of faults do not catch it.

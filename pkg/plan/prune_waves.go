@@ -81,6 +81,8 @@ func (p *pruner) whyUnwanted(c *prune.Candidate) string {
 		return "the policy has no such child any more"
 	case only.unwanted:
 		return fmt.Sprintf("%s (child %s)", only.state.Message, only.ID)
+	case only.KeepWhen != nil:
+		return fmt.Sprintf("no element of child %s has this name, and its keepWhen is false", only.ID)
 	case only.ForEach != nil:
 		return fmt.Sprintf("no element of child %s has this name", only.ID)
 	}
