@@ -23,7 +23,7 @@ import (
 
 // policyNames are those of policies/ that have a story of their own here.
 func policyNames() []string {
-	return []string{"capsule-tenant", "config-propagation", "crd-roles", "job-history", "namespace-defaults",
+	return []string{"capsule-tenant", "config-propagation", "crd-roles", "cron-job", "job-history", "namespace-defaults",
 		"postgres", "preview-environment", "protected-volume", "secret-propagation", "service-per-pod", "web-app", "webhook-certificates"}
 }
 

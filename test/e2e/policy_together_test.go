@@ -125,6 +125,9 @@ func (a *together) remove() {
 	a.deleteOwner("allowed-one", "cache")
 	a.deleteOwner("allowed-two", "cache")
 	a.alone()
+	if err := a.objects.Resource(cronJobsOfAmbit).Namespace("default").Delete(a.t.Context(), "dump", metav1.DeleteOptions{}); err != nil {
+		a.t.Errorf("deleting the CronJob: %v", err)
+	}
 	for _, m := range a.made {
 		if err := s.resource(m.kind, m.namespace).Delete(a.t.Context(), m.name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 			a.t.Errorf("deleting %s %s/%s: %v", m.kind, m.namespace, m.name, err)
