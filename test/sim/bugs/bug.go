@@ -19,8 +19,31 @@ type Bug struct {
 	What string
 	// Expects are the invariants of which one is to be violated; empty: any.
 	Expects []string
+	// Test is the test that runs plans, one of planTests.
+	Test string
 	// Edits are in the order of the text.
 	Edits []Edit
+}
+
+// planTest is how a test of package sim is told which plans to run: the flags for how many, and for the seed of a single one.
+type planTest struct {
+	count, seed string
+	// scenarios: it chooses between policies.
+	scenarios bool
+	// most bounds how many plans are run, for those that take long; 0: nothing does.
+	most int
+}
+
+// plansOfFaults is the test of bugs that name none.
+const plansOfFaults = "TestPlans"
+
+// planTests are the tests that run plans, by their names.
+func planTests() map[string]planTest {
+	return map[string]planTest{
+		plansOfFaults:    {count: "-plans", seed: "-seed", scenarios: true},
+		"TestMadePlans":  {count: "-made-plans", seed: "-made-seed", most: 300},
+		"TestTimedPlans": {count: "-timed-plans", seed: "-timed-seed", most: 300},
+	}
 }
 
 // Edit replaces a text that is in a file exactly once.
@@ -36,13 +59,14 @@ const (
 	beginNew   = "===="
 	endNew     = ">>>>"
 	expectsTag = "expects:"
+	testTag    = "test:"
 )
 
 var fileLine = regexp.MustCompile(`^-- (\S+) --$`)
 
 // Parse reads the text of a bug.
 func Parse(name, text string) (*Bug, error) {
-	b := &Bug{Name: name}
+	b := &Bug{Name: name, Test: plansOfFaults}
 	var what []string
 	var path, within string
 	for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
@@ -64,6 +88,8 @@ func Parse(name, text string) (*Bug, error) {
 			for invariant := range strings.SplitSeq(strings.TrimPrefix(line, expectsTag), ",") {
 				b.Expects = append(b.Expects, strings.TrimSpace(invariant))
 			}
+		case path == "" && strings.HasPrefix(line, testTag):
+			b.Test = strings.TrimSpace(strings.TrimPrefix(line, testTag))
 		case path == "" || strings.TrimSpace(line) == "":
 			what = append(what, strings.TrimSpace(line))
 		default:
@@ -82,6 +108,9 @@ func (b *Bug) check(within string) error {
 		return fmt.Errorf("bug %q: a sentence that says what it is is missing", b.Name)
 	case len(b.Edits) == 0:
 		return fmt.Errorf("bug %q: an edit is missing", b.Name)
+	}
+	if _, ok := planTests()[b.Test]; !ok {
+		return fmt.Errorf("bug %q: no plans are run by a test %q", b.Name, b.Test)
 	}
 	for _, e := range b.Edits {
 		if e.Old == "" || e.Old == e.New {

@@ -42,7 +42,7 @@ func TestBugsExpectInvariants(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("the invariants are not there: %v", err)
 	}
-	files = append(files, "../plans_test.go")
+	files = append(files, "../plans_test.go", "../made_plans_test.go", "../made_judge_test.go", "../timed_plans_test.go", "../timed_judge_test.go")
 	called := map[string]bool{}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -65,6 +65,7 @@ func TestBugsExpectInvariants(t *testing.T) {
 const example = `A condition is dropped:
 it is never checked.
 expects: rest, what should be is there
+test: TestMadePlans
 
 -- a.go --
 <<<<
@@ -95,6 +96,7 @@ func TestParse(t *testing.T) {
 	want := &Bug{
 		Name: "example", What: "A condition is dropped: it is never checked.",
 		Expects: []string{"rest", "what should be is there"},
+		Test:    "TestMadePlans",
 		Edits: []Edit{
 			{Path: "a.go", Old: "\tif ok {\n\t\treturn\n\t}\n", New: "\treturn\n"},
 			{Path: "a.go", Old: "x\n"},
@@ -112,6 +114,7 @@ func TestParseRefuses(t *testing.T) {
 		"NoEdit":     {"A slip.\n", "an edit is missing"},
 		"NoEnd":      {"A slip.\n-- a.go --\n<<<<\nx\n====\ny\n", "the text ends after ===="},
 		"NoChange":   {"A slip.\n-- a.go --\n<<<<\nx\n====\nx\n>>>>\n", "changes nothing"},
+		"NoTest":     {"A slip.\ntest: TestNothing\n-- a.go --\n<<<<\nx\n====\ny\n>>>>\n", "no plans are run by"},
 		"Stray":      {"A slip.\n-- a.go --\nx\n", "line 3"},
 	}
 	for name, c := range cases {

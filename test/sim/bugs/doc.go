@@ -22,6 +22,9 @@
 // make the slip in them again. A sentence may go over several lines; a line that begins
 // with `expects:` names the invariants of which one is to be violated, with commas between
 // them, as package faultplan writes them: a plan in which only others are does not count.
+// One that begins with `test:` names the test of package sim that runs the plans, with 300
+// plans at most: TestMadePlans for made values, TestTimedPlans for times. Without it that is
+// TestPlans.
 //
 // The tree is never changed: go build is told by -overlay what to read instead.
 package main

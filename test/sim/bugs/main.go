@@ -74,7 +74,7 @@ func (r *runner) all(ctx context.Context, names string) (missed int, err error) 
 		took := strconv.Itoa(int(time.Since(began).Seconds()))
 		if !v.caught {
 			missed++
-			fmt.Printf(row, b.Name, "NOT CAUGHT", strconv.Itoa(r.plans), r.scenarios, "", "", took)
+			fmt.Printf(row, b.Name, "NOT CAUGHT", strconv.Itoa(r.plansFor(b)), r.scenariosFor(b), "", "", took)
 			continue
 		}
 		fmt.Printf(row, b.Name, b.breaks(v.invariants), strconv.Itoa(v.plans), v.of, v.seed, r.again(v), took)
@@ -104,7 +104,7 @@ func (r *runner) one(ctx context.Context, b *Bug) (verdict, error) {
 		return verdict{}, fmt.Errorf("building with bug %q: %w\n%s", b.Name, err, out)
 	}
 	var v verdict
-	for of := range strings.SplitSeq(r.scenarios, ";") {
+	for of := range strings.SplitSeq(r.scenariosFor(b), ";") {
 		if v, err = r.runPlans(ctx, binary, b, of); v.caught || err != nil {
 			break
 		}
@@ -114,11 +114,27 @@ func (r *runner) one(ctx context.Context, b *Bug) (verdict, error) {
 			break
 		}
 		var again verdict
-		if again, err = r.runPlans(ctx, binary, b, v.of, "-seed", v.seed); again.caught && b.breaks(again.invariants) == b.breaks(v.invariants) {
+		if again, err = r.runPlans(ctx, binary, b, v.of, planTests()[b.Test].seed, v.seed); again.caught && b.breaks(again.invariants) == b.breaks(v.invariants) {
 			v.again++
 		}
 	}
 	return v, err
+}
+
+// scenariosFor are those of which plans may catch a bug; the name of the test if it has none.
+func (r *runner) scenariosFor(b *Bug) string {
+	if planTests()[b.Test].scenarios {
+		return r.scenarios
+	}
+	return b.Test
+}
+
+// plansFor is how many plans may go by until one catches a bug.
+func (r *runner) plansFor(b *Bug) int {
+	if most := planTests()[b.Test].most; most > 0 {
+		return min(r.plans, most)
+	}
+	return r.plans
 }
 
 // again says how often the plan that caught a bug did so again.
@@ -131,8 +147,13 @@ func (r *runner) again(v verdict) string {
 
 // runPlans runs plans of some scenarios with a bug.
 func (r *runner) runPlans(ctx context.Context, binary string, b *Bug, scenarios string, more ...string) (verdict, error) {
-	plans := exec.CommandContext(ctx, binary, append([]string{"-test.run", "^TestPlans$", "-test.timeout", r.timeout.String(),
-		"-stop", cmp.Or(strings.Join(b.Expects, ","), "any"), "-plans", strconv.Itoa(r.plans), "-scenario", scenarios}, more...)...)
+	test := planTests()[b.Test]
+	args := []string{"-test.run", "^" + b.Test + "$", "-test.timeout", r.timeout.String(),
+		"-stop", cmp.Or(strings.Join(b.Expects, ","), "any"), test.count, strconv.Itoa(r.plansFor(b))}
+	if test.scenarios {
+		args = append(args, "-scenario", scenarios)
+	}
+	plans := exec.CommandContext(ctx, binary, append(args, more...)...)
 	plans.Dir = filepath.Join(r.root, "test/sim")
 	if r.replays > 0 {
 		plans.Env = append(os.Environ(), "GOMAXPROCS=1")
