@@ -15,12 +15,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/ambit-dev/ambit/pkg/controller"
+	"github.com/ambit-dev/ambit/test/raced"
 	"github.com/ambit-dev/ambit/test/sim"
 	"github.com/ambit-dev/ambit/test/sim/faultplan"
 )
 
 var (
-	madePlans = flag.Int("made-plans", 20, "how many plans of faults TestMadePlans runs")
+	madePlans = flag.Int("made-plans", raced.Few(3, 20), "how many plans of faults TestMadePlans runs")
 	madeFirst = flag.Uint64("made-first", 1, "the seed of the first plan of TestMadePlans")
 	madeSeed  = flag.Uint64("made-seed", 0, "the seed of the only plan that TestMadePlans runs; 0: as many as there are to be")
 )

@@ -13,12 +13,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ambit-dev/ambit/test/raced"
 	"github.com/ambit-dev/ambit/test/sim/faultplan"
 )
 
 var (
 	planSeed  = flag.Uint64("seed", 0, "run the plan of this seed alone, and print it")
-	planCount = flag.Int("plans", 1000, "how many plans TestPlans runs")
+	planCount = flag.Int("plans", raced.Few(150, 1000), "how many plans TestPlans runs")
 	planFirst = flag.Uint64("first", 1, "the seed of the first plan")
 	planTime  = flag.Duration("soak", 0, "run plans for this long, and at least as many as -plans says")
 	planOnly  = flag.String("scenario", "all", "run plans of these scenarios, separated by commas; all: of all")

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"slices"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -76,23 +77,31 @@ func newResource(group, plural, kind string, namespaced bool) *resource {
 // builtinResources are the kinds of Kubernetes that are served: those that operators
 // make and watch. All have one version.
 func builtinResources() []*resource {
+	versions := builtinVersions()
 	var all []*resource
-	for _, b := range builtins() {
+	for i, b := range builtins() {
 		r := newResource(b.group, b.plural, b.kind, !b.cluster)
-		r.traits = b.traits
+		r.traits, r.versions, r.stored = b.traits, []*version{versions[i]}, versions[i]
+		all = append(all, r)
+	}
+	return all
+}
+
+// builtinVersions are those of builtins, in this order. All servers share them: their field
+// managers take longer to make than all else in a server.
+var builtinVersions = sync.OnceValue(func() (all []*version) {
+	for _, b := range builtins() {
 		gvk := schema.GroupVersionKind{Group: b.group, Version: b.version, Kind: b.kind}
-		v := &version{gvk: gvk, status: b.status}
-		v.decoder = newBuiltinDecoder(gvk)
+		v := &version{gvk: gvk, status: b.status, decoder: newBuiltinDecoder(gvk)}
 		converter := builtinConverter
 		if b.kind == definitionKind {
 			v.decoder, converter = definitionDecoder{}, definitionConverter
 		}
 		v.manage(converter, gvk.GroupVersion())
-		r.versions, r.stored = []*version{v}, v
-		all = append(all, r)
+		all = append(all, v)
 	}
 	return all
-}
+})
 
 // builtin is a row of the table of built-in kinds.
 type builtin struct {
