@@ -56,8 +56,13 @@ SOAK_SEED ?= $(shell date +%y%m%d)000000
 SOAK_PLANS ?= 10000
 # The packages whose tests have properties. `make test` draws the same cases in each run.
 PROPERTIES := go list -f '{{range .TestImports}}{{if eq . "pgregory.net/rapid"}}{{$$.ImportPath}}{{end}}{{end}}' ./pkg/...
-# How many plans of faults `make test` runs without the race detector; with it, a thousand.
-PLANS ?= 20000
+# The packages whose tests run a part of their cases with the race detector, and all without it:
+# they import test/raced or test/draws.
+FEWER := go list -test -f '{{if .ForTest}}{{range .Imports}}{{if or (eq . "github.com/ambit-dev/ambit/test/raced") (eq . "github.com/ambit-dev/ambit/test/draws")}}{{$$.ForTest}}{{"\n"}}{{end}}{{end}}{{end}}' ./pkg/... ./test/sim/... | sort -u
+# How many plans of faults `make test` runs without the race detector; `make soak` runs them for
+# SOAK_TIME, and RACED_PLANS with the race detector.
+PLANS ?= 5000
+RACED_PLANS ?= 3000
 # Which seeded bugs `make bugs` runs, a regular expression, and how many plans may go by until
 # one of them catches a bug.
 BUG ?= .
@@ -66,6 +71,11 @@ BUG_PLANS ?= 4000
 BUG_REPLAYS ?= 0
 # The race detector needs a C compiler; a machine without one runs without it.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
+# The end of each test with the race detector waits for a second, unless told; and who compiles, links
+# and tests spends a fifth of the time on collecting garbage, unless that is done more rarely.
+TESTS := test test-fast test-unraced test-plans test-cases test-e2e test-packages test-suites
+$(TESTS): export GORACE ?= atexit_sleep_ms=50
+$(TESTS): export GOGC ?= 400
 # More for the comparison with other operators, such as
 # BENCH_FLAGS='-owners 2000 -rounds 1'.
 BENCH_FLAGS ?=
@@ -118,11 +128,15 @@ test-fast: ## Run the tests that need no control plane, and the plans of faults 
 	go test -short $(RACE) -timeout $(TEST_TIMEOUT) -p $(TEST_PARALLEL) $$(go list ./... | grep -vE '/test/(cluster|e2e|install)$$')
 	$(MAKE) --no-print-directory test-unraced
 
-# What the race detector would make many times as long: plans of faults, and what expressions cost.
-.PHONY: test-unraced
+# What the race detector would make many times as long: plans of faults, what expressions cost, and
+# all cases of tests that draw many.
+.PHONY: test-unraced test-plans test-cases
 test-unraced:
-	go test -timeout $(TEST_TIMEOUT) -run '^Test(Plans|Replay|CronJobMonth)$$' ./test/sim -plans $(PLANS) -cron-days 31
-	go test -timeout $(TEST_TIMEOUT) -run '^TestHostile$$' ./pkg/internal/cel
+	$(MAKE) --no-print-directory -j2 test-plans test-cases
+test-plans:
+	go test -short -timeout $(TEST_TIMEOUT) ./test/sim -plans $(PLANS) -cron-days 31
+test-cases:
+	go test -short -timeout $(TEST_TIMEOUT) -p 2 $$($(FEWER) | grep -v '/test/sim$$')
 
 # The stories mostly wait: the other packages are tested beside them. The race detector would
 # double what they compute; that time goes to plans. It is with the packages, and with a thousand
@@ -151,6 +165,7 @@ soak: controlplane ## Run plans of faults on the simulated cluster for SOAK_TIME
 	go test -count=1 -timeout 0 -v -run '^TestPlans$$' ./test/sim -soak $(SOAK_TIME) -first $(SOAK_SEED)
 	go test -count=1 -timeout 0 -v -run '^Test(MadePlans|TimedPlans|TimedOwners)$$' ./test/sim -made-plans $(SOAK_PLANS) -made-first $(SOAK_SEED) -timed-plans $(SOAK_PLANS) -timed-first $(SOAK_SEED) -timed-owners 10000
 	go test -count=1 -timeout $(E2E_TIMEOUT) -v -run '^TestTime$$' ./pkg/plan -timed-policies 1000
+	go test -count=1 $(RACE) -timeout $(E2E_TIMEOUT) -run '^TestPlans$$' ./test/sim -plans $(RACED_PLANS) -first $(SOAK_SEED)
 	go test -count=1 -timeout $(E2E_TIMEOUT) -run '^Test(Plans|ManyHandles)$$' ./pkg/scopedcache -plans 50000 -first $(SOAK_SEED) -handles 10000
 	go test -count=1 -timeout $(E2E_TIMEOUT) $$($(PROPERTIES)) -rapid.seed=0 -rapid.checks=1000
 	go test -count=1 -timeout $(TEST_TIMEOUT) -run '^TestReal' ./pkg/access -timed

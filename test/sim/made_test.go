@@ -21,6 +21,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller"
+	"github.com/ambit-dev/ambit/test/raced"
 	"github.com/ambit-dev/ambit/test/sim"
 )
 
@@ -199,7 +200,7 @@ func TestMadeAcrossOwners(t *testing.T) {
 	})
 }
 
-// TestMadeForLong: over three lifetimes of a CA, with an Ambit that is away for days, every certificate that is served is verified
+// TestMadeForLong: over three lifetimes of a CA, or one with the race detector, with an Ambit that is away for days, every certificate that is served is verified
 // by whoever has the bundle of 50 minutes ago, or that of now.
 func TestMadeForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -209,7 +210,8 @@ func TestMadeForLong(t *testing.T) {
 		s.runWith(programs(t, policy))
 		s.untilMade()
 		certificates, signers, passwords := map[string]bool{}, map[string]bool{}, map[string]bool{}
-		for hour := range 3 * 480 {
+		lifetimes := raced.Few(1, 3)
+		for hour := range lifetimes * 480 {
 			before := s.secret("tls")["ca.crt"]
 			if hour%100 == 50 { // a leaf has a third of its life left when it is due
 				s.stop()
@@ -226,7 +228,7 @@ func TestMadeForLong(t *testing.T) {
 			}
 			certificates[serving["tls.crt"]], signers[s.secret("ca")["tls.crt"]], passwords[s.secret("db")["password"]] = true, true, true
 		}
-		if len(signers) < 4 || len(certificates) < 20 || len(passwords) < 12 {
+		if len(signers) < lifetimes+1 || len(certificates) < lifetimes*20/3 || len(passwords) < lifetimes*4 {
 			t.Errorf("%d CAs, %d certificates, %d passwords", len(signers), len(certificates), len(passwords))
 		}
 		writes := s.counts.of("patch secrets") + s.counts.of("create secrets")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"runtime/metrics"
 	"strings"
 	"syscall"
@@ -46,6 +47,7 @@ func positions() map[string]func(t testing.TB, source string) func(a Activation)
 // TestHostile: in every position, each expression ends in time and in memory. The race detector makes
 // of both many times as much, so that the test is not there with it.
 func TestHostile(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(100)) // how far the heap grows depends on it
 	owners := map[string]any{"small": sample(), "huge": huge()}
 	refused, stopped := 0, 0
 	var longest time.Duration

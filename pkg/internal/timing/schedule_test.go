@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	_ "github.com/ambit-dev/ambit/test/draws"
+	"github.com/ambit-dev/ambit/test/raced"
 )
 
 func parse(t testing.TB, text, zone string) *Schedule {
@@ -203,7 +204,7 @@ func TestKubernetes(t *testing.T) {
 				t.Fatal(err)
 			}
 			ours, a, b := parse(t, text, zone), at(t, "2017-12-31T23:00:00Z"), at(t, "2017-12-31T23:00:00Z")
-			for a.Year() < 2020 {
+			for a.Year() < raced.Few(2019, 2020) {
 				if a, b = ours.Next(a), theirs.Next(b).UTC(); !a.Equal(b) {
 					t.Errorf("%s: %s, and the library has %s", ours.name, a, b)
 					break
