@@ -59,7 +59,7 @@ func (r *reviewPool) reviewGap() time.Duration {
 // retryAfter is the wait after a number of failures in a row, from 1.
 func (r *reviewPool) retryAfter(failures int) time.Duration {
 	jitter := func(wait time.Duration) time.Duration { return wait + r.options.Jitter(wait/20) }
-	return backoff.Exponential{First: retryFirst, Last: retryLast, Jitter: jitter}.After(failures)
+	return backoff.Exponential{First: retryFirst, Last: retryLast, Jitter: jitter}.WaitAfter(failures)
 }
 
 // laterOf returns the later of two moments.

@@ -167,7 +167,7 @@ func (cache policyCache) loadPolicies(from settings) (manifests.Policies, error)
 	key := strings.Join(append([]string{from.Policy}, from.CRDs...), "\n")
 	cached, isKnown := cache.known[key]
 	if !isKnown {
-		cached.Policies, cached.err = manifests.Load([]string{from.Policy}, from.CRDs, defaultNamespace, cache.functions, nil)
+		cached.Policies, cached.err = manifests.LoadPolicies([]string{from.Policy}, from.CRDs, defaultNamespace, cache.functions, nil)
 		if cached.err == nil && len(cached.Findings) > 0 {
 			var text strings.Builder
 			printFindings(&text, cached.Findings)

@@ -47,7 +47,7 @@ func runnablePrograms(found manifests.Policies, errOut io.Writer) ([]*policy.Pro
 // of a policy with mistakes what is done with it; "" for nothing to be said. A policy whose file says no
 // namespace is in own, which flag sets: that is printed as well.
 func loadLegible(files []string, own, flag string, env commandEnv, about string) ([]*policy.Program, error) {
-	found, err := manifests.Load(files, nil, own, env.Functions, env.In)
+	found, err := manifests.LoadPolicies(files, nil, own, env.Functions, env.In)
 	if err != nil {
 		return nil, err
 	}

@@ -91,7 +91,7 @@ ambit render -f policies/memcached.yaml --owner owner.yaml -o plan`),
 
 // Run prints the children and the owner's status.
 func (o *renderOptions) Run(ctx context.Context) error {
-	policies, err := manifests.Load(o.Files, o.CRDs, defaultOwnNamespace(), o.Functions, o.In)
+	policies, err := manifests.LoadPolicies(o.Files, o.CRDs, defaultOwnNamespace(), o.Functions, o.In)
 	if err != nil {
 		return err
 	}

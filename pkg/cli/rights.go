@@ -96,7 +96,7 @@ func (o *rightsOptions) checkFlags() (subject rbac.Subject, err error) {
 // loadPolicies compiles the policies, as they run in the cluster for an Ambit that runs as
 // subject.
 func (o *rightsOptions) loadPolicies(subject rbac.Subject) ([]*policy.Program, error) {
-	found, err := manifests.Load(o.Files, nil, o.ownNamespace(subject), o.Functions, o.In)
+	found, err := manifests.LoadPolicies(o.Files, nil, o.ownNamespace(subject), o.Functions, o.In)
 	if err != nil {
 		return nil, err
 	}

@@ -144,7 +144,7 @@ func (o *runOptions) Run(ctx context.Context) error {
 		return err
 	}
 	asked := &schemas.Asked{}
-	untyped := manifests.Compile(files, policy.Options{Schemas: asked, Functions: o.Functions})
+	untyped := manifests.CompilePolicies(files, policy.Options{Schemas: asked, Functions: o.Functions})
 	config, err := o.clusterConfig()
 	if err != nil || isRefusedTogether(untyped) {
 		return cmp.Or(o.refusePolicies(untyped), clusterError(err))
@@ -152,7 +152,7 @@ func (o *runOptions) Run(ctx context.Context) error {
 	logger := o.Logging.newLogger(o.ErrOut)
 	useLogger(logger)
 	read := newSchemas(config, logger)
-	typed := manifests.Compile(files, policy.Options{Schemas: read.atStart(ctx, asked.Kinds()), Functions: o.Functions})
+	typed := manifests.CompilePolicies(files, policy.Options{Schemas: read.atStart(ctx, asked.AskedKinds()), Functions: o.Functions})
 	if err := o.refusePolicies(typed); err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ kustomize build . | ambit validate -f -`),
 
 // Run prints the mistakes.
 func (o *validateOptions) Run() error {
-	found, err := manifests.Load(o.Files, o.CRDs, defaultOwnNamespace(), o.Functions, o.In)
+	found, err := manifests.LoadPolicies(o.Files, o.CRDs, defaultOwnNamespace(), o.Functions, o.In)
 	if err != nil {
 		return err
 	}

@@ -118,7 +118,7 @@ const (
 // backoffAfter is how long to wait after so many failures before the last one.
 func (e *Controller) backoffAfter(failures int) time.Duration {
 	upToAFifthMore := func(wait time.Duration) time.Duration { return wait + e.options.Jitter(wait/5) }
-	return backoff.Exponential{First: retryMin, Last: retryMax, Jitter: upToAFifthMore}.After(failures + 1)
+	return backoff.Exponential{First: retryMin, Last: retryMax, Jitter: upToAFifthMore}.WaitAfter(failures + 1)
 }
 
 // shorterWait is the shorter of two waits, of which 0 is none.

@@ -34,7 +34,7 @@ func (t ownerTurn) quarantineWait(name types.NamespacedName, owner *unstructured
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.quarantine.Wait(name, owner.GetResourceVersion(), t.controller.currentTime())
+	return t.quarantine.WaitTime(name, owner.GetResourceVersion(), t.controller.currentTime())
 }
 
 // enterThrottle returns how long an owner has to wait because it is expensive. If the
@@ -47,10 +47,10 @@ func (t ownerTurn) enterThrottle(name types.NamespacedName) (leave func(), wait 
 	if t.retiring || !expensive {
 		return func() {}, 0
 	}
-	if wait := t.controller.throttle.Enter(now); wait > 0 {
+	if wait := t.controller.throttle.TryEnter(now); wait > 0 {
 		return nil, wait + t.controller.options.Jitter(throttleJitter)
 	}
-	return func() { t.controller.throttle.Leave(t.controller.currentTime()) }, 0
+	return func() { t.controller.throttle.LeaveAndPause(t.controller.currentTime()) }, 0
 }
 
 // recordEvaluation notes that expressions over an owner were evaluated from a time until
@@ -65,7 +65,7 @@ func (op *policyController) recordEvaluation(name types.NamespacedName, began ti
 	}
 	op.mu.Unlock()
 	if expensive {
-		op.controller.throttle.Charge(took)
+		op.controller.throttle.ChargeTime(took)
 	}
 }
 

@@ -132,14 +132,14 @@ func (op *policyController) forgetOwner(name types.NamespacedName) {
 	was := op.owners.StopWork(name, op.ownerViews.IsSeen(name.Namespace), op.isHalted)
 	delete(op.cleanupBlockers, name)
 	op.quarantine.RecordSuccess(name)
-	op.costs.Forget(name)
+	op.costs.ForgetOwner(name)
 	if was.Last {
 		op.ownerViews.ForgetScans(name.Namespace)
 	}
 	op.mu.Unlock()
 	if !op.revision.IsReplaced() { // else the next one goes on with the owner
 		op.reconciles.LostWrites.ForgetOwner(uid)
-		op.controller.wakes.Remove(op.subscriberFor(name).key)
+		op.controller.wakes.RemoveWake(op.subscriberFor(name).key)
 	}
 	if was.Inspected {
 		op.stopInspection(name)

@@ -185,10 +185,10 @@ func (t ownerTurn) recordPlan(ctx context.Context, name types.NamespacedName, st
 func (t ownerTurn) setWake(name types.NamespacedName, planned *plan.Plan) {
 	key := t.subscriberFor(name).key
 	if planned.Wake == nil {
-		t.controller.wakes.Remove(key)
+		t.controller.wakes.RemoveWake(key)
 		return
 	}
-	t.controller.wakes.Set(key, planned.Wake.At)
+	t.controller.wakes.SetWake(key, planned.Wake.At)
 }
 
 // recordLimits notes whether the plan exceeded a limit, and returns how long to leave the

@@ -70,7 +70,7 @@ func (e *Controller) Programs() []*policy.Program {
 
 // CountWakes returns how many owners are to be looked at again at a time, because their plans change by themselves
 // then, and how many were so far.
-func (e *Controller) CountWakes() (waiting int, woken int64) { return e.wakes.Counts() }
+func (e *Controller) CountWakes() (waiting int, woken int64) { return e.wakes.CountWakes() }
 
 // PolicyError is a policy that cannot do its work as a whole.
 type PolicyError struct {

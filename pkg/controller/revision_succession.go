@@ -28,7 +28,7 @@ func (op *policyController) succeedRevision(before *policyController) {
 	}
 	before.mu.Lock()
 	defer before.mu.Unlock()
-	op.costs = before.costs.Successor()
+	op.costs = before.costs.ForNextRevision()
 	if op.retiring && before.retiring {
 		op.owners.TakeCleanedUp(before.owners)
 	}

@@ -180,7 +180,7 @@ func TestInheritance(t *testing.T) {
 		t.Fatalf("inherited (-want +got):\n%s", diff)
 	}
 	now := clock.Now()
-	if !op.costs.IsExpensive(x, now) || op.quarantine.Wait(x, "1", now) != 0 {
+	if !op.costs.IsExpensive(x, now) || op.quarantine.WaitTime(x, "1", now) != 0 {
 		t.Error("an edit is no fresh start, throttled")
 	}
 	if got := (policyReport{op}).countHealth(); got.Progressing != 2 {

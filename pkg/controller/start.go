@@ -79,7 +79,7 @@ func (e *Controller) Start(ctx context.Context) error {
 	defer stop()
 	var background sync.WaitGroup
 	background.Go(func() { e.pollKinds(ctx) })
-	background.Go(func() { e.wakes.Run(ctx) })
+	background.Go(func() { e.wakes.WakeOwners(ctx) })
 	background.Go(func() { e.rights.Run(ctx) })
 	background.Go(func() { e.definitions.Run(ctx) })
 	err = c.Start(ctx)

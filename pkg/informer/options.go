@@ -75,7 +75,7 @@ func Exponential(first, last time.Duration, jitter Jitter) Backoff {
 		jitter = anyDuration
 	}
 	upToAQuarterLess := func(wait time.Duration) time.Duration { return wait - jitter(wait/4) }
-	return backoff.Exponential{First: first, Last: last, Jitter: upToAQuarterLess}.After
+	return backoff.Exponential{First: first, Last: last, Jitter: upToAQuarterLess}.WaitAfter
 }
 
 // Bounds of what all informers do together.

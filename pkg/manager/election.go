@@ -73,10 +73,10 @@ func (p *process) becomeLeader(ctx context.Context) (hold func(context.Context) 
 	lock := life.New(life.Options{
 		Client: p.own.typed.CoreV1(), Namespace: e.Namespace, Pod: e.Pod, UID: types.UID(e.PodUID), Name: lifeName, Logger: p.log.WithName("leader"),
 	})
-	if err := lock.Acquire(ctx); err != nil && ctx.Err() == nil {
+	if err := lock.AcquireLeadership(ctx); err != nil && ctx.Err() == nil {
 		return nil, err
 	}
-	return lock.Hold, nil
+	return lock.HoldLeadership, nil
 }
 
 // leaderJob is a part that ends the whole when it ends. controller-runtime starts it, and may

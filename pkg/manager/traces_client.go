@@ -75,7 +75,7 @@ func (s *traceSender) UploadTraces(ctx context.Context, spans []*tracepb.Resourc
 			return err
 		}
 		select {
-		case <-time.After(max(retryAfter, pause.After(attempt))):
+		case <-time.After(max(retryAfter, pause.WaitAfter(attempt))):
 		case <-ctx.Done():
 			return errors.Join(err, ctx.Err())
 		}

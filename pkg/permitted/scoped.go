@@ -10,7 +10,7 @@ import (
 const allNamespaces = ""
 
 // Scoped watches in all namespaces where that is permitted, else in each of some namespaces where it is.
-// Everywhere and Observe are safe for concurrent use; all other methods belong to one goroutine at a time.
+// PermissionEverywhere and ObserveWrite are safe for concurrent use; all other methods belong to one goroutine at a time.
 type Scoped struct {
 	owner       *Informers
 	query       Query
@@ -19,18 +19,18 @@ type Scoped struct {
 	byNamespace map[string]*Watch
 }
 
-// NewScoped returns a Scoped, which asks for nothing before Require. The query's Namespace is ignored;
+// NewScoped returns a Scoped, which asks for nothing before RequireNamespaces. The query's Namespace is ignored;
 // changed is that of NewWatch.
 func (i *Informers) NewScoped(q Query, changed func(Event)) *Scoped {
 	q.Namespace = allNamespaces
 	return &Scoped{owner: i, query: q, changed: changed, everywhere: i.NewWatch(q, changed), byNamespace: map[string]*Watch{}}
 }
 
-// Require opens informers where that is permitted. namespaces, which the caller may not change any
+// RequireNamespaces opens informers where that is permitted. namespaces, which the caller may not change any
 // more, are where to watch if all may not be. It returns the watches that are open, in the order
 // of namespaces, and whether it is known of all that matter what is permitted. While that is not known of
 // all namespaces together, what is open by namespace stays.
-func (s *Scoped) Require(namespaces []string) (open []*Watch, decided bool) {
+func (s *Scoped) RequireNamespaces(namespaces []string) (open []*Watch, decided bool) {
 	everywhere := s.everywhere.Require()
 	switch {
 	case everywhere.Decision == Allowed:
@@ -79,12 +79,12 @@ func (s *Scoped) keepOnly(namespaces []string) {
 	}
 }
 
-// Everywhere returns what is known of the permission to watch in all namespaces, without asking.
-func (s *Scoped) Everywhere() Permission { return s.everywhere.Permission() }
+// PermissionEverywhere returns what is known of the permission to watch in all namespaces, without asking.
+func (s *Scoped) PermissionEverywhere() Permission { return s.everywhere.Permission() }
 
-// Observe puts an object, as the API server answered a write of it, into the informers that show it, before
+// ObserveWrite puts an object, as the API server answered a write of it, into the informers that show it, before
 // the event of that write arrives (informer.Set.Observe).
-func (s *Scoped) Observe(object *unstructured.Unstructured) {
+func (s *Scoped) ObserveWrite(object *unstructured.Unstructured) {
 	for _, namespace := range []string{allNamespaces, object.GetNamespace()} {
 		q := s.query
 		q.Namespace = namespace
@@ -94,8 +94,8 @@ func (s *Scoped) Observe(object *unstructured.Unstructured) {
 	}
 }
 
-// Release closes all informers and gives back all reviews.
-func (s *Scoped) Release() {
+// ReleaseAll closes all informers and gives back all reviews.
+func (s *Scoped) ReleaseAll() {
 	s.everywhere.Release()
 	s.keepOnly(nil)
 }

@@ -37,7 +37,7 @@ func TestScoped(t *testing.T) {
 		if step.do != nil {
 			step.do()
 		}
-		watches, decided := s.Require(step.namespaces)
+		watches, decided := s.RequireNamespaces(step.namespaces)
 		var open []string
 		for _, w := range watches {
 			open = append(open, w.Namespace())
@@ -49,10 +49,10 @@ func TestScoped(t *testing.T) {
 			t.Errorf("%s: %d reviews, informers (-want +got):\n%s", step.reason, len(b.reviews.required), diff)
 		}
 	}
-	if got := s.Everywhere().Decision; got != Refused {
+	if got := s.PermissionEverywhere().Decision; got != Refused {
 		t.Errorf("everywhere it is %q", got)
 	}
-	if s.Release(); len(b.reviews.required)+len(b.set.open) > 0 {
+	if s.ReleaseAll(); len(b.reviews.required)+len(b.set.open) > 0 {
 		t.Errorf("after Release: reviews %v, informers %v", b.reviews.required, b.set.open)
 	}
 }
@@ -62,7 +62,7 @@ func TestObserve(t *testing.T) {
 	b := newBench()
 	object := &unstructured.Unstructured{Object: map[string]any{}}
 	object.SetNamespace("a")
-	b.NewScoped(secretsIn(""), b.record).Observe(object)
+	b.NewScoped(secretsIn(""), b.record).ObserveWrite(object)
 	if len(b.set.observed) != 2 || b.set.observed[0].Namespace != "" || b.set.observed[1].Namespace != "a" {
 		t.Errorf("it was observed in %v", b.set.observed)
 	}

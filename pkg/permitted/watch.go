@@ -75,9 +75,9 @@ func (w *Watch) Permission() Permission {
 	return permission
 }
 
-// Status returns that of the first informer that is refused or has no complete list, else of the first
+// InformerStatus returns that of the first informer that is refused or has no complete list, else of the first
 // one. While they are closed it is Stopped.
-func (w *Watch) Status() informer.Status {
+func (w *Watch) InformerStatus() informer.Status {
 	if w.listers == nil {
 		return informer.Status{State: informer.Stopped}
 	}
@@ -89,9 +89,9 @@ func (w *Watch) Status() informer.Status {
 	return w.listers[0].Status()
 }
 
-// Read returns the objects and the status of the first resource, at one moment: with Synced the list is
+// ReadObjects returns the objects and the status of the first resource, at one moment: with Synced the list is
 // complete. The slice is the caller's, the objects are shared and never to be changed.
-func (w *Watch) Read() ([]*unstructured.Unstructured, informer.Status) {
+func (w *Watch) ReadObjects() ([]*unstructured.Unstructured, informer.Status) {
 	if w.listers == nil {
 		return nil, informer.Status{State: informer.Stopped}
 	}

@@ -81,8 +81,8 @@ func TestRequire(t *testing.T) {
 				if diff := cmp.Diff(tc.want, w.Require()); diff != "" {
 					t.Errorf("%s, from %+v (-want +got):\n%s", tc.reason, from, diff)
 				}
-				_, status := w.Read()
-				if open := len(b.set.open) > 0; open != from.want || (status.State == informer.Stopped) == open || w.Status() != status {
+				_, status := w.ReadObjects()
+				if open := len(b.set.open) > 0; open != from.want || (status.State == informer.Stopped) == open || w.InformerStatus() != status {
 					t.Errorf("%s, from %+v: open %t, status %+v", tc.reason, from, open, status)
 				}
 				if diff := cmp.Diff([]access.Access{{Verb: "list", Resource: "secrets"}, watch}, b.reviews.required[here]); diff != "" {
@@ -205,7 +205,7 @@ func TestTogether(t *testing.T) {
 		{reason: "the first one counts", first: informer.Status{State: informer.Probing}, second: informer.Status{State: informer.Forbidden}, want: informer.Probing},
 	} {
 		b.set.statuses[first], b.set.statuses[second] = tc.first, tc.second
-		if got := w.Status().State; got != tc.want {
+		if got := w.InformerStatus().State; got != tc.want {
 			t.Errorf("%s: %s, want %s", tc.reason, got, tc.want)
 		}
 	}

@@ -150,7 +150,7 @@ func (s *subject) addOwnerReference(meta map[string]any) {
 
 // resolveMade notes what is to be made for an object. The element is bound.
 func (p *planner) resolveMade(ctx context.Context, c *child, it *instance) *Problem {
-	request, err := madevalues.Resolve(ctx, c.Child, p.scope.Vars)
+	request, err := madevalues.ResolveRequest(ctx, c.Child, p.scope.Vars)
 	var failure *madevalues.Failure
 	if errors.As(err, &failure) {
 		return p.scope.Fail(failure.What, failure.Err).Problem()

@@ -39,7 +39,7 @@ func Begin(ctx context.Context, program *policy.Program, s Snapshot) *Draft {
 	ctx = meter.WithBudget(ctx, d.budget)
 	p := newPlanner(ctx, program, s)
 	d.Plan, d.report = p.makePlan(ctx)
-	d.Former, d.Wake = p.former, p.clock.Wake()
+	d.Former, d.Wake = p.former, p.clock.EarliestWake()
 	return d
 }
 
@@ -51,7 +51,7 @@ func (d *Draft) IsFinished() bool { return d.report == nil }
 func (d *Draft) Finish(ctx context.Context) *Plan {
 	if d.report != nil {
 		d.report.finishPlan(meter.WithBudget(ctx, d.budget), d.Plan)
-		d.Wake = d.report.clock.Wake()
+		d.Wake = d.report.clock.EarliestWake()
 		d.report = nil
 	}
 	return d.Plan

@@ -110,7 +110,7 @@ func (p *planner) compareLive(c *child, it *instance) bool {
 	if it.ownership == mergedInto {
 		manager, verb = p.mergeManager(), Merge
 	}
-	compared := ssadiff.Compare(it.desired, it.values.Hide(it.live, manager), manager)
+	compared := ssadiff.Compare(it.desired, it.values.HideMadeEntries(it.live, manager), manager)
 	differences := compared.Differences
 	if len(differences) == 0 {
 		return true
@@ -158,7 +158,7 @@ func (p *planner) planRecreation(c *child, it *instance, differences []ssadiff.D
 // by the API server or admission; so was what the Create of an object that is made anew when
 // it differs (apply Recreate) does. What another Create leaves is for an Apply to try.
 func NormalizedDigest(a Action, live *unstructured.Unstructured, manager string) string {
-	differences := ssadiff.Compare(a.Object, a.Make.Hide(live, manager), manager).Differences
+	differences := ssadiff.Compare(a.Object, a.Make.HideMadeEntries(live, manager), manager).Differences
 	switch {
 	case a.Verb == Apply, a.Verb == Merge:
 		return ssadiff.Digest(differences)
@@ -202,17 +202,17 @@ func (p *planner) checkMade(c *child, it *instance) bool {
 	if it.values == nil {
 		return true
 	}
-	verdict := it.values.Check(it.live, p.snapshot.Now)
+	verdict := it.values.CheckValues(it.live, p.snapshot.Now)
 	p.clock.ChangesAt(verdict.Until, "made values of "+c.objectName(it))
 	switch {
 	case verdict.IsValid():
 		return true
 	case verdict.Findings[0].Code == recipe.NoIssuer:
-		return it.markBlocked(&Problem{Reason: v1alpha1.ReasonInvalid, Message: c.objectName(it) + ": " + verdict.Reason()})
+		return it.markBlocked(&Problem{Reason: v1alpha1.ReasonInvalid, Message: c.objectName(it) + ": " + verdict.ReasonText()})
 	}
 	p.planAction(c, it, Action{
-		Verb: MakeValues, UID: it.live.GetUID(), ResourceVersion: it.live.GetResourceVersion(), Reason: verdict.Reason(),
-		Fields: verdict.Fields(), Digest: verdict.Reason(),
+		Verb: MakeValues, UID: it.live.GetUID(), ResourceVersion: it.live.GetResourceVersion(), Reason: verdict.ReasonText(),
+		Fields: verdict.FieldPaths(), Digest: verdict.ReasonText(),
 	})
 	return false
 }

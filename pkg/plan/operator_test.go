@@ -110,7 +110,7 @@ func (o *operator) snapshot() Snapshot {
 		var in Input
 		for _, obj := range o.world.objects {
 			if obj.GroupVersionKind() == w.GVK {
-				in.Objects = append(in.Objects, &unstructured.Unstructured{Object: w.Fields.Project(obj.Object)})
+				in.Objects = append(in.Objects, &unstructured.Unstructured{Object: w.Fields.ProjectObject(obj.Object)})
 			}
 		}
 		s.Watches[w.ID] = o.input(w.ID, in)
@@ -141,7 +141,7 @@ func (o *operator) observe(w Query) Input {
 	var in Input
 	for _, obj := range o.world.objects {
 		if obj.GroupVersionKind() == w.GVK && obj.GetNamespace() == w.Namespace && o.shows(w, obj) {
-			in.Objects = append(in.Objects, &unstructured.Unstructured{Object: withEntries(kept.Project(obj.Object), obj, managers...)})
+			in.Objects = append(in.Objects, &unstructured.Unstructured{Object: withEntries(kept.ProjectObject(obj.Object), obj, managers...)})
 		}
 	}
 	return o.input(w.Child, in)

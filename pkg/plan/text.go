@@ -57,11 +57,11 @@ func writeActions(b *strings.Builder, actions []Action) {
 		fmt.Fprintf(b, "  %s: %s\n", a.title(), problems.OneLine(a.Reason))
 		if a.Object != nil {
 			var object strings.Builder
-			problems.WriteYAML(&object, a.Make.Show(a.Object).Object)
+			problems.WriteYAML(&object, a.Make.ShowTextForms(a.Object).Object)
 			b.WriteString(problems.IndentLines(object.String()))
 		}
 		if a.Verb == MakeValues {
-			b.WriteString(a.Make.Text(a.Fields))
+			b.WriteString(a.Make.DescribePaths(a.Fields))
 		}
 	}
 }

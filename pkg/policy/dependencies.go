@@ -23,7 +23,7 @@ func (c *policyCompiler) orderChildren() {
 		ids = append(ids, child.ID)
 		byID[child.ID], deps[child.ID] = child, slices.Concat(child.Children, child.Asked)
 	}
-	order, err := graph.Order(ids, deps)
+	order, err := graph.OrderByDependency(ids, deps)
 	if err != nil {
 		c.reportCycle(err)
 		return

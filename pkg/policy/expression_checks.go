@@ -56,14 +56,14 @@ const versionField = "resourceVersion"
 
 // readsVersion reports whether metadata.resourceVersion is among what is read of an object, if
 // only because all of its metadata is.
-func readsVersion(set *fields.Set) bool { return set.Touches("metadata", versionField) }
+func readsVersion(set *fields.Set) bool { return set.TouchesPath("metadata", versionField) }
 
 // refuseVersions refuses what names the resourceVersion of the owner or of a child: that changes
 // by Ambit's own writes, so that what is computed from it would never come to rest.
 func (c *expressionCompiler) refuseVersions(n *yaml.Node, reads map[string]*fields.Set, s scope) {
 	for _, name := range slices.Sorted(maps.Keys(reads)) {
 		of, set := c.readOf(name, reads[name], s)
-		if set.Names("metadata", versionField) {
+		if set.NamesPath("metadata", versionField) {
 			c.refuseVersion(n, of)
 		}
 	}
@@ -94,7 +94,7 @@ func (c *policyCompiler) refuseElementVersions() {
 		return // it may have been said
 	}
 	for i, child := range c.program.Children {
-		if c.reads[child.ID].Names("metadata", versionField) {
+		if c.reads[child.ID].NamesPath("metadata", versionField) {
 			c.refuseVersion(c.specField("", "children", i).node, child.ID)
 		}
 	}

@@ -27,13 +27,13 @@ func (c *expressionCompiler) objectsIn(each *ForEach, s scope) map[string]*field
 	var walked map[string]*fields.Set // what is read without a look at the elements
 	out := map[string]*fields.Set{}
 	for name, set := range each.In.FieldsRead() {
-		if !slices.Contains(c.symbols.lists, name) || !set.Sub(fields.Any).IsAll() {
+		if !slices.Contains(c.symbols.lists, name) || !set.SetBelow(fields.Any).IsAll() {
 			continue
 		}
 		if walked == nil {
 			walked = c.readsOf("("+each.In.Source()+"\n).map("+each.As+", 0)", s)
 		}
-		if own := walked[name].Sub(fields.Any); own != nil && !own.IsAll() {
+		if own := walked[name].SetBelow(fields.Any); own != nil && !own.IsAll() {
 			out[name] = own
 		}
 	}

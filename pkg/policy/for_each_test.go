@@ -33,10 +33,10 @@ func TestElementReads(t *testing.T) {
 	}{
 		"Objects":  {reason: "each element is a Pod", in: "pods", name: "${element.spec.node}", want: fields.New("spec.node", "status.up")},
 		"Filtered": {reason: "and what the filter reads", in: "pods.filter(p, p.spec.on) // why", name: "x", want: fields.New("spec.on", "status.up")},
-		"Whole":    {reason: "all of the element is used", in: "pods", name: "${string(element)}", want: fields.All()},
+		"Whole":    {reason: "all of the element is used", in: "pods", name: "${string(element)}", want: fields.AllFields()},
 		"Computed": {reason: "the element is no Pod", in: "pods.map(p, {'status': p.spec.a})", name: "${element.b}", want: fields.New("spec.a")},
 		"Part":     {reason: "the element is below a Pod, and taken whole", in: "pods[0].spec.all", name: "${element.b}", want: fields.New("spec.all")},
-		"Several":  {reason: "which of them cannot be told", in: "pods + pods", name: "${element.b}", want: fields.All()},
+		"Several":  {reason: "which of them cannot be told", in: "pods + pods", name: "${element.b}", want: fields.AllFields()},
 		"None":     {reason: "nothing of Pods", in: "[{'status': {'up': 1}}]", name: "x"},
 	} {
 		t.Run(name, func(t *testing.T) {

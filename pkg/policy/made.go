@@ -38,7 +38,7 @@ func (m *Made) Resolve(ctx context.Context, vars cel.Activation) (recipe.Recipe,
 		}
 		resolved = withTexts(resolved, field, list)
 	}
-	if problems := resolved.Problems(); problems != nil {
+	if problems := resolved.FindProblems(); problems != nil {
 		return nil, fmt.Errorf("%s", strings.Join(problems, "; "))
 	}
 	return resolved, nil

@@ -120,7 +120,7 @@ func (c *recipeCompiler) finishMade() {
 			}
 			r.LeafLifetime = longest[child.ID]
 			m.Recipe = r
-			for _, problem := range r.Problems() {
+			for _, problem := range r.FindProblems() {
 				k := slices.IndexFunc(c.spec.Children, func(s v1alpha1.Child) bool { return s.ID == child.ID })
 				c.At(syntax.KeyNode(c.specField("", "children", k, "make", i).node, "ca"), "ca: %s", problem)
 			}

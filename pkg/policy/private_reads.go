@@ -46,11 +46,11 @@ func (c *expressionCompiler) refusePrivate(n *yaml.Node, reads map[string]*field
 
 func (c *expressionCompiler) refusePrivateOf(n *yaml.Node, child string, set *fields.Set) {
 	for _, key := range c.private[child] {
-		if !set.Touches("data", key) {
+		if !set.TouchesPath("data", key) {
 			continue
 		}
 		message := fmt.Sprintf("data[%q] of child %q is made and private: no expression can read it; name the Secret and the key where it is needed, as in secretKeyRef", key, child)
-		if !set.Names("data", key) {
+		if !set.NamesPath("data", key) {
 			message = fmt.Sprintf("the data of child %q has made values that are private: read single keys of it that are not, as in data['ca.crt']", child)
 		}
 		if at, offset := findText(n, regexp.MustCompile(`\b`+regexp.QuoteMeta(child)+`\b`)); at != nil {

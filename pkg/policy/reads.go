@@ -22,7 +22,7 @@ func (c *policyCompiler) collectFields() {
 	for _, annotation := range []string{v1alpha1.AnnotationChildren, v1alpha1.AnnotationGeneration} {
 		p.Owner.Fields.Add("metadata", "annotations", annotation)
 	}
-	p.Owner.StatusRead = c.reads["owner"].Sub("status")
+	p.Owner.StatusRead = c.reads["owner"].SetBelow("status")
 	p.Owner.SelectionRead = p.selectionReads()
 	p.Owner.Versionless = readsVersion(c.reads["owner"])
 	if !p.Owner.SkipStatus {
@@ -99,7 +99,7 @@ func (c *expressionCompiler) readOf(name string, set *fields.Set, s scope) (stri
 	case name == "object":
 		return s.object, set
 	case name != s.one && slices.Contains(c.symbols.lists, name):
-		return name, set.Sub(fields.Any)
+		return name, set.SetBelow(fields.Any)
 	}
 	return name, set
 }

@@ -71,7 +71,7 @@ func (c *recipeCompiler) compileRecipe(f field, child string, value v1alpha1.Mad
 	if made.Recipe == nil || c.Count() > before {
 		return nil
 	}
-	for _, problem := range made.Recipe.Problems() {
+	for _, problem := range made.Recipe.FindProblems() {
 		c.At(syntax.KeyNode(f.node, name), "%s: %s", name, problem)
 	}
 	return made

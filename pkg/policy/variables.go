@@ -48,7 +48,7 @@ func (c *expressionCompiler) readVariable(v Variable, s scope) {
 			continue
 		}
 		whole, list := isWhole(set, found[name]), slices.Contains(c.symbols.lists, name)
-		if whole || list && isWhole(set.Sub(fields.Any), found[name].Sub(fields.Any)) {
+		if whole || list && isWhole(set.SetBelow(fields.Any), found[name].SetBelow(fields.Any)) {
 			c.symbols.addAlias(v.Name, name, whole && list)
 			c.noteReads(found, s)
 			return

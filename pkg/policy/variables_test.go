@@ -44,11 +44,11 @@ func TestVariableReads(t *testing.T) {
 		"Elements":    {reason: "elements of forEach", first: "pods", second: "first.filter(p, p.on)", in: "second", status: "1", want: fields.New("on", "b")},
 		"Computed":    {reason: "the value is no object of the watch", first: "pods.map(p, {'b': p.a})", second: "0", in: "first", status: "first[0].c", want: fields.New("a")},
 		"Part":        {reason: "a part of one is taken whole", first: "pods[0].spec", second: "0", in: "[1]", status: "first.a", want: fields.New("spec")},
-		"Whole":       {reason: "all of the objects is used", first: "pods", second: "string(first)", in: "[1]", status: "second", want: fields.All()},
-		"WholeObject": {reason: "all of one is used", first: "pods[0]", second: "0", in: "[1]", status: "first", want: fields.All()},
-		"Branches":    {reason: "which of them cannot be told", first: "true ? pods : []", second: "0", in: "[1]", status: "first.map(p, p.a)", want: fields.All()},
-		"Inside":      {reason: "objects within something else", first: "{'all': pods}", second: "first.all", in: "[1]", status: "second.map(p, p.a)", want: fields.All()},
-		"AlsoWhole":   {reason: "elsewhere all is used", first: "pods.filter(p, p == {})", second: "0", in: "[1]", status: "first.map(p, p.a)", want: fields.All()},
+		"Whole":       {reason: "all of the objects is used", first: "pods", second: "string(first)", in: "[1]", status: "second", want: fields.AllFields()},
+		"WholeObject": {reason: "all of one is used", first: "pods[0]", second: "0", in: "[1]", status: "first", want: fields.AllFields()},
+		"Branches":    {reason: "which of them cannot be told", first: "true ? pods : []", second: "0", in: "[1]", status: "first.map(p, p.a)", want: fields.AllFields()},
+		"Inside":      {reason: "objects within something else", first: "{'all': pods}", second: "first.all", in: "[1]", status: "second.map(p, p.a)", want: fields.AllFields()},
+		"AlsoWhole":   {reason: "elsewhere all is used", first: "pods.filter(p, p == {})", second: "0", in: "[1]", status: "first.map(p, p.a)", want: fields.AllFields()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := compiled(t, fmt.Sprintf(watching, tc.first, tc.second, tc.in, tc.status))

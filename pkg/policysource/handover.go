@@ -67,7 +67,7 @@ func (h *handover) noteRefusal(d registry.Decision, err error, now time.Time) {
 	if before.isOf(d) {
 		h.refusal.failures = before.failures + 1
 	}
-	h.refusal.next = now.Add(backoff.Exponential{First: firstRetry, Last: maxRetry}.After(h.refusal.failures))
+	h.refusal.next = now.Add(backoff.Exponential{First: firstRetry, Last: maxRetry}.WaitAfter(h.refusal.failures))
 	if before.err == nil || before.err.Error() != err.Error() {
 		h.logger.Error(err, "the engine refuses the policies; what was run before goes on")
 	}

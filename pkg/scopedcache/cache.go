@@ -57,7 +57,7 @@ var _ cache.Cache = &Cache{}
 // cluster.Options.NewCache. The cache is a *Cache. The error of that function names what is not supported.
 func New(o Options) cache.NewCacheFunc {
 	return func(config *rest.Config, options cache.Options) (cache.Cache, error) {
-		if err := o.check(options); err != nil {
+		if err := o.checkSupported(options); err != nil {
 			return nil, err
 		}
 		settings, err := kindsettings.New(config, o.Fields, options)
@@ -149,9 +149,9 @@ func (c *Cache) IndexField(ctx context.Context, object client.Object, field stri
 func (c *Cache) Start(ctx context.Context) error {
 	return c.registry.RunAll(ctx, c.runInformers, c.reviews.Start, func(ctx context.Context) error {
 		if c.own.Namespaces.given.Rule == streamlayout.Permitted {
-			c.identity.want()
+			c.identity.wantName()
 		}
-		c.identity.ask(ctx)
+		c.identity.askName(ctx)
 		return nil
 	})
 }

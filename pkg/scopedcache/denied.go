@@ -47,10 +47,10 @@ func (e *DeniedError) Error() string {
 	if identity == "" {
 		identity = "this identity"
 	}
-	return fmt.Sprintf("cannot %s %s%s as %s", strings.Join(access.VerbsOf(e.Missing), ", "), e.resource(), where, identity)
+	return fmt.Sprintf("cannot %s %s%s as %s", strings.Join(access.VerbsOf(e.Missing), ", "), e.firstResource(), where, identity)
 }
 
-func (e *DeniedError) resource() schema.GroupResource { return resourceOf(e.Missing[0]) }
+func (e *DeniedError) firstResource() schema.GroupResource { return resourceOf(e.Missing[0]) }
 
 func resourceOf(a access.Access) schema.GroupResource {
 	return schema.GroupResource{Group: a.Group, Resource: a.Resource}
@@ -58,7 +58,7 @@ func resourceOf(a access.Access) schema.GroupResource {
 
 // Status implements apierrors.APIStatus.
 func (e *DeniedError) Status() metav1.Status {
-	resource := e.resource()
+	resource := e.firstResource()
 	return metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: e.Error(),
 		Details: &metav1.StatusDetails{Group: resource.Group, Kind: resource.Resource},
@@ -94,7 +94,7 @@ func (c *parts) readError(s *streamstore.Stream, r *streamstore.Refusal) error {
 	case r.IsDenied():
 		identity := r.Identity
 		if identity == "" {
-			identity = c.identity.name()
+			identity = c.identity.userName()
 		}
 		return &DeniedError{Missing: r.Missing, Namespace: s.RequestNamespace, Identity: identity, Since: r.Since}
 	case r.State == informer.Missing:
@@ -114,7 +114,7 @@ func (c *parts) logChange(change Change) {
 	case change.IsLive():
 		logger.Info("can be read again")
 	case len(change.Missing) > 0:
-		denied := DeniedError{Missing: change.Missing, Namespace: change.Namespace, Identity: c.identity.name()}
+		denied := DeniedError{Missing: change.Missing, Namespace: change.Namespace, Identity: c.identity.userName()}
 		logger.Info("cannot be read", "reason", denied.Error())
 	default:
 		logger.Info("cannot be read", "reason", string(change.State))

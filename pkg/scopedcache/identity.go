@@ -24,27 +24,27 @@ func newIdentity(config *rest.Config, client authenticationv1client.Authenticati
 	return &identity{client: client, wanted: make(chan struct{}, 1), known: config.Impersonate.UserName}
 }
 
-// name returns the user name, or "" while it is not known.
-func (i *identity) name() string {
+// userName returns the user name, or "" while it is not known.
+func (i *identity) userName() string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.known == "" {
-		i.want()
+		i.wantName()
 	}
 	return i.known
 }
 
-// want has the API server asked.
-func (i *identity) want() {
+// wantName has the API server asked.
+func (i *identity) wantName() {
 	select {
 	case i.wanted <- struct{}{}:
 	default: // one is enough
 	}
 }
 
-// ask asks the API server when the name is wanted, once: it may refuse to say. It returns then, or when
+// askName asks the API server when the name is wanted, once: it may refuse to say. It returns then, or when
 // ctx ends.
-func (i *identity) ask(ctx context.Context) {
+func (i *identity) askName(ctx context.Context) {
 	select {
 	case <-i.wanted:
 	case <-ctx.Done():

@@ -83,8 +83,8 @@ func Fields(paths ...string) []string { return paths }
 // defaultWriteTimeout is what zero means.
 const defaultWriteTimeout = 10 * time.Second
 
-// check returns an error for what is not supported.
-func (o Options) check(options cache.Options) error {
+// checkSupported returns an error for what is not supported.
+func (o Options) checkSupported(options cache.Options) error {
 	switch given := o.Namespaces.given; {
 	case options.NewInformer != nil:
 		return errors.New("making a scoped cache: NewInformer is not supported: its informers are those of Ambit")

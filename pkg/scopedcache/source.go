@@ -61,7 +61,7 @@ func Source(c cache.Cache, requestsOf func(context.Context, Change) []reconcile.
 		changes := eventqueue.NewMailbox[Change]()
 		scoped.registry.SubscribeChanges(ctx, true, func(told kindregistry.Change) {
 			if c := Change(told); c.IsLost() || c.IsLive() { // else it is no loss, nor may it be the end of one
-				changes.Push(c)
+				changes.PushValue(c)
 			}
 		})
 		go runChanges(ctx, changes, func(change Change) {

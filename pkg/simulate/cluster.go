@@ -206,9 +206,9 @@ func keepMade(program *policy.Program, object *unstructured.Unstructured) *unstr
 		}
 	}
 	if _, given := object.GetAnnotations()[v1alpha1.AnnotationMade]; !given && len(record)+len(assumed) > 0 {
-		if text, err := record.Text(); err == nil {
+		if text, err := record.AnnotationText(); err == nil {
 			setAnnotation(object, v1alpha1.AnnotationMade, text)
 		}
 	}
-	return secretview.Assume(secretview.ReduceObject(object), assumed)
+	return secretview.AssumeValid(secretview.ReduceObject(object), assumed)
 }

@@ -128,7 +128,7 @@ func (r Result) DesiredObjects() []*unstructured.Unstructured {
 	var objects []*unstructured.Unstructured
 	for _, child := range append(states, r.Plan.Children...) {
 		if child.Desired != nil {
-			objects = append(objects, child.Make.Show(child.Desired))
+			objects = append(objects, child.Make.ShowTextForms(child.Desired))
 		}
 	}
 	return objects

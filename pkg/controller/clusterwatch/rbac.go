@@ -162,7 +162,7 @@ func (t *RBACWatcher) isWorking(before bool) (on, known bool) {
 	case permitted.Unknown:
 		return false, false
 	}
-	switch status := t.objects.Status(); {
+	switch status := t.objects.InformerStatus(); {
 	case status.State.IsFinal():
 		return false, true
 	case !status.Synced:

@@ -16,15 +16,15 @@
 //
 // A worker that got an owner's Key from the queue calls, in this order:
 //
-//  1. Quarantine.Wait. If it is not 0, the worker requeues the key after that time.
-//  2. CostHistory.IsExpensive. If so, it calls Throttle.Enter, and either requeues the key
-//     after the result or calls Throttle.Leave when the reconcile ends, however it ends.
-//  3. After each evaluation: CostHistory.RecordSlow if it took long, and Throttle.Charge if
+//  1. Quarantine.WaitTime. If it is not 0, the worker requeues the key after that time.
+//  2. CostHistory.IsExpensive. If so, it calls Throttle.TryEnter, and either requeues the key
+//     after the result or calls Throttle.LeaveAndPause when the reconcile ends, however it ends.
+//  3. After each evaluation: CostHistory.RecordSlow if it took long, and Throttle.ChargeTime if
 //     the owner is expensive.
 //  4. After a plan or a filter that exceeded a limit: Quarantine.RecordExceeded and
 //     CostHistory.RecordExceeded. After a plan that did not: Quarantine.RecordSuccess.
 //
-// When an owner is gone, Quarantine.RecordSuccess and CostHistory.Forget drop what is
+// When an owner is gone, Quarantine.RecordSuccess and CostHistory.ForgetOwner drop what is
 // known of it.
 //
 // # What it does not know

@@ -45,10 +45,10 @@ type limitedOwner struct {
 	last, until     time.Time
 }
 
-// Wait returns how long the owner has to wait before it may be reconciled, 0 if it may now.
+// WaitTime returns how long the owner has to wait before it may be reconciled, 0 if it may now.
 // An owner whose resourceVersion has changed since it exceeded a limit waits
 // changedOwnerWait. Once all owners that exceeded limits are forgotten, nobody waits.
-func (q *Quarantine) Wait(owner types.NamespacedName, resourceVersion string, now time.Time) time.Duration {
+func (q *Quarantine) WaitTime(owner types.NamespacedName, resourceVersion string, now time.Time) time.Duration {
 	if len(q.owners) == 0 {
 		return 0
 	}

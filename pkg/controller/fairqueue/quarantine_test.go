@@ -17,17 +17,17 @@ func TestQuarantineOfAnOwner(t *testing.T) {
 	now, owner := start(), ownerOf(0)
 	for _, want := range []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, ownerWaitMax, ownerWaitMax} {
 		wait, tripped := q.RecordExceeded(owner, "1", 1, now)
-		if wait != want || tripped || q.Wait(owner, "1", now) != want {
+		if wait != want || tripped || q.WaitTime(owner, "1", now) != want {
 			t.Fatalf("it waits for %s, want %s; the policy waits: %t", wait, want, tripped)
 		}
-		if wait := q.Wait(owner, "2", now); wait != changedOwnerWait {
+		if wait := q.WaitTime(owner, "2", now); wait != changedOwnerWait {
 			t.Errorf("an owner that has changed waits for %s", wait)
 		}
-		if wait := q.Wait(ownerOf(1), "1", now); wait != 0 {
+		if wait := q.WaitTime(ownerOf(1), "1", now); wait != 0 {
 			t.Errorf("another owner waits for %s", wait)
 		}
 		now = now.Add(want)
-		if wait := q.Wait(owner, "1", now); wait != 0 {
+		if wait := q.WaitTime(owner, "1", now); wait != 0 {
 			t.Errorf("when its time is over it waits for %s", wait)
 		}
 	}
@@ -84,8 +84,8 @@ func TestQuarantineOfAPolicy(t *testing.T) {
 	var q Quarantine
 	now, other := start(), types.NamespacedName{Name: "other"}
 	for _, want := range []time.Duration{policyWaitMin, 2 * policyWaitMin, 4 * policyWaitMin, 8 * policyWaitMin, policyWaitMax, policyWaitMax} {
-		if !exceedAll(&q, PolicyTripsAt, 2*PolicyTripsAt, now) || q.Wait(other, "1", now) != want || q.PolicyWait(now) != want {
-			t.Fatalf("all owners wait for %s, want %s", q.Wait(other, "1", now), want)
+		if !exceedAll(&q, PolicyTripsAt, 2*PolicyTripsAt, now) || q.WaitTime(other, "1", now) != want || q.PolicyWait(now) != want {
+			t.Fatalf("all owners wait for %s, want %s", q.WaitTime(other, "1", now), want)
 		}
 		if exceedAll(&q, PolicyTripsAt, 2*PolicyTripsAt, now) || q.PolicyWait(now) != want {
 			t.Errorf("those that were underway trip it again: it waits for %s", q.PolicyWait(now))
@@ -105,11 +105,11 @@ func TestQuarantineEndsForOthersFirst(t *testing.T) {
 	var q Quarantine
 	exceedAll(&q, PolicyTripsAt, PolicyTripsAt+1, start())
 	over := start().Add(policyWaitMin)
-	if wait := q.Wait(types.NamespacedName{Name: "other"}, "1", over); wait != 0 {
+	if wait := q.WaitTime(types.NamespacedName{Name: "other"}, "1", over); wait != 0 {
 		t.Errorf("an owner that exceeded no limit waits for %s", wait)
 	}
 	for _, version := range []string{"1", "2"} {
-		if wait := q.Wait(ownerOf(0), version, over); wait != othersFirst {
+		if wait := q.WaitTime(ownerOf(0), version, over); wait != othersFirst {
 			t.Errorf("one that did, now at version %s, waits for %s", version, wait)
 		}
 	}
@@ -134,12 +134,12 @@ func TestQuarantineOfNobody(t *testing.T) {
 	var q Quarantine
 	exceedAll(&q, PolicyTripsAt, PolicyTripsAt, start())
 	for i := range PolicyTripsAt {
-		if wait := q.Wait(types.NamespacedName{Name: "other"}, "1", start()); wait == 0 {
+		if wait := q.WaitTime(types.NamespacedName{Name: "other"}, "1", start()); wait == 0 {
 			t.Errorf("with %d of them left nobody waits", PolicyTripsAt-i)
 		}
 		q.RecordSuccess(ownerOf(i))
 	}
-	if wait := q.Wait(types.NamespacedName{Name: "other"}, "1", start()); wait != 0 {
+	if wait := q.WaitTime(types.NamespacedName{Name: "other"}, "1", start()); wait != 0 {
 		t.Errorf("an owner waits for %s", wait)
 	}
 }
@@ -163,12 +163,12 @@ func TestQuarantineIsBounded(t *testing.T) {
 				failed[i] = true
 			}
 			for i := range owners {
-				wait := q.Wait(ownerOf(i), "1", now)
+				wait := q.WaitTime(ownerOf(i), "1", now)
 				if wait < 0 || wait > max(ownerWaitMax, policyWaitMax+othersFirst) {
 					t.Fatalf("owner %d waits for %s", i, wait)
 				}
 				// The policy's wait hides the rest of an owner's own.
-				if later := now.Add(max(wait, ownerWaitMax, q.PolicyWait(now)+othersFirst)); q.Wait(ownerOf(i), "1", later) != 0 {
+				if later := now.Add(max(wait, ownerWaitMax, q.PolicyWait(now)+othersFirst)); q.WaitTime(ownerOf(i), "1", later) != 0 {
 					t.Fatalf("owner %d waits still", i)
 				}
 				if !failed[i] && wait > q.PolicyWait(now) {

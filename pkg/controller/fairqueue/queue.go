@@ -124,8 +124,8 @@ type FirstEvents struct {
 	times map[Key]time.Time
 }
 
-// Record notes an event of a key. Only the first one since Take counts.
-func (f *FirstEvents) Record(key Key, now time.Time) {
+// RecordEvent notes an event of a key. Only the first one since TakeFirst counts.
+func (f *FirstEvents) RecordEvent(key Key, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.times == nil {
@@ -136,9 +136,9 @@ func (f *FirstEvents) Record(key Key, now time.Time) {
 	}
 }
 
-// Take returns the time of the key's first event since the last call, and forgets it.
+// TakeFirst returns the time of the key's first event since the last call, and forgets it.
 // It is zero if there was no event.
-func (f *FirstEvents) Take(key Key) time.Time {
+func (f *FirstEvents) TakeFirst(key Key) time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	first := f.times[key]

@@ -226,19 +226,19 @@ func TestErrorBackoff(t *testing.T) {
 func TestFirstEvents(t *testing.T) {
 	var events FirstEvents
 	key, other := keyOf("p", "a"), keyOf("p", "b")
-	if at := events.Take(key); !at.IsZero() {
+	if at := events.TakeFirst(key); !at.IsZero() {
 		t.Errorf("without an event it came at %v", at)
 	}
-	events.Record(key, start())
-	events.Record(key, start().Add(time.Second))
-	events.Record(other, start().Add(time.Minute))
-	if at := events.Take(key); !at.Equal(start()) {
+	events.RecordEvent(key, start())
+	events.RecordEvent(key, start().Add(time.Second))
+	events.RecordEvent(other, start().Add(time.Minute))
+	if at := events.TakeFirst(key); !at.Equal(start()) {
 		t.Errorf("the first event came at %v, want %v", at, start())
 	}
-	if at := events.Take(key); !at.IsZero() {
+	if at := events.TakeFirst(key); !at.IsZero() {
 		t.Errorf("what was taken is there still: %v", at)
 	}
-	if at := events.Take(other); !at.Equal(start().Add(time.Minute)) || len(events.times) != 0 {
+	if at := events.TakeFirst(other); !at.Equal(start().Add(time.Minute)) || len(events.times) != 0 {
 		t.Errorf("the other one came at %v; left: %v", at, events.times)
 	}
 }

@@ -22,13 +22,13 @@ const (
 type Throttle struct {
 	mu       sync.Mutex // guards what is below
 	occupied bool
-	charged  time.Duration // since the last Leave
+	charged  time.Duration // since the last LeaveAndPause
 	reopens  time.Time     // nobody is admitted before
 }
 
-// Enter admits the caller if the result is 0, and the caller must call Leave. Otherwise it
+// TryEnter admits the caller if the result is 0, and the caller must call LeaveAndPause. Otherwise it
 // returns how long to wait before the next try. Callers add jitter of their own.
-func (t *Throttle) Enter(now time.Time) time.Duration {
+func (t *Throttle) TryEnter(now time.Time) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
@@ -41,15 +41,15 @@ func (t *Throttle) Enter(now time.Time) time.Duration {
 	return 0
 }
 
-// Charge adds time that expensive work used to the account that the next Leave settles.
-func (t *Throttle) Charge(used time.Duration) {
+// ChargeTime adds time that expensive work used to the account that the next LeaveAndPause settles.
+func (t *Throttle) ChargeTime(used time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.charged += used
 }
 
-// Leave ends what Enter began, and begins the pause.
-func (t *Throttle) Leave(now time.Time) {
+// LeaveAndPause ends what TryEnter began, and begins the pause.
+func (t *Throttle) LeaveAndPause(now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.occupied, t.reopens, t.charged = false, now.Add(pauseFactor*t.charged), 0
@@ -80,9 +80,9 @@ type slowOwner struct {
 	repeated    bool // there was one slowApart or more after the first
 }
 
-// Successor returns the history that an edited policy begins with: its owners stay
+// ForNextRevision returns the history that an edited policy begins with: its owners stay
 // expensive if one of them has exceeded a limit lately, so that an edit is no way out.
-func (h *CostHistory) Successor() CostHistory { return CostHistory{exceeded: h.exceeded} }
+func (h *CostHistory) ForNextRevision() CostHistory { return CostHistory{exceeded: h.exceeded} }
 
 // IsExpensive reports whether the owner has to pass through the Throttle.
 func (h *CostHistory) IsExpensive(owner types.NamespacedName, now time.Time) bool {
@@ -111,5 +111,5 @@ func (h *CostHistory) RecordSlow(owner types.NamespacedName, now time.Time) {
 	h.slow[owner] = slow
 }
 
-// Forget drops the slow evaluations of an owner.
-func (h *CostHistory) Forget(owner types.NamespacedName) { delete(h.slow, owner) }
+// ForgetOwner drops the slow evaluations of an owner.
+func (h *CostHistory) ForgetOwner(owner types.NamespacedName) { delete(h.slow, owner) }

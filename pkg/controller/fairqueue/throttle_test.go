@@ -14,15 +14,15 @@ func TestThrottle(t *testing.T) {
 	enter := func(want time.Duration) func(*testing.T, *Throttle, time.Time) {
 		return func(t *testing.T, throttle *Throttle, now time.Time) {
 			t.Helper()
-			if wait := throttle.Enter(now); wait != want {
+			if wait := throttle.TryEnter(now); wait != want {
 				t.Errorf("at %s it is to wait for %s, want %s", now.Sub(start()), wait, want)
 			}
 		}
 	}
 	charge := func(used time.Duration) func(*testing.T, *Throttle, time.Time) {
-		return func(_ *testing.T, throttle *Throttle, _ time.Time) { throttle.Charge(used) }
+		return func(_ *testing.T, throttle *Throttle, _ time.Time) { throttle.ChargeTime(used) }
 	}
-	leave := func(_ *testing.T, throttle *Throttle, now time.Time) { throttle.Leave(now) }
+	leave := func(_ *testing.T, throttle *Throttle, now time.Time) { throttle.LeaveAndPause(now) }
 	type step struct {
 		at time.Duration
 		do func(*testing.T, *Throttle, time.Time)
@@ -81,8 +81,8 @@ func TestThrottleBoundsTime(t *testing.T) {
 		var used time.Duration
 		now := start()
 		for range rapid.IntRange(1, 30).Draw(t, "reconciles") {
-			if wait := throttle.Enter(now); wait > 0 {
-				if now = now.Add(wait); throttle.Enter(now) != 0 {
+			if wait := throttle.TryEnter(now); wait > 0 {
+				if now = now.Add(wait); throttle.TryEnter(now) != 0 {
 					t.Fatalf("after the wait of %s it waits again", wait)
 				}
 			}
@@ -91,10 +91,10 @@ func TestThrottleBoundsTime(t *testing.T) {
 			}
 			took := time.Duration(rapid.IntRange(0, 5000).Draw(t, "took")) * time.Millisecond
 			idle := time.Duration(rapid.IntRange(0, 1000).Draw(t, "idle")) * time.Millisecond
-			throttle.Charge(took)
+			throttle.ChargeTime(took)
 			used += took
 			now = now.Add(took + idle)
-			throttle.Leave(now)
+			throttle.LeaveAndPause(now)
 		}
 	})
 }
@@ -106,7 +106,7 @@ func TestThrottleAdmitsOneWorker(t *testing.T) {
 	var workers sync.WaitGroup
 	for range 20 {
 		workers.Go(func() {
-			if throttle.Enter(start()) == 0 {
+			if throttle.TryEnter(start()) == 0 {
 				admitted.Add(1)
 			}
 		})
@@ -149,11 +149,11 @@ func TestSlowOwnersAreExpensive(t *testing.T) {
 			if costs.IsExpensive(x, last.Add(slowMemory+1)) {
 				t.Error("it is expensive for longer than it should be")
 			}
-			successor := costs.Successor()
+			successor := costs.ForNextRevision()
 			if successor.IsExpensive(x, last) {
 				t.Error("an edit of the policy may have mended it")
 			}
-			if costs.Forget(x); costs.IsExpensive(x, last) {
+			if costs.ForgetOwner(x); costs.IsExpensive(x, last) {
 				t.Error("it is expensive though it is gone")
 			}
 		})
@@ -181,8 +181,8 @@ func TestExceededLimitsAreExpensive(t *testing.T) {
 		t.Error("expensive from the beginning")
 	}
 	costs.RecordExceeded(start())
-	costs.Forget(ownerOf(0))
-	for name, history := range map[string]CostHistory{"Same": costs, "Edited": costs.Successor()} {
+	costs.ForgetOwner(ownerOf(0))
+	for name, history := range map[string]CostHistory{"Same": costs, "Edited": costs.ForNextRevision()} {
 		t.Run(name, func(t *testing.T) {
 			if !history.IsExpensive(ownerOf(1), start().Add(exceededMemory)) {
 				t.Error("not expensive")

@@ -57,7 +57,7 @@ func (a Account) deniedProblem(verbs ...string) *plan.Problem {
 // Watch is what is used of a permitted.Watch on Account.Query.
 type Watch interface {
 	Require() permitted.Permission
-	Read() ([]*unstructured.Unstructured, informer.Status)
+	ReadObjects() ([]*unstructured.Unstructured, informer.Status)
 }
 
 // CheckAccount has the permission reviewed and the account watched, and returns what keeps a policy from
@@ -69,7 +69,7 @@ func CheckAccount(a Account, watch Watch, now time.Time) (*plan.Problem, time.Du
 	case permission.Decision == permitted.Denied:
 		return a.deniedProblem(access.VerbsOf(permission.Missing)...), 0
 	}
-	found, status := watch.Read()
+	found, status := watch.ReadObjects()
 	switch {
 	case status.State == informer.Forbidden && now.Sub(status.Since) < placepermissions.ConfirmGrace:
 		return nil, placepermissions.ConfirmGrace

@@ -23,7 +23,9 @@ type fakeWatch struct {
 
 func (w fakeWatch) Require() permitted.Permission { return w.permission }
 
-func (w fakeWatch) Read() ([]*unstructured.Unstructured, informer.Status) { return w.objects, w.status }
+func (w fakeWatch) ReadObjects() ([]*unstructured.Unstructured, informer.Status) {
+	return w.objects, w.status
+}
 
 func TestCheckAccount(t *testing.T) {
 	now := time.Unix(1000, 0)

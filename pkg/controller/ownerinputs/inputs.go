@@ -274,7 +274,7 @@ func (p *Planner) selectionDigest(owner *unstructured.Unstructured) string {
 	if read == nil {
 		return ""
 	}
-	values, _ := json.Marshal(read.Project(owner.Object)) // JSON-like by construction
+	values, _ := json.Marshal(read.ProjectObject(owner.Object)) // JSON-like by construction
 	sum := sha256.Sum256(values)
 	return string(sum[:])
 }

@@ -66,5 +66,5 @@ func (b *bench) begin(owner *unstructured.Unstructured) *Reconciler {
 
 // testBackoff is without jitter.
 func testBackoff(failures int) time.Duration {
-	return backoff.Exponential{First: 200 * time.Millisecond, Last: writeconflict.MaxWait, Jitter: func(wait time.Duration) time.Duration { return wait }}.After(failures + 1)
+	return backoff.Exponential{First: 200 * time.Millisecond, Last: writeconflict.MaxWait, Jitter: func(wait time.Duration) time.Duration { return wait }}.WaitAfter(failures + 1)
 }

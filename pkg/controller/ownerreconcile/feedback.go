@@ -58,7 +58,7 @@ func (w statusWriter) resetFeedback() {
 
 // statusRead is what the policy reads of a status, without the times of conditions.
 func (w statusWriter) statusRead(of map[string]any) map[string]any {
-	return w.Program.Owner.StatusRead.Project(status.WithoutTimes(of))
+	return w.Program.Owner.StatusRead.ProjectObject(status.WithoutTimes(of))
 }
 
 // unstableLogged is what the log says of it: a status may be for fewer eyes than the log.

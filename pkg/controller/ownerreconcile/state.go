@@ -98,16 +98,16 @@ func newWrittenStatus(wanted, kept map[string]any) writtenStatus {
 	if status.Equal(wanted, kept) {
 		return keptAsWanted(kept)
 	}
-	return writtenStatus{wanted: packed.Pack(wanted, nil), kept: packed.Pack(kept, nil)}
+	return writtenStatus{wanted: packed.PackMap(wanted, nil), kept: packed.PackMap(kept, nil)}
 }
 
 func keptAsWanted(kept map[string]any) writtenStatus {
-	both := packed.Pack(kept, nil)
+	both := packed.PackMap(kept, nil)
 	return writtenStatus{wanted: both, kept: both}
 }
 
 // isUnchanged says whether writing next over old was done before, to no effect.
 func (s writtenStatus) isUnchanged(old, next map[string]any) bool {
-	wanted := s.wanted.Unpack(nil)
-	return wanted != nil && status.SaysSame(s.kept.Unpack(nil), old) && status.SaysSame(wanted, next)
+	wanted := s.wanted.UnpackMap(nil)
+	return wanted != nil && status.SaysSame(s.kept.UnpackMap(nil), old) && status.SaysSame(wanted, next)
 }

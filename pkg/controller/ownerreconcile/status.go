@@ -201,7 +201,7 @@ func (w statusWriter) statusRefused(ctx context.Context, owner discovery.Resourc
 // else made of the status in between is no news.
 func (w statusWriter) logStatus(ctx context.Context, planned *plan.Plan) {
 	stalled := slices.IndexFunc(planned.Conditions, func(c metav1.Condition) bool { return c.Type == v1alpha1.ConditionStalled })
-	before := w.state.status.wanted.Unpack(nil)
+	before := w.state.status.wanted.UnpackMap(nil)
 	if before == nil {
 		before = status.StatusOf(w.owner)
 	}

@@ -16,7 +16,7 @@ import (
 // empty. That another controller has noted the owner's latest generation before us is no
 // contest.
 func (w statusWriter) statusConflictOf(old, next map[string]any) string {
-	written := w.state.status.kept.Unpack(nil)
+	written := w.state.status.kept.UnpackMap(nil)
 	if written == nil {
 		return ""
 	}

@@ -68,7 +68,7 @@ func TestContested(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			b.reset()
-			b.state.status.kept = packed.Pack(tc.kept, nil)
+			b.state.status.kept = packed.PackMap(tc.kept, nil)
 			p := b.begin(owner)
 			got := statusWriter{p}.statusConflictOf(tc.old, says(v1alpha1.ConditionReady, "True"))
 			if (got != "") != tc.want {

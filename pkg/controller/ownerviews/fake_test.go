@@ -153,7 +153,7 @@ func (f *fakeNamespaceWatch) Require() permitted.Permission {
 
 func (f *fakeNamespaceWatch) Permission() permitted.Permission { return f.permission }
 
-func (f *fakeNamespaceWatch) Read() ([]*unstructured.Unstructured, informer.Status) {
+func (f *fakeNamespaceWatch) ReadObjects() ([]*unstructured.Unstructured, informer.Status) {
 	var list []*unstructured.Unstructured
 	for _, text := range f.names {
 		name, label, ok := strings.Cut(text, " ")

@@ -26,7 +26,7 @@ func NamespacesQuery(identity string, payer access.Payer) permitted.Query {
 type NamespaceWatch interface {
 	Require() permitted.Permission
 	Permission() permitted.Permission
-	Read() ([]*unstructured.Unstructured, informer.Status)
+	ReadObjects() ([]*unstructured.Unstructured, informer.Status)
 	Release()
 }
 
@@ -57,7 +57,7 @@ func (l *NamespaceList) ListNamespaces() (list *ownerscope.Namespaces, known boo
 	case permitted.Unknown, permitted.Refused:
 		return nil, false
 	}
-	listed, status := l.watch.Read()
+	listed, status := l.watch.ReadObjects()
 	if !status.Synced {
 		return nil, false
 	}

@@ -23,7 +23,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func testBackoff(failures int) time.Duration {
-	return backoff.Exponential{First: 200 * time.Millisecond, Last: time.Minute, Jitter: func(wait time.Duration) time.Duration { return wait }}.After(failures + 1)
+	return backoff.Exponential{First: 200 * time.Millisecond, Last: time.Minute, Jitter: func(wait time.Duration) time.Duration { return wait }}.WaitAfter(failures + 1)
 }
 
 var errFake = errors.New("no client")
@@ -361,16 +361,16 @@ type fakeTurns struct {
 	entered, left int
 }
 
-func (f *fakeTurns) Enter(time.Time) time.Duration {
+func (f *fakeTurns) TryEnter(time.Time) time.Duration {
 	if f.wait == 0 {
 		f.entered++
 	}
 	return f.wait
 }
 
-func (f *fakeTurns) Charge(used time.Duration) { f.charged += used }
+func (f *fakeTurns) ChargeTime(used time.Duration) { f.charged += used }
 
-func (f *fakeTurns) Leave(time.Time) { f.left++ }
+func (f *fakeTurns) LeaveAndPause(time.Time) { f.left++ }
 
 // TestHeldBack: what is held back is no reason to look at the owner again when it is its turn.
 func TestHeldBack(t *testing.T) {

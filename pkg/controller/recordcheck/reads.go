@@ -47,9 +47,9 @@ type goneEntry struct {
 // Turns are the turns that the owners of a policy take to have batches read. It is what is used of a
 // fairqueue.Throttle.
 type Turns interface {
-	Enter(now time.Time) (wait time.Duration)
-	Charge(used time.Duration)
-	Leave(now time.Time)
+	TryEnter(now time.Time) (wait time.Duration)
+	ChargeTime(used time.Duration)
+	LeaveAndPause(now time.Time)
 }
 
 // startBatch returns how many objects may be read now. Beyond the first batch, the owners of a
@@ -65,15 +65,15 @@ func (r *Reads) startBatch(turns Turns, later func(failures int) time.Duration, 
 	case now.Before(r.next):
 		return 0, func(time.Time) {}
 	}
-	if wait := turns.Enter(now); wait > 0 {
+	if wait := turns.TryEnter(now); wait > 0 {
 		r.last, r.next = now, now.Add(max(wait, later(min(r.tries, maxTries))))
 		r.tries++
 		return 0, func(time.Time) {}
 	}
 	r.tries = 0
 	return BatchSize, func(done time.Time) {
-		turns.Charge(done.Sub(now))
-		turns.Leave(done)
+		turns.ChargeTime(done.Sub(now))
+		turns.LeaveAndPause(done)
 	}
 }
 

@@ -56,7 +56,7 @@ func (t *Telemetry) IsMeasured() bool { return t.metrics != nil }
 // RecordEvent remembers when an event of an owner came.
 func (t *Telemetry) RecordEvent(key fairqueue.Key) {
 	if t.metrics != nil && key.Name != "" {
-		t.events.Record(key, t.now())
+		t.events.RecordEvent(key, t.now())
 	}
 }
 
@@ -67,7 +67,7 @@ func (t *Telemetry) WithEvent(ctx context.Context, key fairqueue.Key) context.Co
 	if t.metrics == nil || key.Name == "" {
 		return ctx
 	}
-	return context.WithValue(ctx, eventKey{}, t.events.Take(key))
+	return context.WithValue(ctx, eventKey{}, t.events.TakeFirst(key))
 }
 
 // Reconcile measures one run over one owner. It belongs to one goroutine.

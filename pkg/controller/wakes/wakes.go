@@ -57,8 +57,8 @@ type entry struct {
 	index int // in the heap
 }
 
-// Set has an owner woken at a time, instead of what was set before.
-func (q *Queue) Set(key fairqueue.Key, at time.Time) {
+// SetWake has an owner woken at a time, instead of what was set before.
+func (q *Queue) SetWake(key fairqueue.Key, at time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	e := q.byKey[key]
@@ -81,8 +81,8 @@ func (q *Queue) Set(key fairqueue.Key, at time.Time) {
 	}
 }
 
-// Remove forgets an owner's wake, if there is one.
-func (q *Queue) Remove(key fairqueue.Key) {
+// RemoveWake forgets an owner's wake, if there is one.
+func (q *Queue) RemoveWake(key fairqueue.Key) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if e := q.byKey[key]; e != nil {
@@ -91,15 +91,15 @@ func (q *Queue) Remove(key fairqueue.Key) {
 	}
 }
 
-// Counts returns how many owners have a wake, and how many were woken so far.
-func (q *Queue) Counts() (waiting int, woken int64) {
+// CountWakes returns how many owners have a wake, and how many were woken so far.
+func (q *Queue) CountWakes() (waiting int, woken int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.order), q.woken
 }
 
-// Run wakes owners until ctx ends. It may be called once.
-func (q *Queue) Run(ctx context.Context) {
+// WakeOwners wakes owners until ctx ends. It may be called once.
+func (q *Queue) WakeOwners(ctx context.Context) {
 	for {
 		due, wait := q.takeDue()
 		for _, key := range due {

@@ -63,7 +63,7 @@ func run(t *testing.T, test func(q *Queue, c *wallClock, woken func() []string))
 		})
 		ctx, stop := context.WithCancel(ctx)
 		var running sync.WaitGroup
-		running.Go(func() { q.Run(ctx) })
+		running.Go(func() { q.WakeOwners(ctx) })
 		test(q, c, func() []string {
 			synctest.Wait()
 			mu.Lock()
@@ -87,23 +87,23 @@ func expect(t *testing.T, why string, got []string, want ...string) {
 func TestOrder(t *testing.T) {
 	run(t, func(q *Queue, c *wallClock, woken func() []string) {
 		now := c.Now()
-		q.Set(owner("late"), now.Add(3*time.Hour))
-		q.Set(owner("gone"), now.Add(time.Hour))
-		q.Set(owner("early"), now.Add(2*time.Hour))
-		q.Set(owner("moved"), now.Add(time.Minute))
-		q.Set(owner("moved"), now.Add(4*time.Hour))
-		q.Remove(owner("gone"))
-		q.Remove(owner("nobody"))
+		q.SetWake(owner("late"), now.Add(3*time.Hour))
+		q.SetWake(owner("gone"), now.Add(time.Hour))
+		q.SetWake(owner("early"), now.Add(2*time.Hour))
+		q.SetWake(owner("moved"), now.Add(time.Minute))
+		q.SetWake(owner("moved"), now.Add(4*time.Hour))
+		q.RemoveWake(owner("gone"))
+		q.RemoveWake(owner("nobody"))
 		time.Sleep(2*time.Hour - time.Second)
 		expect(t, "not before its time", woken())
 		time.Sleep(time.Second)
 		expect(t, "at its time", woken(), "early 2h0m0s")
 		time.Sleep(24 * time.Hour)
 		expect(t, "each once, as it was set last", woken(), "early 2h0m0s", "late 3h0m0s", "moved 4h0m0s")
-		if waiting, count := q.Counts(); waiting != 0 || count != 3 {
+		if waiting, count := q.CountWakes(); waiting != 0 || count != 3 {
 			t.Errorf("%d wait, %d were woken", waiting, count)
 		}
-		q.Set(owner("past"), now)
+		q.SetWake(owner("past"), now)
 		expect(t, "what is past is due", woken(), "early 2h0m0s", "late 3h0m0s", "moved 4h0m0s", "past 26h0m0s")
 	})
 }
@@ -112,8 +112,8 @@ func TestOrder(t *testing.T) {
 func TestJumps(t *testing.T) {
 	const day = 24 * time.Hour
 	run(t, func(q *Queue, c *wallClock, woken func() []string) {
-		q.Set(owner("a"), c.Now().Add(12*time.Hour))
-		q.Set(owner("b"), c.Now().Add(36*time.Hour))
+		q.SetWake(owner("a"), c.Now().Add(12*time.Hour))
+		q.SetWake(owner("b"), c.Now().Add(36*time.Hour))
 		time.Sleep(time.Hour + 10*time.Second)
 		c.set(day)
 		time.Sleep(recheck)
@@ -122,18 +122,18 @@ func TestJumps(t *testing.T) {
 		expect(t, "and the next by the clock", woken(), "a 25h1m0s", "b 36h0m0s")
 	})
 	run(t, func(q *Queue, c *wallClock, woken func() []string) {
-		q.Set(owner("a"), c.Now().Add(12*time.Hour))
+		q.SetWake(owner("a"), c.Now().Add(12*time.Hour))
 		time.Sleep(time.Hour + 10*time.Second)
 		expect(t, "not yet", woken())
 		c.set(-day)
 		time.Sleep(recheck)
 		expect(t, "when the clock goes back what waits is looked at again", woken(), "a -22h59m0s")
-		q.Set(owner("a"), c.Now().Add(time.Hour))
+		q.SetWake(owner("a"), c.Now().Add(time.Hour))
 		time.Sleep(time.Hour)
 		expect(t, "once", woken(), "a -22h59m0s", "a -21h58m50s")
 	})
 	run(t, func(q *Queue, c *wallClock, woken func() []string) {
-		q.Set(owner("a"), c.Now().Add(time.Hour))
+		q.SetWake(owner("a"), c.Now().Add(time.Hour))
 		for range 30 {
 			time.Sleep(time.Minute)
 			c.set(-setBack / 2)
@@ -151,7 +151,7 @@ func TestQuiet(t *testing.T) {
 		}
 		const owners = 10_000
 		for i := range owners {
-			q.Set(owner(fmt.Sprint(i)), c.Now().Add(24*time.Hour))
+			q.SetWake(owner(fmt.Sprint(i)), c.Now().Add(24*time.Hour))
 		}
 		before := c.made()
 		time.Sleep(24*time.Hour - time.Second)
@@ -170,11 +170,11 @@ func TestQuiet(t *testing.T) {
 func BenchmarkSet(b *testing.B) {
 	q, now := New(clock.RealClock{}, func(fairqueue.Key) {}), time.Now()
 	for i := range 10_000 {
-		q.Set(owner(fmt.Sprint(i)), now.Add(time.Duration(i)*time.Second))
+		q.SetWake(owner(fmt.Sprint(i)), now.Add(time.Duration(i)*time.Second))
 	}
 	key, i := owner("5000"), 0
 	for b.Loop() {
-		q.Set(key, now.Add(time.Duration(i%20_000)*time.Second))
+		q.SetWake(key, now.Add(time.Duration(i%20_000)*time.Second))
 		i += 7919
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // growingWait is a Wait as the controller has it, without jitter.
 func growingWait(failures int) time.Duration {
-	return backoff.Exponential{First: 200 * time.Millisecond, Last: MaxWait}.After(failures + 1)
+	return backoff.Exponential{First: 200 * time.Millisecond, Last: MaxWait}.WaitAfter(failures + 1)
 }
 
 // writeTimes are when something was written, from the beginning on.

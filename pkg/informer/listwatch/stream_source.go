@@ -120,18 +120,18 @@ func (d *eventDecoder) Decode() (watch.EventType, runtime.Object, error) {
 // splitEvent returns the type and the object of a metav1.WatchEvent.
 func splitEvent(event []byte) (kind watch.EventType, object []byte) {
 	w := jsonwalk.New(event)
-	if w.Kind() != '{' {
+	if w.NextKind() != '{' {
 		return "", nil
 	}
-	w.Enter()
+	w.EnterNested()
 	for key, ok := w.NextKey(); ok; key, ok = w.NextKey() {
 		switch {
-		case string(key) == "type" && w.Kind() == '"':
-			kind = watch.EventType(w.Text())
+		case string(key) == "type" && w.NextKind() == '"':
+			kind = watch.EventType(w.ReadText())
 		case string(key) == "object":
-			object = w.Skip()
+			object = w.SkipValue()
 		default:
-			w.Skip()
+			w.SkipValue()
 		}
 	}
 	return kind, object

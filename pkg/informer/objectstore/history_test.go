@@ -86,11 +86,11 @@ func (h *history) past(rv int) map[types.NamespacedName]*unstructured.Unstructur
 type plainForm struct{}
 
 func (plainForm) Pack(object *unstructured.Unstructured) packed.Map {
-	return packed.Pack(object.Object, nil)
+	return packed.PackMap(object.Object, nil)
 }
 
 func (plainForm) Unpack(object packed.Map) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: object.Unpack(nil)}
+	return &unstructured.Unstructured{Object: object.UnpackMap(nil)}
 }
 
 func newStore() *Store { return New(false, plainForm{}) }

@@ -76,9 +76,9 @@ func (s *Store) objectOf(found *entry) *unstructured.Unstructured {
 
 // setObjectOf makes an object that of an entry.
 func (s *Store) setObjectOf(found *entry, object *unstructured.Unstructured) {
-	s.bytes -= found.packed.Size()
+	s.bytes -= found.packed.SizeBytes()
 	found.packed, found.resourceVersion = s.form.Pack(object), object.GetResourceVersion()
-	s.bytes += found.packed.Size()
+	s.bytes += found.packed.SizeBytes()
 	found.recent = weak.Make(object)
 }
 
@@ -235,7 +235,7 @@ func (s *Store) dropObject(name types.NamespacedName) Change {
 	found := s.objects[name]
 	object := s.objectOf(found)
 	delete(s.objects, name)
-	s.bytes -= found.packed.Size()
+	s.bytes -= found.packed.SizeBytes()
 	s.ownWrites.setUnconfirmed(name, false)
 	s.labels.remove(found, object)
 	return Change{Old: object}

@@ -19,7 +19,7 @@ import (
 // made first, and what other objects have is taken from them.
 func (p *Projection) Decode(data []byte) (Transformed, error) {
 	w := jsonwalk.New(data)
-	if kind := w.Kind(); kind != '{' {
+	if kind := w.NextKind(); kind != '{' {
 		return Transformed{}, fmt.Errorf("decoding an object: it begins with %q", kind)
 	}
 	if p.projector.secrets && bytes.Contains(data, []byte(v1alpha1.AnnotationMade)) {
@@ -37,7 +37,7 @@ func (p *Projection) Decode(data []byte) (Transformed, error) {
 
 // decodeMade is Decode of a Secret with values that Ambit made: nothing of them gets among what objects share.
 func (p *Projection) decodeMade(w *jsonwalk.Walker) (Transformed, error) {
-	object, _ := w.Value().(map[string]any)
+	object, _ := w.ReadValue().(map[string]any)
 	if err := w.Err(); err != nil {
 		return Transformed{}, fmt.Errorf("decoding an object: %w", err)
 	}
@@ -48,22 +48,22 @@ func (p *Projection) decodeMade(w *jsonwalk.Walker) (Transformed, error) {
 // must be valid. It reads no further than it must.
 func ReadVersion(data []byte) (name types.NamespacedName, resourceVersion string) {
 	w := jsonwalk.New(data)
-	if w.Kind() != '{' {
+	if w.NextKind() != '{' {
 		return name, ""
 	}
-	w.Enter()
+	w.EnterNested()
 	for key, ok := w.NextKey(); ok; key, ok = w.NextKey() {
-		if string(key) == "metadata" && w.Kind() == '{' {
+		if string(key) == "metadata" && w.NextKind() == '{' {
 			return readVersion(w)
 		}
-		w.Skip()
+		w.SkipValue()
 	}
 	return name, ""
 }
 
 // readVersion is ReadVersion of the metadata that is next.
 func readVersion(w *jsonwalk.Walker) (name types.NamespacedName, resourceVersion string) {
-	w.Enter()
+	w.EnterNested()
 	for key, ok := w.NextKey(); ok; key, ok = w.NextKey() {
 		switch string(key) {
 		case "name":
@@ -73,7 +73,7 @@ func readVersion(w *jsonwalk.Walker) (name types.NamespacedName, resourceVersion
 		case "resourceVersion": // after the others, as the API server writes them
 			return name, stringOf(w)
 		default:
-			w.Skip()
+			w.SkipValue()
 		}
 	}
 	return name, ""
@@ -81,10 +81,10 @@ func readVersion(w *jsonwalk.Walker) (name types.NamespacedName, resourceVersion
 
 // stringOf reads the value that is next; empty if it is no string.
 func stringOf(w *jsonwalk.Walker) string {
-	if w.Kind() == '"' {
-		return string(w.Text())
+	if w.NextKind() == '"' {
+		return string(w.ReadText())
 	}
-	w.Skip()
+	w.SkipValue()
 	return ""
 }
 
@@ -99,13 +99,13 @@ type reader struct {
 
 func (r reader) readObject() map[string]any {
 	object := map[string]any{}
-	r.Enter()
+	r.EnterNested()
 	for key, ok := r.NextKey(); ok; key, ok = r.NextKey() {
 		sub := r.fields.SubOf(key)
 		switch {
 		case sub == nil:
-			r.Skip()
-		case string(key) == "metadata" && r.Kind() == '{':
+			r.SkipValue()
+		case string(key) == "metadata" && r.NextKind() == '{':
 			object["metadata"] = r.readMetadata(sub)
 		default:
 			object[internText(r.interner, key).textKey()], _ = r.readValue(sub)
@@ -118,7 +118,7 @@ func (r reader) readObject() map[string]any {
 // the projector says.
 func (r reader) readMetadata(set *fields.Set) map[string]any {
 	metadata := map[string]any{}
-	r.Enter()
+	r.EnterNested()
 	for key, ok := r.NextKey(); ok; key, ok = r.NextKey() {
 		if string(key) == "managedFields" {
 			if kept := r.readEntries(); kept != nil {
@@ -128,13 +128,13 @@ func (r reader) readMetadata(set *fields.Set) map[string]any {
 		}
 		sub := set.SubOf(key)
 		if sub == nil {
-			r.Skip()
+			r.SkipValue()
 			continue
 		}
 		name := internText(r.interner, key).textKey()
 		switch {
-		case (name == "name" || name == "uid" || name == "resourceVersion") && r.Kind() == '"':
-			metadata[name] = string(r.Text())
+		case (name == "name" || name == "uid" || name == "resourceVersion") && r.NextKind() == '"':
+			metadata[name] = string(r.ReadText())
 		default:
 			metadata[name], _ = r.readValue(sub)
 		}
@@ -144,14 +144,14 @@ func (r reader) readMetadata(set *fields.Set) map[string]any {
 
 // readEntries reads the managedFields entries that are kept, nil if there is none.
 func (r reader) readEntries() any {
-	if r.manager == "" || r.Kind() != '[' {
-		r.Skip()
+	if r.manager == "" || r.NextKind() != '[' {
+		r.SkipValue()
 		return nil
 	}
 	var kept []any
 	hash := uint64(0)
-	for r.Enter(); r.NextElement(); {
-		raw := r.Skip()
+	for r.EnterNested(); r.NextElement(); {
+		raw := r.SkipValue()
 		if !r.keepsManager(managerOf(raw)) {
 			continue
 		}
@@ -167,30 +167,30 @@ func (r reader) readEntries() any {
 // managerOf returns the manager that an entry of managedFields names.
 func managerOf(entry []byte) (manager string) {
 	w := jsonwalk.New(entry)
-	if w.Kind() != '{' {
+	if w.NextKind() != '{' {
 		return ""
 	}
-	w.Enter()
+	w.EnterNested()
 	for key, ok := w.NextKey(); ok; key, ok = w.NextKey() {
-		if string(key) == "manager" && w.Kind() == '"' {
-			manager = string(w.Text())
+		if string(key) == "manager" && w.NextKind() == '"' {
+			manager = string(w.ReadText())
 			continue
 		}
-		w.Skip()
+		w.SkipValue()
 	}
 	return manager
 }
 
 // readValue reads what a set, which is not nil, covers of the next value, and returns it with its hash.
 func (r reader) readValue(set *fields.Set) (any, uint64) {
-	switch r.Kind() {
+	switch r.NextKind() {
 	case '{', '[':
 		return r.readNested(set)
 	case '"':
-		t := internText(r.interner, r.Text())
+		t := internText(r.interner, r.ReadText())
 		return t.value, t.hash
 	}
-	return r.shareValue(r.Scalar())
+	return r.shareValue(r.ReadScalar())
 }
 
 const (
@@ -208,7 +208,7 @@ func (r reader) readNested(set *fields.Set) (any, uint64) {
 		return r.readParts(set)
 	}
 	ahead := *r.Walker
-	raw := ahead.Skip()
+	raw := ahead.SkipValue()
 	if len(raw) < shortText {
 		return r.readParts(set)
 	}
@@ -225,7 +225,7 @@ func (r reader) readNested(set *fields.Set) (any, uint64) {
 }
 
 func (r reader) readParts(set *fields.Set) (any, uint64) {
-	if r.Kind() == '{' {
+	if r.NextKind() == '{' {
 		return r.readMap(set)
 	}
 	return r.readList(set)
@@ -233,11 +233,11 @@ func (r reader) readParts(set *fields.Set) (any, uint64) {
 
 func (r reader) readMap(set *fields.Set) (any, uint64) {
 	object, hash := map[string]any{}, uint64(0)
-	r.Enter()
+	r.EnterNested()
 	for key, ok := r.NextKey(); ok; key, ok = r.NextKey() {
 		sub := set.SubOf(key)
 		if sub == nil {
-			r.Skip()
+			r.SkipValue()
 			continue
 		}
 		name := internText(r.interner, key)
@@ -250,12 +250,12 @@ func (r reader) readMap(set *fields.Set) (any, uint64) {
 }
 
 func (r reader) readList(set *fields.Set) (any, uint64) {
-	hash, begin, sub := uint64(0), len(r.elements), set.Sub(fields.Any)
-	for r.Enter(); r.NextElement(); {
+	hash, begin, sub := uint64(0), len(r.elements), set.SetBelow(fields.Any)
+	for r.EnterNested(); r.NextElement(); {
 		var value any
 		var h uint64
 		if sub == nil {
-			r.Skip()
+			r.SkipValue()
 			value, h = r.shareValue(map[string]any{})
 		} else {
 			value, h = r.readValue(sub)

@@ -55,7 +55,7 @@ func TestDecodeIsProjection(t *testing.T) {
 
 func drawFields(t *rapid.T) *fields.Set {
 	if rapid.IntRange(0, 9).Draw(t, "whole") == 0 {
-		return fields.All()
+		return fields.AllFields()
 	}
 	set := fields.New()
 	element := rapid.SampledFrom([]string{"a", "b", "name", "metadata", "managedFields", fields.Any})
@@ -155,7 +155,7 @@ func TestDecodeDeep(t *testing.T) {
 }
 
 func TestDecodeErrors(t *testing.T) {
-	p := New(Config{Fields: fields.All()})
+	p := New(Config{Fields: fields.AllFields()})
 	for _, data := range []string{`[]`, `"x"`, `null`, `{"a":1e999}`} {
 		if object, err := p.Decode([]byte(data)); err == nil {
 			t.Errorf("%s was taken for %v", data, object)
@@ -173,7 +173,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	set := fields.New("spec.a", "spec.b.*.c", "metadata.generation", "a")
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if jsonwalk.Check(data) != nil || strings.Count(string(data), "[")+strings.Count(string(data), "{") > 1000 {
+		if jsonwalk.CheckJSON(data) != nil || strings.Count(string(data), "[")+strings.Count(string(data), "{") > 1000 {
 			return
 		}
 		p := New(Config{Fields: set, Manager: "us"})

@@ -225,8 +225,8 @@ func TestPack(t *testing.T) {
 	}
 	first := p.Pack(made("a", "a"))
 	second := p.Pack(made("b", "b"))
-	if second.Size() >= first.Size() {
-		t.Errorf("the second object takes %d bytes, the first %d: they share nothing", second.Size(), first.Size())
+	if second.SizeBytes() >= first.SizeBytes() {
+		t.Errorf("the second object takes %d bytes, the first %d: they share nothing", second.SizeBytes(), first.SizeBytes())
 	}
 	b := made("b", "b")
 	again := p.Unpack(p.Pack(b))

@@ -97,14 +97,14 @@ func (p *Projection) Pack(object *unstructured.Unstructured) packed.Map {
 	p.interner.mu.Lock()
 	defer p.interner.mu.Unlock()
 	name := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
-	return packed.Pack(object.Object, func(part any) bool { return p.interner.noteUser(part, name) })
+	return packed.PackMap(object.Object, func(part any) bool { return p.interner.noteUser(part, name) })
 }
 
 // Unpack makes an object of what Pack has packed.
 func (p *Projection) Unpack(object packed.Map) *unstructured.Unstructured {
 	p.interner.mu.Lock()
 	defer p.interner.mu.Unlock()
-	return &unstructured.Unstructured{Object: object.Unpack(p.interner.knownText)}
+	return &unstructured.Unstructured{Object: object.UnpackMap(p.interner.knownText)}
 }
 
 // FitTo is called after each change of the store, with the number of its objects, once
@@ -166,7 +166,7 @@ func (p projector) projectObject(obj *unstructured.Unstructured) *unstructured.U
 	if p.secrets {
 		obj = secretview.ReduceObject(obj)
 	}
-	content := p.fields.Project(obj.Object)
+	content := p.fields.ProjectObject(obj.Object)
 	kept := p.keptEntries(obj)
 	metadata, ok := content["metadata"].(map[string]any)
 	if !ok {
@@ -175,7 +175,7 @@ func (p projector) projectObject(obj *unstructured.Unstructured) *unstructured.U
 	if _, has := metadata["managedFields"]; !has && kept == nil {
 		return &unstructured.Unstructured{Object: content}
 	}
-	if p.fields.Has("metadata") { // shared with obj as a whole
+	if p.fields.CoversPath("metadata") { // shared with obj as a whole
 		content, metadata = maps.Clone(content), maps.Clone(metadata)
 		content["metadata"] = metadata
 	}
@@ -204,7 +204,7 @@ func (p projector) keptEntries(obj *unstructured.Unstructured) []any {
 	for _, entry := range all {
 		fields, _ := entry.(map[string]any)
 		if manager, _ := fields["manager"].(string); p.keepsManager(manager) {
-			kept = append(kept, p.entries.Project(fields))
+			kept = append(kept, p.entries.ProjectObject(fields))
 		}
 	}
 	return kept

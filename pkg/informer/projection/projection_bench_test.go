@@ -111,7 +111,7 @@ func BenchmarkPack(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
 				p.Pack(objects[i%many])
 			}
-			b.ReportMetric(float64(stored[many-1].Size()), "B-packed/object")
+			b.ReportMetric(float64(stored[many-1].SizeBytes()), "B-packed/object")
 		})
 		b.Run(c.file+"/unpack", func(b *testing.B) {
 			b.ReportAllocs()

@@ -80,7 +80,7 @@ func TestProject(t *testing.T) {
 			map[string]any{"apiVersion": "v1", "kind": "Thing", "metadata": whole},
 		},
 		"Everything": {
-			"nor with the whole object", fields.All(), "",
+			"nor with the whole object", fields.AllFields(), "",
 			map[string]any{
 				"apiVersion": "v1", "kind": "Thing", "metadata": whole,
 				"spec": map[string]any{"replicas": int64(1), "template": "big"}, "status": map[string]any{"ready": true},

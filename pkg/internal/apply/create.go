@@ -18,7 +18,7 @@ func (a *Applier) createObject(ctx context.Context, w actionWrite) Outcome {
 	if !ok {
 		return outcome
 	}
-	defer write.Wipe()
+	defer write.WipePrivate()
 	made, err := w.writer.Create(ctx, object, metav1.CreateOptions{FieldManager: a.Manager, FieldValidation: metav1.FieldValidationStrict})
 	if err == nil {
 		return Outcome{Object: made, IsPartial: a.Writer != nil}

@@ -31,12 +31,12 @@ func (a *Applier) makeValues(ctx context.Context, w actionWrite) Outcome {
 		return Outcome{Stale: true}
 	}
 	whole := recipe.ReadWhole(live.Object)
-	defer whole.Wipe()
+	defer whole.WipePrivate()
 	write, outcome, ok := a.produceValues(ctx, w, whole)
 	if !ok {
 		return outcome
 	}
-	defer write.Wipe()
+	defer write.WipePrivate()
 	if write.IsEmpty() {
 		return Outcome{Object: live, Met: true}
 	}
@@ -58,7 +58,7 @@ func (a *Applier) makeValues(ctx context.Context, w actionWrite) Outcome {
 
 // patchOf is the merge patch that writes values into a Secret, if it is still as it was read.
 func patchOf(live *unstructured.Unstructured, write recipe.Write) ([]byte, error) {
-	record, err := write.Record.Text()
+	record, err := write.Record.AnnotationText()
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func patchOf(live *unstructured.Unstructured, write recipe.Write) ([]byte, error
 
 func addValues(data map[string]any, write recipe.Write) {
 	for key, value := range write.Private {
-		data[key] = base64.StdEncoding.EncodeToString(value.Reveal())
+		data[key] = base64.StdEncoding.EncodeToString(value.RevealValue())
 	}
 	for key, value := range write.Public {
 		data[key] = base64.StdEncoding.EncodeToString(value)
@@ -97,7 +97,7 @@ func (a *Applier) withValues(ctx context.Context, w actionWrite) (object *unstru
 	if write, outcome, ok = a.produceValues(ctx, w, recipe.Whole{}); !ok {
 		return nil, write, outcome, false
 	}
-	record, err := write.Record.Text()
+	record, err := write.Record.AnnotationText()
 	if err != nil {
 		return nil, write, Outcome{Problem: &plan.Problem{Reason: v1alpha1.ReasonInvalid, Message: err.Error()}}, false
 	}
@@ -114,7 +114,7 @@ func (a *Applier) produceValues(ctx context.Context, w actionWrite, whole recipe
 	issuers := map[string]recipe.Whole{}
 	defer func() {
 		for _, issuer := range issuers {
-			issuer.Wipe()
+			issuer.WipePrivate()
 		}
 	}()
 	for _, id := range secretview.SortedKeys(w.Make.Issuers) {
@@ -128,7 +128,7 @@ func (a *Applier) produceValues(ctx context.Context, w actionWrite, whole recipe
 		}
 		issuers[id] = recipe.ReadWhole(secret.Object)
 	}
-	write, err := recipe.Make(w.Make.Recipes, whole, issuers, now, a.Random)
+	write, err := recipe.MakeValues(w.Make.Recipes, whole, issuers, now, a.Random)
 	if err != nil {
 		message := fmt.Sprintf("%s: %v", describeAction(w.Action), err)
 		return recipe.Write{}, Outcome{Problem: &plan.Problem{Reason: v1alpha1.ReasonInvalid, Message: message}}, false
@@ -149,7 +149,7 @@ func splitEntry(live *unstructured.Unstructured, w actionWrite, manager string) 
 			continue
 		}
 		fields, _ := entry["fieldsV1"].(map[string]any)
-		template, made := w.Make.Split(fields)
+		template, made := w.Make.SplitFields(fields)
 		if made == nil {
 			continue
 		}

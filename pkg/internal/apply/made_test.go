@@ -93,7 +93,7 @@ func TestHeap(t *testing.T) {
 		t.Fatal(err)
 	}
 	gvr := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
-	kept := projection.New(projection.Config{Fields: fields.All(), Secrets: true})
+	kept := projection.New(projection.Config{Fields: fields.AllFields(), Secrets: true})
 	decode := func(data []byte) (*unstructured.Unstructured, error) {
 		object, err := kept.Decode(data)
 		return object.Unstructured, err

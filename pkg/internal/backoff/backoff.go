@@ -16,9 +16,9 @@ type Exponential struct {
 	Jitter func(wait time.Duration) time.Duration
 }
 
-// After returns how long to wait after so many failures in a row, from 1. Less than 1
+// WaitAfter returns how long to wait after so many failures in a row, from 1. Less than 1
 // counts as 1.
-func (e Exponential) After(failures int) time.Duration {
+func (e Exponential) WaitAfter(failures int) time.Duration {
 	wait := e.First
 	for i := 1; i < failures && wait < e.Last; i++ {
 		wait = min(2*wait, e.Last)

@@ -29,7 +29,7 @@ func TestAfter(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := tc.backoff.After(tc.failures); got != tc.want {
+			if got := tc.backoff.WaitAfter(tc.failures); got != tc.want {
 				t.Errorf("%s: %v, want %v", tc.reason, got, tc.want)
 			}
 		})
@@ -43,7 +43,7 @@ func TestAfterGrows(t *testing.T) {
 		last := first + time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "more"))
 		b := Exponential{First: first, Last: last}
 		failures := rapid.IntRange(1, 100).Draw(t, "failures")
-		wait, next := b.After(failures), b.After(failures+1)
+		wait, next := b.WaitAfter(failures), b.WaitAfter(failures+1)
 		if wait < first || wait > last || next < wait || next > 2*wait {
 			t.Fatalf("%v, then %v, between %v and %v", wait, next, first, last)
 		}

@@ -125,7 +125,7 @@ func (e *Env) CompileExpr(source string) (compiled *Expr, found []Issue) {
 		return nil, issues
 	}
 	root := checked.NativeRep().Expr()
-	program, err := e.planner.Plan(e.env, checked)
+	program, err := e.planner.PlanProgram(e.env, checked)
 	if err != nil {
 		return nil, []Issue{{Message: err.Error()}}
 	}

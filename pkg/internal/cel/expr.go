@@ -35,7 +35,7 @@ func (a Activation) Parent() interpreter.Activation { return nil }
 
 // program is what an expression runs: a sandbox.Program.
 type program interface {
-	Run(ctx context.Context, variables interpreter.Activation) (ref.Val, error)
+	EvaluateWith(ctx context.Context, variables interpreter.Activation) (ref.Val, error)
 }
 
 // Expr is a compiled expression. It is immutable and safe for concurrent use.
@@ -76,11 +76,11 @@ var Absent = jsonvalue.Absent
 // Eval evaluates the expression. The result is a JSON-like Go value that the
 // caller owns, or Absent. Errors are *EvalError.
 func (x *Expr) Eval(ctx context.Context, a Activation) (any, error) {
-	value, err := x.program.Run(ctx, a)
+	value, err := x.program.EvaluateWith(ctx, a)
 	if err != nil {
 		return nil, x.evalError(err)
 	}
-	result, err := sandbox.Convert(ctx, value)
+	result, err := sandbox.ConvertValue(ctx, value)
 	if err != nil {
 		return nil, x.evalError(err)
 	}
@@ -110,7 +110,7 @@ func (x *Expr) EvalDuration(ctx context.Context, a Activation) (time.Duration, e
 
 // evalAs evaluates an expression that must give a T, which users call want.
 func evalAs[T ref.Val](ctx context.Context, x *Expr, a Activation, want string) (T, error) {
-	value, err := x.program.Run(ctx, a)
+	value, err := x.program.EvaluateWith(ctx, a)
 	if err != nil {
 		var none T
 		return none, x.evalError(err)

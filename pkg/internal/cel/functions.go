@@ -86,7 +86,7 @@ func NewFunctions(list []NamedFunction) (*Functions, error) {
 	if err != nil {
 		return nil, fmt.Errorf("declaring functions: %w", err)
 	}
-	f.own, err = newLanguage(env, f.names()...)
+	f.own, err = newLanguage(env, f.sortedNames()...)
 	return f, err
 }
 
@@ -116,8 +116,8 @@ func (f *Functions) language() (*language, error) {
 	return f.own, nil
 }
 
-// names returns the names of the functions, sorted.
-func (f *Functions) names() []string {
+// sortedNames returns the names of the functions, sorted.
+func (f *Functions) sortedNames() []string {
 	if f == nil {
 		return nil
 	}
@@ -130,7 +130,7 @@ func (f *Functions) names() []string {
 
 // Namespaces returns the first words of their names, sorted, which nothing else can be called by.
 func (f *Functions) Namespaces() []string {
-	names := f.names()
+	names := f.sortedNames()
 	for i, name := range names {
 		names[i], _, _ = strings.Cut(name, ".")
 	}

@@ -63,7 +63,7 @@ type failer interface {
 // fine if any of several evaluations of the whole gives what the part gave.
 func checkProjection(t failer, x *Expr, owner map[string]any) {
 	t.Helper()
-	part := outcome(x, x.FieldsRead()["owner"].Project(owner))
+	part := outcome(x, x.FieldsRead()["owner"].ProjectObject(owner))
 	var diff string
 	for range 50 {
 		if diff = cmp.Diff(outcome(x, owner), part); diff == "" {
@@ -74,11 +74,11 @@ func checkProjection(t failer, x *Expr, owner map[string]any) {
 }
 
 func outcome(x *Expr, owner map[string]any) any {
-	value, err := x.program.Run(context.Background(), Activation{"owner": owner})
+	value, err := x.program.EvaluateWith(context.Background(), Activation{"owner": owner})
 	if err != nil {
 		return err.Error()
 	}
-	result, err := sandbox.Convert(context.Background(), value)
+	result, err := sandbox.ConvertValue(context.Background(), value)
 	if err != nil {
 		return err.Error()
 	}

@@ -104,7 +104,7 @@ func (c *schemaChecker) fieldValue(at ast.Expr, of knownValue, name string, mayb
 // nearestFields returns those fields of an object that one may have meant by a name,
 // the nearest first, three at most.
 func nearestFields(name string, object *Schema) []string {
-	near := spelling.Nearest(name, sortedKeys(object.fields), func(field string) int {
+	near := spelling.NearestNames(name, sortedKeys(object.fields), func(field string) int {
 		return max(1, min(len(name), len(field))/3)
 	})
 	return near[:min(len(near), 3)]
@@ -113,7 +113,7 @@ func nearestFields(name string, object *Schema) []string {
 // isSlip reports whether a name is so near to the first of others that it is hardly
 // the name of something else.
 func isSlip(name string, near []string) bool {
-	return len(near) > 0 && len(name) >= 4 && spelling.Distance(name, near[0]) <= 1
+	return len(near) > 0 && len(name) >= 4 && spelling.EditDistance(name, near[0]) <= 1
 }
 
 // nameOffset is where a name stands: behind the start of its selection.

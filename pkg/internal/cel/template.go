@@ -43,7 +43,7 @@ func (e *Env) CompileTemplate(tree any) (*Template, []TemplateIssue) {
 	}
 	c.template.variables = sortedKeys(c.template.reads)
 	c.template.asked = sortedKeys(c.asked)
-	c.template.paths = paths.Set()
+	c.template.paths = paths.BuildSet()
 	return c.template, nil
 }
 
@@ -67,7 +67,7 @@ func (t *Template) FieldsSet() *fields.Set { return t.paths }
 // or Absent. An absent optional leaves its field or list element out. Errors
 // say the place in the template and wrap *EvalError.
 func (t *Template) Render(ctx context.Context, a Activation) (any, error) {
-	result, failed := t.root.render(ctx, rendering{activation: a})
+	result, failed := t.root.renderNode(ctx, rendering{activation: a})
 	if len(failed) > 0 {
 		return nil, failed[0]
 	}
@@ -81,7 +81,7 @@ func (t *Template) RenderShared(ctx context.Context, a Activation, owned ...stri
 	if !ok {
 		return t.Render(ctx, a)
 	}
-	result, failed := root.render(ctx, rendering{activation: a, shares: true, owned: owned})
+	result, failed := root.renderNode(ctx, rendering{activation: a, shares: true, owned: owned})
 	if len(failed) > 0 {
 		return nil, failed[0]
 	}
@@ -91,7 +91,7 @@ func (t *Template) RenderShared(ctx context.Context, a Activation, owned ...stri
 // RenderPartial is Render without the parts that fail; these are returned,
 // sorted by path.
 func (t *Template) RenderPartial(ctx context.Context, a Activation) (any, []LeafError) {
-	result, failed := t.root.render(ctx, rendering{activation: a, partial: true})
+	result, failed := t.root.renderNode(ctx, rendering{activation: a, partial: true})
 	slices.SortFunc(failed, func(x, y LeafError) int { return strings.Compare(x.Path, y.Path) })
 	return result, failed
 }

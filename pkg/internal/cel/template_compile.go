@@ -43,7 +43,7 @@ func (c *templateCompiler) compileBelow(element any, tree any) node {
 		name = fields.Any
 	}
 	above := c.paths
-	c.path, c.paths = append(c.path, element), above.Below(name)
+	c.path, c.paths = append(c.path, element), above.CollectBelow(name)
 	n := c.compileNode(tree)
 	c.path, c.paths = c.path[:len(c.path)-1], above
 	return n
@@ -72,7 +72,7 @@ func (c *templateCompiler) compileMap(m map[string]any) node {
 		fixed = fixed && isConstant(n)
 	}
 	if fixed && len(result.nodes) == len(result.keys) {
-		return result.constant()
+		return result.foldConstants()
 	}
 	return result
 }
@@ -89,7 +89,7 @@ func (c *templateCompiler) compileList(l []any) node {
 		fixed = fixed && isConstant(result[i])
 	}
 	if fixed {
-		return result.constant()
+		return result.foldConstants()
 	}
 	return result
 }
@@ -99,8 +99,8 @@ func isConstant(n node) bool {
 	return ok
 }
 
-// constant is the node of a map whose nodes are all constant.
-func (n mapNode) constant() constantNode {
+// foldConstants is the node of a map whose nodes are all constant.
+func (n mapNode) foldConstants() constantNode {
 	m, holdsNull := make(map[string]any, len(n.keys)), false
 	for i, key := range n.keys {
 		below := n.nodes[i].(constantNode)
@@ -109,8 +109,8 @@ func (n mapNode) constant() constantNode {
 	return constantNode{value: m, holdsNull: holdsNull}
 }
 
-// constant is the node of a list whose nodes are all constant.
-func (n listNode) constant() constantNode {
+// foldConstants is the node of a list whose nodes are all constant.
+func (n listNode) foldConstants() constantNode {
 	l, holdsNull := make([]any, len(n)), false
 	for i, element := range n {
 		below := element.(constantNode)

@@ -176,11 +176,11 @@ func encode(t *testing.T, value any) string {
 	return string(text)
 }
 
-// overhead is what sandbox.Convert takes a value to cost beside its text.
+// overhead is what sandbox.ConvertValue takes a value to cost beside its text.
 const overhead = 8
 
 // checkJSON checks that a value is what JSON holds, and no larger than limit by
-// the count of sandbox.Convert.
+// the count of sandbox.ConvertValue.
 func checkJSON(t *testing.T, value any, limit int) {
 	t.Helper()
 	size := 0

@@ -17,8 +17,8 @@ type rendering struct {
 	owned      []string // keys of the map that is rendered, below which they are
 }
 
-// below is the run over what is at a key of a map.
-func (r rendering) below(key string) rendering {
+// renderingBelow is the run over what is at a key of a map.
+func (r rendering) renderingBelow(key string) rendering {
 	r.shares = r.shares && !slices.Contains(r.owned, key)
 	r.owned = nil
 	return r
@@ -27,7 +27,7 @@ func (r rendering) below(key string) rendering {
 // node is a part of a template. Its result is only good without failures, or
 // in a partial rendering.
 type node interface {
-	render(context.Context, rendering) (any, []LeafError)
+	renderNode(context.Context, rendering) (any, []LeafError)
 }
 
 type constantNode struct {
@@ -35,7 +35,7 @@ type constantNode struct {
 	holdsNull bool
 }
 
-func (n constantNode) render(_ context.Context, r rendering) (any, []LeafError) {
+func (n constantNode) renderNode(_ context.Context, r rendering) (any, []LeafError) {
 	if r.shares && !n.holdsNull {
 		return n.value, nil
 	}
@@ -62,7 +62,7 @@ func copyJSON(value any) any {
 
 type expressionNode struct{ expr *Expr }
 
-func (n expressionNode) render(ctx context.Context, r rendering) (any, []LeafError) {
+func (n expressionNode) renderNode(ctx context.Context, r rendering) (any, []LeafError) {
 	value, err := n.expr.Eval(ctx, r.activation)
 	if err != nil {
 		return Absent, []LeafError{{Err: err}}
@@ -78,7 +78,7 @@ type textPart struct {
 	expr    *Expr // nil: literal
 }
 
-func (n textNode) render(ctx context.Context, r rendering) (any, []LeafError) {
+func (n textNode) renderNode(ctx context.Context, r rendering) (any, []LeafError) {
 	value, err := n.joinParts(ctx, r)
 	if err != nil {
 		return Absent, []LeafError{{Err: err}}
@@ -128,11 +128,11 @@ type mapNode struct {
 	nodes []node
 }
 
-func (n mapNode) render(ctx context.Context, r rendering) (any, []LeafError) {
+func (n mapNode) renderNode(ctx context.Context, r rendering) (any, []LeafError) {
 	m := make(map[string]any, len(n.keys))
 	var failed []LeafError
 	for i, key := range n.keys {
-		value, f := n.nodes[i].render(ctx, r.below(key))
+		value, f := n.nodes[i].renderNode(ctx, r.renderingBelow(key))
 		if len(f) > 0 {
 			failed = append(failed, prefixPaths(key, f)...)
 			if !r.partial {
@@ -148,11 +148,11 @@ func (n mapNode) render(ctx context.Context, r rendering) (any, []LeafError) {
 
 type listNode []node
 
-func (n listNode) render(ctx context.Context, r rendering) (any, []LeafError) {
+func (n listNode) renderNode(ctx context.Context, r rendering) (any, []LeafError) {
 	l := make([]any, 0, len(n))
 	var failed []LeafError
 	for i, element := range n {
-		value, f := element.render(ctx, r)
+		value, f := element.renderNode(ctx, r)
 		if len(f) > 0 {
 			failed = append(failed, prefixPaths("["+strconv.Itoa(i)+"]", f)...)
 			if !r.partial {

@@ -78,17 +78,17 @@ func timeFunctions() []celgo.EnvOption {
 	return []celgo.EnvOption{
 		celgo.Function(reachedFunction, celgo.Overload("reached_timestamp", []*celgo.Type{clockType, celgo.TimestampType}, celgo.BoolType, celgo.BinaryBinding(askReached))),
 		celgo.Function(scheduleFunction, celgo.Overload("schedule_string_string", []*celgo.Type{clockType, celgo.StringType, celgo.StringType}, scheduleType, celgo.FunctionBinding(askSchedule))),
-		method("last", celgo.TimestampType, func(r *timing.Runs) ref.Val { return types.Timestamp{Time: r.Last()} }),
-		method("next", celgo.TimestampType, func(r *timing.Runs) ref.Val { return types.Timestamp{Time: r.Next()} }),
+		method("last", celgo.TimestampType, func(r *timing.Runs) ref.Val { return types.Timestamp{Time: r.LastRun()} }),
+		method("next", celgo.TimestampType, func(r *timing.Runs) ref.Val { return types.Timestamp{Time: r.NextRun()} }),
 		celgo.Function("open", celgo.MemberOverload("schedule_open_duration", []*celgo.Type{scheduleType, celgo.DurationType}, celgo.BoolType,
 			celgo.BinaryBinding(func(s, during ref.Val) ref.Val {
-				return types.Bool(s.Value().(*timing.Runs).Open(during.Value().(time.Duration)))
+				return types.Bool(s.Value().(*timing.Runs).IsOpen(during.Value().(time.Duration)))
 			}))),
 	}
 }
 
 func askReached(clock, at ref.Val) ref.Val {
-	is, err := clock.Value().(*timing.Clock).Reached(at.Value().(time.Time))
+	is, err := clock.Value().(*timing.Clock).HasReached(at.Value().(time.Time))
 	if err != nil {
 		return types.WrapErr(err)
 	}
@@ -98,10 +98,10 @@ func askReached(clock, at ref.Val) ref.Val {
 // askSchedule finds the runs of a schedule. What the text says is not in its error: it may come from a Secret.
 func askSchedule(args ...ref.Val) ref.Val {
 	clock, text, zone := args[0].Value().(*timing.Clock), string(args[1].(types.String)), string(args[2].(types.String))
-	if _, err := zones().Load(zone); err != nil {
+	if _, err := zones().LoadZone(zone); err != nil {
 		return types.WrapErr(errors.New("schedule() wants the name of a time zone, as in 'Europe/Berlin', and was given another text"))
 	}
-	s, err := zones().Parse(text, zone)
+	s, err := zones().ParseSchedule(text, zone)
 	if err != nil {
 		return types.WrapErr(errors.New("schedule() wants five fields that some minute matches, as in '0 3 * * *', and was given another text"))
 	}
@@ -149,14 +149,14 @@ func checkSchedule(eh celgo.MacroExprFactory, args []ast.Expr) *celgo.Error {
 	text, hasText := literalText(args[0])
 	zone, hasZone := literalText(args[1])
 	if hasZone {
-		if _, err := zones().Load(zone); err != nil {
+		if _, err := zones().LoadZone(zone); err != nil {
 			return eh.NewError(args[1].ID(), err.Error())
 		}
 	} else {
 		zone = "UTC"
 	}
 	if hasText {
-		if _, err := zones().Parse(text, zone); err != nil {
+		if _, err := zones().ParseSchedule(text, zone); err != nil {
 			return eh.NewError(args[0].ID(), err.Error())
 		}
 	}

@@ -72,7 +72,7 @@ func TestTime(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 			wake := ""
-			if w := clock.Wake(); w != nil {
+			if w := clock.EarliestWake(); w != nil {
 				wake = w.At.Format(time.RFC3339) + " " + w.Reason
 			}
 			if !strings.HasPrefix(wake, tc.wake) || tc.wake == "" && wake != "" {

@@ -30,8 +30,8 @@ func twin(t testing.TB, env *Env, source string) *Expr {
 // plainProgram is a program without bounds.
 type plainProgram struct{ celgo.Program }
 
-// Run is as sandbox.Program.Run.
-func (p plainProgram) Run(_ context.Context, variables interpreter.Activation) (ref.Val, error) {
+// EvaluateWith is as sandbox.Program.EvaluateWith.
+func (p plainProgram) EvaluateWith(_ context.Context, variables interpreter.Activation) (ref.Val, error) {
 	value, _, err := p.Eval(variables)
 	return value, err
 }

@@ -1,14 +1,14 @@
 package fields
 
-// Project returns the covered part of an object. The object is not changed; the
+// ProjectObject returns the covered part of an object. The object is not changed; the
 // result shares covered subtrees with it, and has maps and lists of its own on
 // the way to them. List elements keep their position: one with nothing covered
 // becomes an empty map. Maps with nothing covered are left out.
-func (s *Set) Project(obj map[string]any) map[string]any {
+func (s *Set) ProjectObject(obj map[string]any) map[string]any {
 	if s.IsAll() {
 		return obj
 	}
-	if s.Empty() {
+	if s.IsEmpty() {
 		return map[string]any{}
 	}
 	return s.projectMap(obj)
@@ -32,7 +32,7 @@ func (s *Set) projectMap(obj map[string]any) map[string]any {
 func (s *Set) projectEach(obj map[string]any) map[string]any {
 	result := make(map[string]any, len(obj))
 	for element, value := range obj {
-		if kept, ok := s.Sub(element).projectValue(value); ok {
+		if kept, ok := s.SetBelow(element).projectValue(value); ok {
 			result[element] = kept
 		}
 	}

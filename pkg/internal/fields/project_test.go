@@ -28,7 +28,7 @@ func TestProject(t *testing.T) {
 		want   map[string]any
 	}{
 		"Nil":        {reason: "nothing is covered", want: map[string]any{}},
-		"All":        {reason: "everything is covered", set: All(), want: object()},
+		"All":        {reason: "everything is covered", set: AllFields(), want: object()},
 		"Missing":    {reason: "a field that is not there is not made up", set: New("none.deep"), want: map[string]any{}},
 		"Leaf":       {reason: "only the path's end is kept", set: New("spec.size"), want: map[string]any{"spec": map[string]any{"size": int64(1)}}},
 		"Whole":      {reason: "a path covers what is below", set: New("spec"), want: map[string]any{"spec": object()["spec"]}},
@@ -49,7 +49,7 @@ func TestProject(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			input := object()
-			if diff := cmp.Diff(tc.want, tc.set.Project(input)); diff != "" {
+			if diff := cmp.Diff(tc.want, tc.set.ProjectObject(input)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 			if diff := cmp.Diff(object(), input); diff != "" {
@@ -64,15 +64,15 @@ func TestProject(t *testing.T) {
 func TestProjectProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		object, a, b := drawMap(t, 3), drawSet(t), drawSet(t)
-		once := a.Project(object)
-		if diff := cmp.Diff(once, a.Project(once)); diff != "" {
+		once := a.ProjectObject(object)
+		if diff := cmp.Diff(once, a.ProjectObject(once)); diff != "" {
 			t.Fatalf("%s over %v is not the same twice:\n%s", a, object, diff)
 		}
-		if diff := cmp.Diff(once, a.Project(a.Union(b).Project(object))); diff != "" {
+		if diff := cmp.Diff(once, a.ProjectObject(a.Union(b).ProjectObject(object))); diff != "" {
 			t.Fatalf("%s after %s over %v:\n%s", a, b, object, diff)
 		}
 		for key, value := range object {
-			if kept, ok := once[key]; a.Has(key) && (!ok || !cmp.Equal(value, kept)) {
+			if kept, ok := once[key]; a.CoversPath(key) && (!ok || !cmp.Equal(value, kept)) {
 				t.Fatalf("%s over %v lost %q", a, object, key)
 			}
 		}
@@ -126,12 +126,12 @@ func benchmarkProject(b *testing.B, file string, set *Set) {
 	for _, c := range []struct {
 		name string
 		set  *Set
-	}{{"Whole", All()}, {"Projected", set}} {
+	}{{"Whole", AllFields()}, {"Projected", set}} {
 		b.Run(c.name, func(b *testing.B) {
 			object := decode(b, read(b, file))
 			b.ReportAllocs()
 			for b.Loop() {
-				c.set.Project(object)
+				c.set.ProjectObject(object)
 			}
 			b.ReportMetric(kept(b, file, c.set), "B/kept")
 		})
@@ -146,7 +146,7 @@ func kept(b *testing.B, file string, s *Set) float64 {
 	before := heap()
 	all := make([]map[string]any, objects)
 	for i := range all {
-		all[i] = s.Project(decode(b, text))
+		all[i] = s.ProjectObject(decode(b, text))
 	}
 	after := heap()
 	runtime.KeepAlive(all)

@@ -37,8 +37,8 @@ func New(paths ...string) *Set {
 	return s
 }
 
-// All covers whole objects.
-func All() *Set { return &Set{whole: true} }
+// AllFields covers whole objects.
+func AllFields() *Set { return &Set{whole: true} }
 
 // Add adds one path, element by element, and returns s. No elements: everything.
 func (s *Set) Add(path ...string) *Set { return s.addPath(path, true) }
@@ -61,13 +61,13 @@ func (s *Set) addPath(path []string, whole bool) *Set {
 // them what is below elements of one of them alone, which nothing changes: Add replaces.
 func (s *Set) Union(o *Set) *Set {
 	if s.IsAll() || o.IsAll() {
-		return All()
+		return AllFields()
 	}
 	u := &Set{below: map[string]*Set{}}
 	for _, from := range []*Set{s, o} {
 		for element := range from.eachElement() {
 			if u.below[element] == nil {
-				u.below[element] = either(s.Sub(element), o.Sub(element))
+				u.below[element] = unionOrOther(s.SetBelow(element), o.SetBelow(element))
 			}
 		}
 	}
@@ -77,8 +77,8 @@ func (s *Set) Union(o *Set) *Set {
 	return u
 }
 
-// either is the union of two sets of which one may be nil: then it is the other one itself.
-func either(a, b *Set) *Set {
+// unionOrOther is the union of two sets of which one may be nil: then it is the other one itself.
+func unionOrOther(a, b *Set) *Set {
 	switch {
 	case a == nil:
 		return b
@@ -101,19 +101,19 @@ func (s *Set) Equal(o *Set) bool {
 	return s.IsAll() == o.IsAll() && maps.EqualFunc(s.eachElement(), o.eachElement(), (*Set).Equal)
 }
 
-// Has says whether everything at and below a path is covered.
-func (s *Set) Has(path ...string) bool {
+// CoversPath says whether everything at and below a path is covered.
+func (s *Set) CoversPath(path ...string) bool {
 	for _, element := range path {
-		s = s.Sub(element)
+		s = s.SetBelow(element)
 	}
 	return s.IsAll()
 }
 
-// Sub returns what is covered below one path element: nil if it is not covered
+// SetBelow returns what is covered below one path element: nil if it is not covered
 // at all, an empty set if its presence is. It is part of s.
-func (s *Set) Sub(element string) *Set { return subOf(s, element) }
+func (s *Set) SetBelow(element string) *Set { return subOf(s, element) }
 
-// SubOf is Sub for an element that need not be a string for that.
+// SubOf is SetBelow for an element that need not be a string for that.
 func (s *Set) SubOf(element []byte) *Set { return subOf(s, element) }
 
 func subOf[T string | []byte](s *Set, element T) *Set {
@@ -129,18 +129,18 @@ func subOf[T string | []byte](s *Set, element T) *Set {
 	return s.below[Any]
 }
 
-// Touches reports whether anything at or below a path is covered, if only because of Any or of
+// TouchesPath reports whether anything at or below a path is covered, if only because of Any or of
 // what is above it.
-func (s *Set) Touches(path ...string) bool {
+func (s *Set) TouchesPath(path ...string) bool {
 	for _, element := range path {
-		s = s.Sub(element)
+		s = s.SetBelow(element)
 	}
 	return s != nil
 }
 
-// Names reports whether the set has a path as such, element by element: not because of Any, and
+// NamesPath reports whether the set has a path as such, element by element: not because of Any, and
 // not because all of what is above it is covered.
-func (s *Set) Names(path ...string) bool {
+func (s *Set) NamesPath(path ...string) bool {
 	for _, element := range path {
 		if s == nil || s.whole {
 			return false
@@ -153,8 +153,8 @@ func (s *Set) Names(path ...string) bool {
 // IsAll says whether whole objects are covered.
 func (s *Set) IsAll() bool { return s != nil && s.whole }
 
-// Empty says whether nothing is covered.
-func (s *Set) Empty() bool { return s == nil || (!s.whole && len(s.below) == 0) }
+// IsEmpty says whether nothing is covered.
+func (s *Set) IsEmpty() bool { return s == nil || (!s.whole && len(s.below) == 0) }
 
 // MetadataOnly says whether nothing is covered outside of metadata, apiVersion
 // and kind, so that a metadata-only stream has it all.
@@ -205,8 +205,8 @@ type Builder struct {
 	below map[string]*Builder
 }
 
-// Below returns what collects the paths that begin with an element. It is part of b.
-func (b *Builder) Below(element string) *Builder {
+// CollectBelow returns what collects the paths that begin with an element. It is part of b.
+func (b *Builder) CollectBelow(element string) *Builder {
 	below := b.below[element]
 	if below == nil {
 		below = &Builder{}
@@ -221,15 +221,15 @@ func (b *Builder) Below(element string) *Builder {
 // AddWhole adds everything, which ends the path that led here.
 func (b *Builder) AddWhole() { b.whole = true }
 
-// Set returns the set of all paths that were added. An element that was asked for by
-// Below, and nothing below it added, is there by its presence. The caller owns it.
-func (b *Builder) Set() *Set {
+// BuildSet returns the set of all paths that were added. An element that was asked for by
+// CollectBelow, and nothing below it added, is there by its presence. The caller owns it.
+func (b *Builder) BuildSet() *Set {
 	if b.whole {
-		return All()
+		return AllFields()
 	}
 	s := &Set{below: make(map[string]*Set, len(b.below))}
 	for element, below := range b.below {
-		s.below[element] = below.Set()
+		s.below[element] = below.BuildSet()
 	}
 	if any := s.below[Any]; any != nil { // what Any covers is covered of each
 		for element, below := range s.below {

@@ -17,7 +17,7 @@ func TestString(t *testing.T) {
 	}{
 		"Nil":           {reason: "nil is the empty set", want: "{}"},
 		"Empty":         {reason: "nothing was added", set: New(), want: "{}"},
-		"All":           {reason: "whole objects", set: All(), want: "!"},
+		"All":           {reason: "whole objects", set: AllFields(), want: "!"},
 		"NoElements":    {reason: "the path without elements is the whole object", set: New("a").Add(), want: "!"},
 		"Sorted":        {reason: "the order of adding is irrelevant", set: New("b", "a.c", "a.b"), want: "{a{b!,c!},b!}"},
 		"Twice":         {reason: "a set holds a path once", set: New("a", "a"), want: "{a!}"},
@@ -59,13 +59,13 @@ func TestHas(t *testing.T) {
 		"Any":         {reason: "Any can be asked for", set: set, path: []string{"list", "*", "name"}, want: true},
 		"Presence":    {reason: "presence is not the whole", set: set, path: []string{"status"}},
 		"Root":        {reason: "the object is covered in part", set: set},
-		"RootOfAll":   {reason: "all is covered", set: All(), want: true},
+		"RootOfAll":   {reason: "all is covered", set: AllFields(), want: true},
 		"NilHasNone":  {reason: "nil is the empty set", path: []string{"a"}},
 		"NilRootNone": {reason: "nil is the empty set"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := tc.set.Has(tc.path...); got != tc.want {
+			if got := tc.set.CoversPath(tc.path...); got != tc.want {
 				t.Errorf("%s: Has(%q) = %v", tc.reason, tc.path, got)
 			}
 		})
@@ -82,7 +82,7 @@ func TestMetadataOnly(t *testing.T) {
 		"Metadata": {reason: "these are in metadata-only streams", set: New("metadata", "kind", "apiVersion"), want: true},
 		"Spec":     {reason: "spec is not", set: New("metadata.name", "spec.a")},
 		"Presence": {reason: "nor is whether there is a spec", set: New("metadata").AddPresence("spec")},
-		"All":      {reason: "whole objects are more", set: All()},
+		"All":      {reason: "whole objects are more", set: AllFields()},
 		"Any":      {reason: "so is every field", set: New("*.name")},
 	}
 	for name, tc := range cases {
@@ -139,11 +139,11 @@ func TestBuilder(t *testing.T) {
 			want.Add(path...)
 			at := &b
 			for _, element := range path {
-				at = at.Below(element)
+				at = at.CollectBelow(element)
 			}
 			at.AddWhole()
 		}
-		if got := b.Set(); !got.Equal(want) {
+		if got := b.BuildSet(); !got.Equal(want) {
 			t.Fatalf("got %s, want %s", got, want)
 		}
 	})
@@ -176,7 +176,7 @@ func TestTouchesAndNames(t *testing.T) {
 		"Named":    {reason: "it is named", set: New("metadata.resourceVersion"), touches: true, names: true},
 		"Presence": {reason: "whether it is there is read", set: New().AddPresence(path...), touches: true, names: true},
 		"Above":    {reason: "all metadata is read", set: New("metadata"), touches: true},
-		"All":      {reason: "everything is read", set: All(), touches: true},
+		"All":      {reason: "everything is read", set: AllFields(), touches: true},
 		"AnyKey":   {reason: "a key that is computed may be it", set: New("metadata.*"), touches: true},
 		"Other":    {reason: "another field is read", set: New("metadata.name", "spec.resourceVersion")},
 		"Here":     {reason: "only that there is metadata is read", set: New().AddPresence("metadata")},
@@ -184,7 +184,7 @@ func TestTouchesAndNames(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if touches, names := tc.set.Touches(path...), tc.set.Names(path...); touches != tc.touches || names != tc.names {
+			if touches, names := tc.set.TouchesPath(path...), tc.set.NamesPath(path...); touches != tc.touches || names != tc.names {
 				t.Errorf("%s: touches %t, names %t", tc.reason, touches, names)
 			}
 		})

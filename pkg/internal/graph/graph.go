@@ -19,7 +19,7 @@ func (e *CycleError) Error() string {
 	return fmt.Sprintf("a cycle of dependencies: %s", strings.Join(e.Cycle, " -> "))
 }
 
-// Order returns ids so that each comes after all that it depends on. Each time it
+// OrderByDependency returns ids so that each comes after all that it depends on. Each time it
 // takes the first of ids that depends on nothing still missing, so that ids keep
 // the order given where they can. deps lists for an id those that it depends on;
 // what is not among ids is ignored there, as is what is repeated. Neither
@@ -29,14 +29,14 @@ func (e *CycleError) Error() string {
 // earliest of ids, which it begins with.
 //
 // The cost is the square of the number of ids at worst, times their dependencies.
-func Order(ids []string, deps map[string][]string) ([]string, error) {
+func OrderByDependency(ids []string, deps map[string][]string) ([]string, error) {
 	s := sorter{deps: deps, left: map[string]bool{}}
 	for _, id := range ids {
 		s.left[id] = true
 	}
 	ordered := make([]string, 0, len(ids))
 	for len(s.left) > 0 {
-		next := slices.IndexFunc(ids, s.free)
+		next := slices.IndexFunc(ids, s.isFree)
 		if next < 0 {
 			return nil, &CycleError{Cycle: s.smallestCycle(ids)}
 		}
@@ -51,8 +51,8 @@ type sorter struct {
 	left map[string]bool // not ordered yet
 }
 
-// free says whether an id is left and depends on nothing that is left.
-func (s sorter) free(id string) bool {
+// isFree says whether an id is left and depends on nothing that is left.
+func (s sorter) isFree(id string) bool {
 	return s.left[id] && !slices.ContainsFunc(s.deps[id], func(dep string) bool { return s.left[dep] })
 }
 

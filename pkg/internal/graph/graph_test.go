@@ -40,7 +40,7 @@ func TestOrder(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := Order(tc.ids, tc.deps)
+			got, err := OrderByDependency(tc.ids, tc.deps)
 			var cycle *CycleError
 			if errors.As(err, &cycle) != (tc.cycle != nil) {
 				t.Fatalf("%s: gives %v, %v", tc.reason, got, err)
@@ -74,7 +74,7 @@ func TestOrderProperties(t *testing.T) {
 		for _, id := range ids {
 			deps[id] = rapid.SliceOfN(rapid.SampledFrom(ids), 0, 2).Draw(t, id)
 		}
-		ordered, err := Order(ids, deps)
+		ordered, err := OrderByDependency(ids, deps)
 		var cycle *CycleError
 		if errors.As(err, &cycle) {
 			checkCycle(t, cycle.Cycle, deps)

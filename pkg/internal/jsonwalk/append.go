@@ -8,10 +8,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Append appends the JSON of a value, which is made of maps by strings, lists, strings, numbers, bools and
+// AppendJSON appends the JSON of a value, which is made of maps by strings, lists, strings, numbers, bools and
 // nil, or what json.Marshal takes. It means what that of json.Marshal means; the fields of an object are in
 // any order, and <, > and & are not escaped.
-func Append(to []byte, value any) ([]byte, error) {
+func AppendJSON(to []byte, value any) ([]byte, error) {
 	switch value := value.(type) {
 	case map[string]any:
 		return appendObject(to, value)
@@ -44,7 +44,7 @@ func appendObject(to []byte, object map[string]any) (_ []byte, err error) {
 			to = append(to, ',')
 		}
 		to, _ = jsontext.AppendQuote(to, key)
-		if to, err = Append(append(to, ':'), value); err != nil {
+		if to, err = AppendJSON(append(to, ':'), value); err != nil {
 			return nil, err
 		}
 	}
@@ -60,7 +60,7 @@ func appendList(to []byte, list []any) (_ []byte, err error) {
 		if i > 0 {
 			to = append(to, ',')
 		}
-		if to, err = Append(to, value); err != nil {
+		if to, err = AppendJSON(to, value); err != nil {
 			return nil, err
 		}
 	}

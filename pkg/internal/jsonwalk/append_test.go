@@ -23,7 +23,7 @@ func TestAppend(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := Append([]byte("before "), value)
+			got, err := AppendJSON([]byte("before "), value)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -35,7 +35,7 @@ func TestAppend(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Append(nil, map[string]any{"a": []any{math.NaN()}}); err == nil {
+	if _, err := AppendJSON(nil, map[string]any{"a": []any{math.NaN()}}); err == nil {
 		t.Error("what JSON cannot say gave no error")
 	}
 }
@@ -54,11 +54,11 @@ func FuzzAppend(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if Check(data) != nil {
+		if CheckJSON(data) != nil {
 			t.Skip()
 		}
 		w := New(data)
-		value := w.Value()
+		value := w.ReadValue()
 		if w.Err() != nil {
 			t.Skip()
 		}
@@ -66,8 +66,8 @@ func FuzzAppend(f *testing.F) {
 		if err != nil {
 			t.Skip() // it is nested too deep for json
 		}
-		got, err := Append(nil, value)
-		if err != nil || Check(got) != nil {
+		got, err := AppendJSON(nil, value)
+		if err != nil || CheckJSON(got) != nil {
 			t.Fatalf("%q gave %q, %v", data, got, err)
 		}
 		if diff := cmp.Diff(parsed(t, want), parsed(t, got)); diff != "" {

@@ -21,16 +21,16 @@ var lenient = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.Al
 // NewDecoder reads one value after another from a stream, each as valid JSON for a Walker.
 func NewDecoder(r io.Reader) *jsontext.Decoder { return jsontext.NewDecoder(r, lenient...) }
 
-// Check says what is wrong with data if that is not exactly one valid value.
-func Check(data []byte) error {
+// CheckJSON says what is wrong with data if that is not exactly one valid value.
+func CheckJSON(data []byte) error {
 	if !jsontext.Value(data).IsValid(lenient...) {
-		return describe(data)
+		return describeMistake(data)
 	}
 	return nil
 }
 
-// describe finds out what is wrong with data.
-func describe(data []byte) error {
+// describeMistake finds out what is wrong with data.
+func describeMistake(data []byte) error {
 	d := NewDecoder(bytes.NewReader(data))
 	_, err := d.ReadValue()
 	if err == nil {
@@ -56,9 +56,9 @@ func New(data []byte) *Walker { return &Walker{data: data} }
 // Err is for the first number that was read and is out of range.
 func (w *Walker) Err() error { return w.err }
 
-// Kind returns the first byte of the next value: one of { [ " t f n, or that of a number. At the end
+// NextKind returns the first byte of the next value: one of { [ " t f n, or that of a number. At the end
 // of an object or a list it is the bracket.
-func (w *Walker) Kind() byte {
+func (w *Walker) NextKind() byte {
 	for ; w.at < len(w.data); w.at++ {
 		switch c := w.data[w.at]; c {
 		case ' ', '\t', '\r', '\n', ',', ':':
@@ -69,9 +69,9 @@ func (w *Walker) Kind() byte {
 	return 0
 }
 
-// Enter goes into the object or list that is next.
-func (w *Walker) Enter() {
-	w.Kind()
+// EnterNested goes into the object or list that is next.
+func (w *Walker) EnterNested() {
+	w.NextKind()
 	w.at++
 }
 
@@ -79,26 +79,26 @@ func (w *Walker) Enter() {
 // At the end of the object it leaves it, and ok is false. key is valid as long as data is, and not
 // to be changed.
 func (w *Walker) NextKey() (key []byte, ok bool) {
-	if w.Kind() == '}' {
+	if w.NextKind() == '}' {
 		w.at++
 		return nil, false
 	}
-	return w.Text(), true
+	return w.ReadText(), true
 }
 
 // NextElement reports whether a list has another element, before which the Walker then is. At the end
 // of the list it leaves it.
 func (w *Walker) NextElement() bool {
-	if w.Kind() == ']' {
+	if w.NextKind() == ']' {
 		w.at++
 		return false
 	}
 	return true
 }
 
-// Text reads the string that is next. It is valid as long as data is, and not to be changed.
-func (w *Walker) Text() []byte {
-	w.Kind()
+// ReadText reads the string that is next. It is valid as long as data is, and not to be changed.
+func (w *Walker) ReadText() []byte {
+	w.NextKind()
 	begin := w.at + 1
 	end := begin + bytes.IndexByte(w.data[begin:], '"')
 	if raw := w.data[begin:end]; bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
@@ -110,9 +110,9 @@ func (w *Walker) Text() []byte {
 	return text
 }
 
-// Scalar reads the value that is next, which is a number, true, false or null.
-func (w *Walker) Scalar() any {
-	kind := w.Kind()
+// ReadScalar reads the value that is next, which is a number, true, false or null.
+func (w *Walker) ReadScalar() any {
+	kind := w.NextKind()
 	begin := w.at
 	w.skipScalar()
 	switch kind {
@@ -136,9 +136,9 @@ func (w *Walker) parseNumber(raw []byte) any {
 	return f
 }
 
-// Skip moves behind the next value and returns it, valid as long as data is.
-func (w *Walker) Skip() []byte {
-	kind := w.Kind()
+// SkipValue moves behind the next value and returns it, valid as long as data is.
+func (w *Walker) SkipValue() []byte {
+	kind := w.NextKind()
 	begin := w.at
 	switch kind {
 	case '"':
@@ -192,26 +192,26 @@ func (w *Walker) skipScalar() {
 	}
 }
 
-// Value reads the value that is next as a whole, as objects, lists and strings of its own. It recurses as
+// ReadValue reads the value that is next as a whole, as objects, lists and strings of its own. It recurses as
 // deep as the value is nested, which valid JSON may be 10,000 times.
-func (w *Walker) Value() any {
-	switch w.Kind() {
+func (w *Walker) ReadValue() any {
+	switch w.NextKind() {
 	case '{':
 		object := map[string]any{}
-		w.Enter()
+		w.EnterNested()
 		for key, ok := w.NextKey(); ok; key, ok = w.NextKey() {
 			name := string(key)
-			object[name] = w.Value()
+			object[name] = w.ReadValue()
 		}
 		return object
 	case '[':
 		list := []any{}
-		for w.Enter(); w.NextElement(); {
-			list = append(list, w.Value())
+		for w.EnterNested(); w.NextElement(); {
+			list = append(list, w.ReadValue())
 		}
 		return list
 	case '"':
-		return string(w.Text())
+		return string(w.ReadText())
 	}
-	return w.Scalar()
+	return w.ReadScalar()
 }

@@ -28,10 +28,10 @@ func TestValue(t *testing.T) {
 			t.Fatalf("%s: %v", text, err)
 		}
 		w := New([]byte(text))
-		if diff := cmp.Diff(want, w.Value()); diff != "" || w.Err() != nil {
+		if diff := cmp.Diff(want, w.ReadValue()); diff != "" || w.Err() != nil {
 			t.Errorf("%s: error %v (-want +got):\n%s", text, w.Err(), diff)
 		}
-		if kind := w.Kind(); kind != 0 {
+		if kind := w.NextKind(); kind != 0 {
 			t.Errorf("behind %s there is %q", text, kind)
 		}
 	}
@@ -41,11 +41,11 @@ func TestValue(t *testing.T) {
 func TestSkip(t *testing.T) {
 	for _, text := range texts {
 		w := New([]byte("[" + text + ` , "next"]`))
-		w.Enter()
-		if got := string(w.Skip()); got != strings.TrimSpace(text) {
+		w.EnterNested()
+		if got := string(w.SkipValue()); got != strings.TrimSpace(text) {
 			t.Errorf("%s was skipped as %s", text, got)
 		}
-		if !w.NextElement() || string(w.Text()) != "next" || w.NextElement() {
+		if !w.NextElement() || string(w.ReadText()) != "next" || w.NextElement() {
 			t.Errorf("behind %s the next value is not found", text)
 		}
 	}
@@ -53,10 +53,10 @@ func TestSkip(t *testing.T) {
 
 func TestFields(t *testing.T) {
 	w := New([]byte(`{"a": {"x": 1}, "b\n": 2, "c": "3"}`))
-	w.Enter()
+	w.EnterNested()
 	got := map[string]string{}
 	for key, ok := w.NextKey(); ok; key, ok = w.NextKey() {
-		got[string(key)] = string(w.Skip())
+		got[string(key)] = string(w.SkipValue())
 	}
 	want := map[string]string{"a": `{"x": 1}`, "b\n": "2", "c": `"3"`}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -66,19 +66,19 @@ func TestFields(t *testing.T) {
 
 func TestLargeNumber(t *testing.T) {
 	w := New([]byte(`[1e999, 1]`))
-	if w.Value(); w.Err() == nil {
+	if w.ReadValue(); w.Err() == nil {
 		t.Error("1e999 was taken for a number")
 	}
 }
 
 func TestCheck(t *testing.T) {
 	for _, text := range texts {
-		if err := Check([]byte(text)); err != nil {
+		if err := CheckJSON([]byte(text)); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
 	for _, text := range []string{``, ` `, `{`, `{"a"}`, `{"a":1,}`, `[1 2]`, `01`, `nul`, `"a`, "\"\n\"", `{} {}`, `'a'`} {
-		if err := Check([]byte(text)); err == nil {
+		if err := CheckJSON([]byte(text)); err == nil {
 			t.Errorf("%q was taken for valid", text)
 		}
 	}
@@ -109,20 +109,20 @@ func FuzzValue(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if Check(data) != nil {
+		if CheckJSON(data) != nil {
 			return
 		}
 		before := bytes.Clone(data)
 		if !json.Valid(data) {
 			t.Fatalf("%q is valid here only", data)
 		}
-		if got := New(data).Skip(); !json.Valid(got) || len(bytes.TrimSpace(data)) != len(got) {
+		if got := New(data).SkipValue(); !json.Valid(got) || len(bytes.TrimSpace(data)) != len(got) {
 			t.Fatalf("of %q was skipped %q", data, got)
 		}
 		var want any
 		wrong := utiljson.Unmarshal(data, &want)
 		w := New(data)
-		got := w.Value()
+		got := w.ReadValue()
 		if !bytes.Equal(before, data) {
 			t.Fatalf("%q has become %q", before, data)
 		}

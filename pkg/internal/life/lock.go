@@ -100,10 +100,10 @@ func New(o Options) *Lock {
 	return &Lock{options: o}
 }
 
-// Acquire returns nil when this process is the leader. An error says why it can never
+// AcquireLeadership returns nil when this process is the leader. An error says why it can never
 // be: a right is missing, there is no such Pod any more, or ctx has ended. What is wrong for a
 // while is waited for.
-func (l *Lock) Acquire(ctx context.Context) error {
+func (l *Lock) AcquireLeadership(ctx context.Context) error {
 	for {
 		err := l.tryAcquire(ctx)
 		switch {
@@ -124,9 +124,9 @@ func (l *Lock) Acquire(ctx context.Context) error {
 	}
 }
 
-// Hold returns nil when ctx ends, and ErrLost as soon as it is known that the ConfigMap is
+// HoldLeadership returns nil when ctx ends, and ErrLost as soon as it is known that the ConfigMap is
 // gone, or is somebody else's. An API server that does not answer says nothing.
-func (l *Lock) Hold(ctx context.Context) error {
+func (l *Lock) HoldLeadership(ctx context.Context) error {
 	for ctx.Err() == nil {
 		found, err := l.getConfigMap(ctx)
 		switch {

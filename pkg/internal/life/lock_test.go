@@ -125,12 +125,12 @@ func TestHold(t *testing.T) {
 			leader.leads()
 			ctx, cancel := context.WithCancel(t.Context())
 			held := make(chan error, 1)
-			go func() { held <- leader.lock.Hold(ctx) }()
+			go func() { held <- leader.lock.HoldLeadership(ctx) }()
 			cancel()
 			if err := <-held; err != nil {
 				t.Fatalf("at a stop: %v", err)
 			}
-			go func() { held <- leader.lock.Hold(t.Context()) }()
+			go func() { held <- leader.lock.HoldLeadership(t.Context()) }()
 			if err := w.admin.CoreV1().ConfigMaps(w.namespace).Delete(t.Context(), lockName, metav1.DeleteOptions{}); err != nil {
 				t.Fatal(err)
 			}
@@ -156,7 +156,7 @@ func TestGivenAway(t *testing.T) {
 	leader := w.try("a")
 	leader.leads()
 	held := make(chan error, 1)
-	go func() { held <- leader.lock.Hold(t.Context()) }()
+	go func() { held <- leader.lock.HoldLeadership(t.Context()) }()
 	patch := fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"b","uid":%q}]}}`, other.UID)
 	if _, err := w.admin.CoreV1().ConfigMaps(w.namespace).Patch(t.Context(), lockName, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)

@@ -125,7 +125,7 @@ func (w *world) try(pod string) *trying {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		t.got <- t.lock.Acquire(ctx)
+		t.got <- t.lock.AcquireLeadership(ctx)
 	}()
 	w.Cleanup(func() {
 		stop()

@@ -103,7 +103,7 @@ func TestLoad(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			write(t, tc.files)
-			got, err := Load(tc.names, tc.crds, "ambit-system", nil, strings.NewReader(tc.stdin))
+			got, err := LoadPolicies(tc.names, tc.crds, "ambit-system", nil, strings.NewReader(tc.stdin))
 			if tc.wantError != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.wantError) {
 					t.Errorf("%s\nLoad: error %v, want %q", tc.reason, err, tc.wantError)
@@ -180,7 +180,7 @@ func TestReadBounds(t *testing.T) {
 	long := good("a") + strings.Repeat("#", syntax.MaxText)
 	write(t, map[string]string{"long.yaml": long, "pod.yaml": "{apiVersion: v1, kind: Pod, metadata: {name: a}}\n" + strings.Repeat("#", syntax.MaxText)})
 	for name, want := range map[string]string{"long.yaml": "reading long.yaml: it has more than 4194304 bytes", "-": "reading stdin: it has more than 4194304 bytes"} {
-		if _, err := Load([]string{name}, nil, "ambit-system", nil, strings.NewReader(long)); err == nil || err.Error() != want {
+		if _, err := LoadPolicies([]string{name}, nil, "ambit-system", nil, strings.NewReader(long)); err == nil || err.Error() != want {
 			t.Errorf("Load of %s: error %v, want %q", name, err, want)
 		}
 	}

@@ -23,7 +23,7 @@ func ReadObjects(names []string, stdin io.Reader) ([]*unstructured.Unstructured,
 	}
 	var objects []*unstructured.Unstructured
 	for _, f := range files {
-		found, err := f.objects()
+		found, err := f.decodeObjects()
 		if err != nil {
 			return nil, err
 		}
@@ -38,7 +38,7 @@ func ReadObject(path, what string, stdin io.Reader) (*unstructured.Unstructured,
 	if err != nil {
 		return nil, err
 	}
-	objects, err := f.objects()
+	objects, err := f.decodeObjects()
 	if err != nil {
 		return nil, err
 	}
@@ -48,9 +48,9 @@ func ReadObject(path, what string, stdin io.Reader) (*unstructured.Unstructured,
 	return objects[0], nil
 }
 
-// objects decodes every object in the file, in order; lists, as kubectl prints them, are
+// decodeObjects decodes every object in the file, in order; lists, as kubectl prints them, are
 // taken apart. What is nested deeper than syntax.MaxDepth is refused.
-func (f file) objects() ([]*unstructured.Unstructured, error) {
+func (f file) decodeObjects() ([]*unstructured.Unstructured, error) {
 	if err := syntax.CheckDepth(f.name, f.data); err != nil {
 		return nil, err
 	}

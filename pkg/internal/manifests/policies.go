@@ -28,10 +28,10 @@ type Policies struct {
 	places map[string]string // where a policy stands, by its label
 }
 
-// Load parses and compiles every policy in the files and folders names. One without a namespace is
+// LoadPolicies parses and compiles every policy in the files and folders names. One without a namespace is
 // in own, Ambit's own. Fields of the kinds that CustomResourceDefinitions in crds define are checked;
 // crds may be empty, and functions nil. That there is no policy at all is an error.
-func Load(names, crds []string, own string, functions *policy.Functions, stdin io.Reader) (Policies, error) {
+func LoadPolicies(names, crds []string, own string, functions *policy.Functions, stdin io.Reader) (Policies, error) {
 	sources, err := readPolicies(names, own, reading{stdin: stdin, most: syntax.MaxText})
 	if err != nil {
 		return Policies{}, err
@@ -40,7 +40,7 @@ func Load(names, crds []string, own string, functions *policy.Functions, stdin i
 	if err != nil {
 		return Policies{}, err
 	}
-	compiled := Compile(sources, policy.Options{Schemas: known, Functions: functions})
+	compiled := CompilePolicies(sources, policy.Options{Schemas: known, Functions: functions})
 	compiled.Kinds = kinds
 	return compiled, nil
 }
@@ -53,7 +53,7 @@ type Source struct {
 	err       error  // the mistakes of what is no document; nil for none
 }
 
-// ReadPolicies parses files that will be read again: a pipe that is named is an error, unlike for Load. A policy
+// ReadPolicies parses files that will be read again: a pipe that is named is an error, unlike for LoadPolicies. A policy
 // without a namespace is in own. That they hold no policy at all is an error.
 func ReadPolicies(names []string, own string, stdin io.Reader) ([]Source, error) {
 	return readPolicies(names, own, reading{stdin: stdin, most: syntax.MaxText, repeatable: true})
@@ -78,8 +78,8 @@ func readPolicies(names []string, own string, how reading) ([]Source, error) {
 	return sources, nil
 }
 
-// Compile compiles every policy in the sources.
-func Compile(sources []Source, options policy.Options) Policies {
+// CompilePolicies compiles every policy in the sources.
+func CompilePolicies(sources []Source, options policy.Options) Policies {
 	p := Policies{places: map[string]string{}, Unplaced: map[string]bool{}}
 	for _, from := range sources {
 		p.addFindings(from.file, from.err)

@@ -58,11 +58,11 @@ func (s serializer) Decode(data []byte, defaults *schema.GroupVersionKind, into 
 	if !ok {
 		return s.Serializer.Decode(data, defaults, into)
 	}
-	if err := jsonwalk.Check(data); err != nil {
+	if err := jsonwalk.CheckJSON(data); err != nil {
 		return nil, nil, err
 	}
 	w := jsonwalk.New(data)
-	content, ok := w.Value().(map[string]any)
+	content, ok := w.ReadValue().(map[string]any)
 	if !ok {
 		return nil, nil, fmt.Errorf("decoding an object: this is none: %.20q", data)
 	}

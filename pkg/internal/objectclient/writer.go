@@ -51,7 +51,7 @@ func (w Writer) Create(ctx context.Context, object *unstructured.Unstructured, o
 	if len(subresources) > 0 {
 		return nil, fmt.Errorf("creating subresource %q: only objects are created", subresources[0])
 	}
-	body, err := jsonwalk.Append(nil, object.Object)
+	body, err := jsonwalk.AppendJSON(nil, object.Object)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (w Writer) sendRequest(ctx context.Context, request *rest.Request, body []b
 }
 
 func (w Writer) decodeAnswer(data []byte) (*unstructured.Unstructured, error) {
-	if err := jsonwalk.Check(data); err != nil {
+	if err := jsonwalk.CheckJSON(data); err != nil {
 		return nil, err
 	}
 	object, err := w.decode(data)

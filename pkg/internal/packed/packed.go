@@ -37,9 +37,9 @@ const (
 	markPart   = '@' // the next of the parts
 )
 
-// Pack packs a map, which nobody may change any more: values that isShared names stay what they are.
+// PackMap packs a map, which nobody may change any more: values that isShared names stay what they are.
 // isShared is asked about maps and lists that have entries; nil means that none is shared.
-func Pack(content map[string]any, isShared func(value any) bool) Map {
+func PackMap(content map[string]any, isShared func(value any) bool) Map {
 	if content == nil {
 		return Map{}
 	}
@@ -62,16 +62,16 @@ const usualSize = 16 << 10
 // writers are used again: what they hold is copied.
 var writers = sync.Pool{New: func() any { return &writer{places: map[string]int{}} }}
 
-// Size is how many bytes the map takes, without the parts that others have as well.
-func (m Map) Size() int { return len(m.text) + sizeReference*len(m.parts) }
+// SizeBytes is how many bytes the map takes, without the parts that others have as well.
+func (m Map) SizeBytes() int { return len(m.text) + sizeReference*len(m.parts) }
 
 // sizeReference is what an interface takes.
 const sizeReference = 16
 
-// Unpack makes a map that is equal to the one that was packed, and shares parts with it: it must not be
+// UnpackMap makes a map that is equal to the one that was packed, and shares parts with it: it must not be
 // changed. Strings among its values are its own, unless known returns one that is equal to the text that it
 // is given; nil means that none is known.
-func (m Map) Unpack(known func(text string) (value any, ok bool)) map[string]any {
+func (m Map) UnpackMap(known func(text string) (value any, ok bool)) map[string]any {
 	if m.text == "" {
 		return nil
 	}

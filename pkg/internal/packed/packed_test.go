@@ -33,8 +33,8 @@ func TestPack(t *testing.T) {
 		"empty":  map[string]any{}, "emptyList": []any{},
 		"nilMap": map[string]any(nil), "nilList": []any(nil), "other": json.Number("12.50"),
 	}
-	o := Pack(content, isShared)
-	got := o.Unpack(nil)
+	o := PackMap(content, isShared)
+	got := o.UnpackMap(nil)
 	if diff := cmp.Diff(content, got); diff != "" {
 		t.Fatalf("-packed +unpacked:\n%s", diff)
 	}
@@ -44,10 +44,10 @@ func TestPack(t *testing.T) {
 	if isSame(got["nested"].(map[string]any), content["nested"].(map[string]any)) {
 		t.Error("a part that is not shared is kept as it was")
 	}
-	if diff := cmp.Diff(content, o.Unpack(nil)); diff != "" {
+	if diff := cmp.Diff(content, o.UnpackMap(nil)); diff != "" {
 		t.Errorf("a second time, -packed +unpacked:\n%s", diff)
 	}
-	if got := (Map{}).Unpack(nil); got != nil {
+	if got := (Map{}).UnpackMap(nil); got != nil {
 		t.Errorf("the zero Map has %v", got)
 	}
 }
@@ -60,8 +60,8 @@ func isSame(a, b map[string]any) bool {
 // whoever keeps one of them would keep with it.
 func TestStrings(t *testing.T) {
 	known := any("known")
-	o := Pack(map[string]any{"a": "known", "b": "own"}, nil)
-	got := o.Unpack(func(text string) (any, bool) { return known, text == "known" })
+	o := PackMap(map[string]any{"a": "known", "b": "own"}, nil)
+	got := o.UnpackMap(func(text string) (any, bool) { return known, text == "known" })
 	if got["a"] != known || got["b"] != "own" {
 		t.Fatalf("got %v", got)
 	}
@@ -83,7 +83,7 @@ func FuzzPack(f *testing.F) {
 			t.Skip()
 		}
 		for _, isShared := range []func(any) bool{nil, func(value any) bool { return reflect.ValueOf(value).Len() == 1 }} {
-			got := Pack(content, isShared).Unpack(nil)
+			got := PackMap(content, isShared).UnpackMap(nil)
 			if !reflect.DeepEqual(got, content) {
 				t.Errorf("packed %v, unpacked %v", content, got)
 			}

@@ -45,8 +45,8 @@ func (r CA) PrivateKeys() []string { return []string{keyPrivate, keyNextPrivate}
 // PublicKeys are the certificates of both, and the bundle.
 func (r CA) PublicKeys() []string { return []string{keyCertificate, keyBundle, keyNextCA} }
 
-// Problems says whether the CA is replaced before certificates of it could outlive it.
-func (r CA) Problems() []string {
+// FindProblems says whether the CA is replaced before certificates of it could outlive it.
+func (r CA) FindProblems() []string {
 	list := slices.Concat(algorithmProblems(r.Algorithm), lifetimeProblems(r.Lifetime, r.RenewAt), nameProblems(r.CommonName))
 	if r.Propagation < 0 {
 		list = append(list, "the propagation must not be negative")
@@ -87,12 +87,12 @@ func partOf(d time.Duration, part float64) time.Duration {
 	return time.Duration(float64(d) * part).Truncate(time.Second)
 }
 
-// backdate is how much earlier than now certificates begin, for clocks that are behind.
-func backdate(lifetime time.Duration) time.Duration {
+// backdatedBy is how much earlier than now certificates begin, for clocks that are behind.
+func backdatedBy(lifetime time.Duration) time.Duration {
 	return min(5*time.Minute, (lifetime / 10).Truncate(time.Second))
 }
 
-// madeAt is when a certificate was made that begins backdate before that.
+// madeAt is when a certificate was made that begins backdatedBy before that.
 func madeAt(c *x509.Certificate) time.Time {
 	life := c.NotAfter.Sub(c.NotBefore)
 	if life >= 55*time.Minute {
@@ -107,8 +107,8 @@ func renewalOf(c *x509.Certificate, lifetime time.Duration, renewAt float64) tim
 	return made.Add(max(time.Second, partOf(min(lifetime, c.NotAfter.Sub(made)), renewAt)))
 }
 
-// authority is a CA in a Secret: its certificate, if the key belongs to it.
-func authority(v secretview.View, certificate, key string) (*x509.Certificate, Code, string) {
+// readAuthority is a CA in a Secret: its certificate, if the key belongs to it.
+func readAuthority(v secretview.View, certificate, key string) (*x509.Certificate, Code, string) {
 	text, there := v.Public[certificate]
 	fact, hasKey := v.Facts[key]
 	if !there || !hasKey {
@@ -120,19 +120,19 @@ func authority(v secretview.View, certificate, key string) (*x509.Certificate, C
 		return nil, WrongForm, "is no CA certificate"
 	case fact.PublicKey == "":
 		return nil, WrongForm, "has a private key that cannot be read"
-	case fact.PublicKey != secretview.Fingerprint(list[0].PublicKey):
+	case fact.PublicKey != secretview.KeyFingerprint(list[0].PublicKey):
 		return nil, KeyMismatch, "has a private key that is not that of the certificate"
 	}
 	return list[0], "", ""
 }
 
 func (r CA) checkValues(in Input) Verdict {
-	signer, code, text := authority(in.Secret, keyCertificate, keyPrivate)
+	signer, code, text := readAuthority(in.Secret, keyCertificate, keyPrivate)
 	if signer == nil {
-		return found(r, code, text, keyCertificate, keyPrivate, keyBundle)
+		return singleFinding(r, code, text, keyCertificate, keyPrivate, keyBundle)
 	}
 	if !in.Now.Before(signer.NotAfter) {
-		return found(r, Ended, "has ended", keyCertificate, keyPrivate, keyBundle)
+		return singleFinding(r, Ended, "has ended", keyCertificate, keyPrivate, keyBundle)
 	}
 	next := nextCA(in)
 	if v := r.checkNext(in, signer, next); !v.IsValid() {
@@ -143,14 +143,14 @@ func (r CA) checkValues(in Input) Verdict {
 		return v
 	}
 	if _, recorded := in.Secret.Record[keyPrivate]; !recorded {
-		v := found(r, NotRecorded, "is not recorded in annotation ambit.dev/made", keyPrivate)
+		v := singleFinding(r, NotRecorded, "is not recorded in annotation ambit.dev/made", keyPrivate)
 		v.Until = r.nextChange(in, signer, next)
 		return v
 	}
 	bundle, until := r.wantedBundle(in, signer, next)
 	until = earliestOf(until, r.nextChange(in, signer, next))
 	if !bytes.Equal(in.Secret.Public[keyBundle], encodeBundle(bundle)) {
-		v := found(r, BundleDiffers, "has not the CAs that clients are to trust", keyBundle)
+		v := singleFinding(r, BundleDiffers, "has not the CAs that clients are to trust", keyBundle)
 		v.Until = until
 		return v
 	}
@@ -159,7 +159,7 @@ func (r CA) checkValues(in Input) Verdict {
 
 // nextCA is the next CA, if there is one that can be used.
 func nextCA(in Input) *x509.Certificate {
-	next, _, _ := authority(in.Secret, keyNextCA, keyNextPrivate)
+	next, _, _ := readAuthority(in.Secret, keyNextCA, keyNextPrivate)
 	if next == nil || !in.Now.Before(next.NotAfter) {
 		return nil
 	}
@@ -171,19 +171,19 @@ func (r CA) checkNext(in Input, signer, next *x509.Certificate) Verdict {
 	entry, recorded := in.Secret.Record[keyPrivate]
 	switch {
 	case next != nil && !in.Now.Before(madeAt(next).Add(r.Propagation)):
-		return found(r, NextIsDue, "has a next CA that is to sign from now on", slices.Concat(r.PrivateKeys(), r.PublicKeys())...)
+		return singleFinding(r, NextIsDue, "has a next CA that is to sign from now on", slices.Concat(r.PrivateKeys(), r.PublicKeys())...)
 	case next != nil:
 		return Verdict{} // a rotation that is asked for now begins when this one is done
 	case recorded && isRotationAsked(in.Secret, entry) && !isBundleFull(in):
-		return found(r, RotationAsked, "is to be rotated: annotation ambit.dev/rotate has changed", keyNextCA, keyNextPrivate, keyBundle)
+		return singleFinding(r, RotationAsked, "is to be rotated: annotation ambit.dev/rotate has changed", keyNextCA, keyNextPrivate, keyBundle)
 	case signer.Subject.CommonName != r.CommonName:
-		return found(r, NamesDiffer, "has another name", keyNextCA, keyNextPrivate, keyBundle)
+		return singleFinding(r, NamesDiffer, "has another name", keyNextCA, keyNextPrivate, keyBundle)
 	case in.Now.Before(signer.NotBefore):
-		v := found(r, NotYetValid, "is not valid yet", keyNextCA, keyNextPrivate, keyBundle)
+		v := singleFinding(r, NotYetValid, "is not valid yet", keyNextCA, keyNextPrivate, keyBundle)
 		v.Until = signer.NotBefore
 		return v
 	case !in.Now.Before(renewalOf(signer, r.Lifetime, r.RenewAt)):
-		return found(r, RenewalDue, "is to be renewed", keyNextCA, keyNextPrivate, keyBundle)
+		return singleFinding(r, RenewalDue, "is to be renewed", keyNextCA, keyNextPrivate, keyBundle)
 	}
 	return Verdict{}
 }
@@ -263,22 +263,22 @@ func (r CA) replaceSigner(w *workbench) error {
 	if err := r.makeAuthority(w, keyCertificate, keyPrivate); err != nil {
 		return err
 	}
-	w.remove(keyNextCA, keyNextPrivate)
+	w.removeKeys(keyNextCA, keyNextPrivate)
 	return r.writeBundle(w)
 }
 
 // promoteNext has the next CA sign. The one before stays in the bundle.
 func (r CA) promoteNext(w *workbench) {
 	rotate := w.in.Secret.Record[keyPrivate].Rotate
-	w.setPrivate(r, keyPrivate, bytes.Clone(w.values[keyNextPrivate].Reveal()))
+	w.setPrivate(r, keyPrivate, bytes.Clone(w.values[keyNextPrivate].RevealValue()))
 	w.setPublic(keyCertificate, w.in.Secret.Public[keyNextCA])
-	w.remove(keyNextCA, keyNextPrivate)
+	w.removeKeys(keyNextCA, keyNextPrivate)
 	w.in.Secret.Record[keyPrivate] = secretview.Entry{At: w.now, Rotate: rotate}
 }
 
 // writeBundle has the bundle say which CAs are to be trusted.
 func (r CA) writeBundle(w *workbench) error {
-	signer, _, text := authority(w.in.Secret, keyCertificate, keyPrivate)
+	signer, _, text := readAuthority(w.in.Secret, keyCertificate, keyPrivate)
 	if signer == nil {
 		return fmt.Errorf("the CA %s", text)
 	}
@@ -290,7 +290,7 @@ func (r CA) writeBundle(w *workbench) error {
 // makeAuthority makes a CA that signs itself.
 func (r CA) makeAuthority(w *workbench, certificate, key string) error {
 	template := &x509.Certificate{
-		Subject: pkix.Name{CommonName: r.CommonName}, NotBefore: w.now.Add(-backdate(r.Lifetime)), NotAfter: w.now.Add(r.Lifetime),
+		Subject: pkix.Name{CommonName: r.CommonName}, NotBefore: w.now.Add(-backdatedBy(r.Lifetime)), NotAfter: w.now.Add(r.Lifetime),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign | x509.KeyUsageDigitalSignature,
 	}
 	private, err := generateKey(r.Algorithm, w.random)
@@ -307,7 +307,7 @@ func (r CA) makeAuthority(w *workbench, certificate, key string) error {
 	}
 	w.setPublic(certificate, text)
 	w.setPrivate(r, key, encoded)
-	w.record(key)
+	w.recordMade(key)
 	return nil
 }
 

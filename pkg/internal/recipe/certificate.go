@@ -43,8 +43,8 @@ func (r Certificate) PublicKeys() []string { return []string{keyCertificate, key
 // mostNames is how many names a certificate may be for.
 const mostNames = 64
 
-// Problems says whether it can be made like that.
-func (r Certificate) Problems() []string {
+// FindProblems says whether it can be made like that.
+func (r Certificate) FindProblems() []string {
 	list := slices.Concat(algorithmProblems(r.Algorithm), lifetimeProblems(r.Lifetime, r.RenewAt), nameProblems(r.CommonName))
 	if n := len(r.DNSNames) + len(r.Addresses); n > mostNames || n == 0 && r.CommonName == "" {
 		list = append(list, fmt.Sprintf("it must be for a common name, or 1 to %d dnsNames and ipAddresses, and is for %d", mostNames, n))
@@ -106,28 +106,28 @@ func issuerOf(v secretview.View) (ca *x509.Certificate, chain, bundle []byte, pr
 func (r Certificate) checkValues(in Input) Verdict {
 	ca, _, bundle, problem := issuerOf(in.Issuers[r.Issuer])
 	if ca == nil {
-		return found(r, NoIssuer, "cannot be issued: its CA "+problem)
+		return singleFinding(r, NoIssuer, "cannot be issued: its CA "+problem)
 	}
 	text, there := in.Secret.Public[keyCertificate]
 	fact, hasKey := in.Secret.Facts[keyPrivate]
 	if !there || !hasKey {
-		return r.unlessEnded(in, ca, found(r, Missing, "is missing"))
+		return r.unlessEnded(in, ca, singleFinding(r, Missing, "is missing"))
 	}
 	list, err := secretview.ParseCertificates(text)
 	if err != nil {
-		return r.unlessEnded(in, ca, found(r, WrongForm, "is no certificate"))
+		return r.unlessEnded(in, ca, singleFinding(r, WrongForm, "is no certificate"))
 	}
 	if v := r.checkCertificate(in, list[0], ca, fact); !v.IsValid() {
 		return r.unlessEnded(in, ca, v)
 	}
 	until := earliestOf(renewalOf(list[0], r.Lifetime, r.RenewAt), list[0].NotAfter)
 	if _, recorded := in.Secret.Record[keyPrivate]; !recorded {
-		v := found(r, NotRecorded, "is not recorded in annotation ambit.dev/made", keyPrivate)
+		v := singleFinding(r, NotRecorded, "is not recorded in annotation ambit.dev/made", keyPrivate)
 		v.Until = until
 		return v
 	}
 	if !bytes.Equal(in.Secret.Public[keyBundle], bundle) {
-		v := found(r, BundleDiffers, "has not the bundle of its CA", keyBundle)
+		v := singleFinding(r, BundleDiffers, "has not the bundle of its CA", keyBundle)
 		v.Until = until
 		return v
 	}
@@ -138,7 +138,7 @@ func (r Certificate) checkValues(in Input) Verdict {
 func (r Certificate) unlessEnded(in Input, ca *x509.Certificate, v Verdict) Verdict {
 	last := ca.NotAfter.Add(-r.Lifetime / 10)
 	if !in.Now.Before(last) {
-		return found(r, NoIssuer, "cannot be issued: its CA ends before it would")
+		return singleFinding(r, NoIssuer, "cannot be issued: its CA ends before it would")
 	}
 	v.Until = earliestOf(v.Until, last)
 	return v
@@ -150,22 +150,22 @@ func (r Certificate) checkCertificate(in Input, c, ca *x509.Certificate, key sec
 	v := Verdict{}
 	switch {
 	case key.PublicKey == "":
-		v = found(r, WrongForm, "has a private key that cannot be read")
-	case key.PublicKey != secretview.Fingerprint(c.PublicKey):
-		v = found(r, KeyMismatch, "has a private key that is not that of the certificate")
+		v = singleFinding(r, WrongForm, "has a private key that cannot be read")
+	case key.PublicKey != secretview.KeyFingerprint(c.PublicKey):
+		v = singleFinding(r, KeyMismatch, "has a private key that is not that of the certificate")
 	case !r.isFor(c):
-		v = found(r, NamesDiffer, "is for other names or uses")
+		v = singleFinding(r, NamesDiffer, "is for other names or uses")
 	case c.CheckSignatureFrom(ca) != nil || c.NotAfter.After(ca.NotAfter):
-		v = found(r, OtherIssuer, "is not of the CA that signs now")
+		v = singleFinding(r, OtherIssuer, "is not of the CA that signs now")
 	case recorded && isRotationAsked(in.Secret, entry):
-		v = found(r, RotationAsked, "is to be rotated: annotation ambit.dev/rotate has changed")
+		v = singleFinding(r, RotationAsked, "is to be rotated: annotation ambit.dev/rotate has changed")
 	case in.Now.Before(c.NotBefore):
-		v = found(r, NotYetValid, "is not valid yet")
+		v = singleFinding(r, NotYetValid, "is not valid yet")
 		v.Until = c.NotBefore
 	case !in.Now.Before(c.NotAfter):
-		v = found(r, Ended, "has ended")
+		v = singleFinding(r, Ended, "has ended")
 	case !in.Now.Before(renewalOf(c, r.Lifetime, r.RenewAt)):
-		v = found(r, RenewalDue, "is to be renewed")
+		v = singleFinding(r, RenewalDue, "is to be renewed")
 		v.Until = c.NotAfter
 	}
 	return v
@@ -177,7 +177,7 @@ func (r Certificate) isFor(c *x509.Certificate) bool {
 	for _, address := range c.IPAddresses {
 		addresses = append(addresses, address.String())
 	}
-	return c.Subject.CommonName == r.CommonName && sameSet(c.DNSNames, r.DNSNames) && sameSet(addresses, r.plainAddresses()) && slices.Equal(c.ExtKeyUsage, r.usages())
+	return c.Subject.CommonName == r.CommonName && sameSet(c.DNSNames, r.DNSNames) && sameSet(addresses, r.plainAddresses()) && slices.Equal(c.ExtKeyUsage, r.extendedUsages())
 }
 
 // plainAddresses are the addresses as certificates say them.
@@ -190,7 +190,7 @@ func (r Certificate) plainAddresses() (list []string) {
 	return list
 }
 
-func (r Certificate) usages() []x509.ExtKeyUsage {
+func (r Certificate) extendedUsages() []x509.ExtKeyUsage {
 	var list []x509.ExtKeyUsage
 	if r.Server || !r.Client {
 		list = append(list, x509.ExtKeyUsageServerAuth)
@@ -224,18 +224,18 @@ func (r Certificate) makeValues(w *workbench) error {
 }
 
 func (r Certificate) issueCertificate(w *workbench, ca *x509.Certificate, chain []byte, caKey Private) error {
-	signer, err := secretview.ParsePrivateKey(caKey.Reveal())
+	signer, err := secretview.ParsePrivateKey(caKey.RevealValue())
 	switch {
 	case err != nil:
 		return fmt.Errorf("reading the key of its CA: %w", err)
-	case secretview.Fingerprint(signer.Public()) != secretview.Fingerprint(ca.PublicKey):
+	case secretview.KeyFingerprint(signer.Public()) != secretview.KeyFingerprint(ca.PublicKey):
 		return errors.New("the key of its CA is not that of the CA's certificate")
 	}
 	key, err := generateKey(r.Algorithm, w.random)
 	if err != nil {
 		return secretError("making a private key", err)
 	}
-	text, err := signCertificate(w.random, r.template(w.now, ca, key), ca, keyPairOf{key, signer})
+	text, err := signCertificate(w.random, r.unsignedCertificate(w.now, ca, key), ca, keyPairOf{key, signer})
 	if err != nil {
 		return err
 	}
@@ -245,20 +245,20 @@ func (r Certificate) issueCertificate(w *workbench, ca *x509.Certificate, chain 
 	}
 	w.setPublic(keyCertificate, append(text, chain...))
 	w.setPrivate(r, keyPrivate, encoded)
-	w.record(keyPrivate)
+	w.recordMade(keyPrivate)
 	return nil
 }
 
-// template is the certificate to sign. It ends with its CA at the latest.
-func (r Certificate) template(now time.Time, ca *x509.Certificate, key crypto.Signer) *x509.Certificate {
+// unsignedCertificate is the certificate to sign. It ends with its CA at the latest.
+func (r Certificate) unsignedCertificate(now time.Time, ca *x509.Certificate, key crypto.Signer) *x509.Certificate {
 	end := now.Add(r.Lifetime)
 	if end.After(ca.NotAfter) {
 		end = ca.NotAfter
 	}
 	template := &x509.Certificate{
 		Subject: pkix.Name{CommonName: r.CommonName}, DNSNames: r.DNSNames,
-		NotBefore: now.Add(-backdate(end.Sub(now))), NotAfter: end,
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: r.usages(), BasicConstraintsValid: true,
+		NotBefore: now.Add(-backdatedBy(end.Sub(now))), NotAfter: end,
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: r.extendedUsages(), BasicConstraintsValid: true,
 	}
 	if _, isRSA := key.(*rsa.PrivateKey); isRSA {
 		template.KeyUsage |= x509.KeyUsageKeyEncipherment

@@ -1,13 +1,13 @@
 // Package recipe says how values of Secrets are made that nobody may choose: passwords, tokens, keys and
 // certificates; whether those that a Secret has are as they should be; and makes those that are not.
 //
-//	Check(recipes, what may be known of the Secret, its issuers, now) -> Verdict: what is not valid, why, until when that holds
-//	Make(recipes, the whole Secret, its issuers, now, random bytes)   -> Write: what to write into it
+//	CheckSecret(recipes, what may be known of the Secret, its issuers, now) -> Verdict: what is not valid, why, until when that holds
+//	MakeValues(recipes, the whole Secret, its issuers, now, random bytes)   -> Write: what to write into it
 //
-// Both are pure but for the randomness of Make. A plan calls Check with what was kept of the Secret (package
-// secretview), and has no more of a value than its recipe. The writer reads the Secret, calls Make, which
+// Both are pure but for the randomness of MakeValues. A plan calls CheckSecret with what was kept of the Secret (package
+// secretview), and has no more of a value than its recipe. The writer reads the Secret, calls MakeValues, which
 // checks again, and writes nothing where all is valid: what is valid is never made anew, whatever a cache showed.
-// Make then Check is valid.
+// MakeValues then CheckSecret is valid.
 //
 // # What is kept where
 //
@@ -22,11 +22,11 @@
 //
 //  1. The next CA is made (next.crt, next.key) and joins the bundle. It signs nothing.
 //  2. After the time that clients need to take the bundle (CA.Propagation) it becomes the one that signs. Every
-//     certificate of the old one is not valid any more, in the sense of Check, and is issued anew.
+//     certificate of the old one is not valid any more, in the sense of CheckSecret, and is issued anew.
 //  3. The old one leaves the bundle when the last certificate that it can have issued has ended: CA.LeafLifetime and
 //     the propagation after it signed last, or when it ends itself if that lifetime is not known.
 //
 // So whoever took its bundle at any time within the propagation verifies every certificate that is in use.
-// No certificate outlives the CA that signed it; Problems refuses a CA that would end, before it has been replaced,
+// No certificate outlives the CA that signed it; FindProblems refuses a CA that would end, before it has been replaced,
 // earlier than a certificate of it.
 package recipe

@@ -19,11 +19,11 @@ func FuzzCheck(f *testing.F) {
 	w := &world{secrets: map[string]map[string]any{}, now: began}
 	w.add("ca")
 	w.add("leaf")
-	for name, r := range map[string]recipe.Recipe{"ca": authority(), "leaf": serving()} {
+	for name, r := range map[string]recipe.Recipe{"ca": readAuthority(), "leaf": serving()} {
 		issuers := map[string]recipe.Whole{"ca": recipe.ReadWhole(w.secrets["ca"])}
-		if write, err := recipe.Make([]recipe.Recipe{r}, recipe.Whole{}, issuers, began, rand.Reader); err == nil {
-			f.Add(write.Public["tls.crt"], write.Private["tls.key"].Reveal(), write.Public["ca.crt"], `{"tls.key":{"at":"2026-03-01T12:00:00Z"}}`, "token", int64(0))
-			f.Add(write.Private["tls.key"].Reveal(), write.Public["tls.crt"], []byte("-----BEGIN CERTIFICATE-----\n"), `{"tls.key":{"at":"2026-03-01T12:00:00Z"}}`, "", int64(1e9))
+		if write, err := recipe.MakeValues([]recipe.Recipe{r}, recipe.Whole{}, issuers, began, rand.Reader); err == nil {
+			f.Add(write.Public["tls.crt"], write.Private["tls.key"].RevealValue(), write.Public["ca.crt"], `{"tls.key":{"at":"2026-03-01T12:00:00Z"}}`, "token", int64(0))
+			f.Add(write.Private["tls.key"].RevealValue(), write.Public["tls.crt"], []byte("-----BEGIN CERTIFICATE-----\n"), `{"tls.key":{"at":"2026-03-01T12:00:00Z"}}`, "", int64(1e9))
 		} else if name == "ca" {
 			f.Fatal(err)
 		}
@@ -41,9 +41,9 @@ func FuzzCheck(f *testing.F) {
 		}
 		view := recipe.ReadWhole(secret).View
 		in := recipe.Input{Secret: view, Issuers: map[string]secretview.View{"ca": view}, Now: now}
-		for _, r := range []recipe.Recipe{authority(), serving(), password(32), recipe.UUID{Key: "k"}, recipe.KeyPair{PrivateKey: "k", PublicKey: "pub"}} {
+		for _, r := range []recipe.Recipe{readAuthority(), serving(), password(32), recipe.UUID{Key: "k"}, recipe.KeyPair{PrivateKey: "k", PublicKey: "pub"}} {
 			in.Now = now
-			v := recipe.Check([]recipe.Recipe{r}, in)
+			v := recipe.CheckSecret([]recipe.Recipe{r}, in)
 			if v.Until.IsZero() {
 				continue
 			}
@@ -51,7 +51,7 @@ func FuzzCheck(f *testing.F) {
 				t.Errorf("%s at %s: until %s", r, now, v.Until)
 			}
 			in.Now = v.Until.Add(-time.Second)
-			if diff := cmp.Diff(v, recipe.Check([]recipe.Recipe{r}, in)); diff != "" {
+			if diff := cmp.Diff(v, recipe.CheckSecret([]recipe.Recipe{r}, in)); diff != "" {
 				t.Errorf("%s at %s, and a second before %s: -then +now:\n%s", r, now, v.Until, diff)
 			}
 		}

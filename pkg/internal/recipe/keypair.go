@@ -30,8 +30,8 @@ const (
 	RSA4096   Algorithm = "RSA-4096"
 )
 
-// Algorithms are all of them.
-func Algorithms() []string {
+// AllAlgorithms are all of them.
+func AllAlgorithms() []string {
 	return []string{string(ECDSAP256), string(ECDSAP384), string(Ed25519), string(RSA2048), string(RSA3072), string(RSA4096)}
 }
 
@@ -57,7 +57,7 @@ func generateKey(algorithm Algorithm, random io.Reader) (crypto.Signer, error) {
 
 // algorithmProblems says whether there is such an algorithm.
 func algorithmProblems(a Algorithm) []string {
-	if a == "" || slices.Contains(Algorithms(), string(a)) {
+	if a == "" || slices.Contains(AllAlgorithms(), string(a)) {
 		return nil
 	}
 	return []string{fmt.Sprintf("there is no algorithm %q", a)}
@@ -85,12 +85,12 @@ type KeyPair struct {
 // String is the text form.
 func (r KeyPair) String() string {
 	if r.SSH {
-		return "SSH key " + string(r.algorithm())
+		return "SSH key " + string(r.keyAlgorithm())
 	}
-	return "key " + string(r.algorithm())
+	return "key " + string(r.keyAlgorithm())
 }
 
-func (r KeyPair) algorithm() Algorithm {
+func (r KeyPair) keyAlgorithm() Algorithm {
 	switch {
 	case r.Algorithm != "":
 		return r.Algorithm
@@ -106,23 +106,23 @@ func (r KeyPair) PrivateKeys() []string { return []string{r.PrivateKey} }
 // PublicKeys is the key of the public one.
 func (r KeyPair) PublicKeys() []string { return []string{r.PublicKey} }
 
-// Problems says whether there is such an algorithm.
-func (r KeyPair) Problems() []string { return algorithmProblems(r.Algorithm) }
+// FindProblems says whether there is such an algorithm.
+func (r KeyPair) FindProblems() []string { return algorithmProblems(r.Algorithm) }
 
 func (r KeyPair) checkValues(in Input) Verdict {
 	fact, there := in.Secret.Facts[r.PrivateKey]
 	public, hasPublic := in.Secret.Public[r.PublicKey]
 	switch {
 	case !there:
-		return found(r, Missing, "is missing")
+		return singleFinding(r, Missing, "is missing")
 	case fact.PublicKey == "":
-		return found(r, WrongForm, "has a private key that cannot be read")
+		return singleFinding(r, WrongForm, "has a private key that cannot be read")
 	case !hasPublic:
-		return found(r, KeyMismatch, "has no public key that can be read", r.PublicKey)
+		return singleFinding(r, KeyMismatch, "has no public key that can be read", r.PublicKey)
 	}
 	key, err := secretview.ParsePublicKey(public)
-	if err != nil || secretview.Fingerprint(key) != fact.PublicKey {
-		return found(r, KeyMismatch, "has a public key that is not that of the private one", r.PublicKey)
+	if err != nil || secretview.KeyFingerprint(key) != fact.PublicKey {
+		return singleFinding(r, KeyMismatch, "has a public key that is not that of the private one", r.PublicKey)
 	}
 	return checkRotation(r, r.Rotation, in)
 }
@@ -130,13 +130,13 @@ func (r KeyPair) checkValues(in Input) Verdict {
 // makeValues makes a new pair, or the public key alone if only that is not right.
 func (r KeyPair) makeValues(w *workbench) error {
 	if r.checkValues(w.in).Findings[0].Code == KeyMismatch {
-		key, err := secretview.ParsePrivateKey(w.values[r.PrivateKey].Reveal())
+		key, err := secretview.ParsePrivateKey(w.values[r.PrivateKey].RevealValue())
 		if err != nil {
 			return err
 		}
 		return r.setPublicKey(w, key)
 	}
-	key, err := generateKey(r.algorithm(), w.random)
+	key, err := generateKey(r.keyAlgorithm(), w.random)
 	if err != nil {
 		return secretError("making a private key", err)
 	}
@@ -146,7 +146,7 @@ func (r KeyPair) makeValues(w *workbench) error {
 	}
 	w.keepPrevious(r.PrivateKey, r.Rotation)
 	w.setPrivate(r, r.PrivateKey, text)
-	w.record(r.PrivateKey)
+	w.recordMade(r.PrivateKey)
 	return r.setPublicKey(w, key)
 }
 

@@ -20,16 +20,16 @@ func NewPrivate(recipe string, value []byte) Private {
 // TextForm is what stands in place of a value.
 func TextForm(recipe string) string { return "<made: " + recipe + ">" }
 
-// Reveal returns the value itself, for the request that writes it.
-func (p Private) Reveal() []byte {
+// RevealValue returns the value itself, for the request that writes it.
+func (p Private) RevealValue() []byte {
 	if p.reveal == nil {
 		return nil
 	}
 	return p.reveal()
 }
 
-// Wipe overwrites the value, once it is written.
-func (p Private) Wipe() { clear(p.Reveal()) }
+// WipeValue overwrites the value, once it is written.
+func (p Private) WipeValue() { clear(p.RevealValue()) }
 
 // String is the text form.
 func (p Private) String() string { return p.label }

@@ -47,13 +47,13 @@ func TestPrivate(t *testing.T) {
 	if n := strings.Count(out.String(), "<made: random 15>"); n < 30 {
 		t.Errorf("the text form stands %d times in:\n%s", n, out.String())
 	}
-	if string(p.Reveal()) != secret {
+	if string(p.RevealValue()) != secret {
 		t.Error("the value is not revealed")
 	}
-	if p.Wipe(); strings.Contains(string(p.Reveal()), "h") {
+	if p.WipeValue(); strings.Contains(string(p.RevealValue()), "h") {
 		t.Error("the value is not wiped")
 	}
-	if (recipe.Private{}).Reveal() != nil {
+	if (recipe.Private{}).RevealValue() != nil {
 		t.Error("there is a value of nothing")
 	}
 }

@@ -56,8 +56,8 @@ const (
 	leastBits               = 80
 )
 
-// Problems says whether it is long enough, and of characters that can be.
-func (r Random) Problems() (list []string) {
+// FindProblems says whether it is long enough, and of characters that can be.
+func (r Random) FindProblems() (list []string) {
 	if r.Length < leastRandom || r.Length > mostRandom {
 		return []string{fmt.Sprintf("the length must be between %d and %d, is %d", leastRandom, mostRandom, r.Length)}
 	}
@@ -86,9 +86,9 @@ func (r Random) checkValues(in Input) Verdict {
 	fact, there := in.Secret.Facts[r.Key]
 	switch {
 	case !there:
-		return found(r, Missing, "is missing")
+		return singleFinding(r, Missing, "is missing")
 	case fact.Length != r.Length:
-		return found(r, WrongForm, fmt.Sprintf("has %d bytes, not %d", fact.Length, r.Length))
+		return singleFinding(r, WrongForm, fmt.Sprintf("has %d bytes, not %d", fact.Length, r.Length))
 	}
 	return checkRotation(r, r.Rotation, in)
 }
@@ -105,7 +105,7 @@ func (r Random) makeValues(w *workbench) error {
 	}
 	w.keepPrevious(r.Key, r.Rotation)
 	w.setPrivate(r, r.Key, value)
-	w.record(r.Key)
+	w.recordMade(r.Key)
 	return nil
 }
 
@@ -139,16 +139,16 @@ func (r UUID) PrivateKeys() []string { return []string{r.Key} }
 // PublicKeys are none.
 func (r UUID) PublicKeys() []string { return nil }
 
-// Problems are none.
-func (r UUID) Problems() []string { return nil }
+// FindProblems are none.
+func (r UUID) FindProblems() []string { return nil }
 
 func (r UUID) checkValues(in Input) Verdict {
 	fact, there := in.Secret.Facts[r.Key]
 	switch {
 	case !there:
-		return found(r, Missing, "is missing")
+		return singleFinding(r, Missing, "is missing")
 	case !fact.UUID:
-		return found(r, WrongForm, "is no UUID of version 4")
+		return singleFinding(r, WrongForm, "is no UUID of version 4")
 	}
 	return checkRotation(r, r.Rotation, in)
 }
@@ -161,7 +161,7 @@ func (r UUID) makeValues(w *workbench) error {
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	w.keepPrevious(r.Key, r.Rotation)
 	w.setPrivate(r, r.Key, fmt.Appendf(nil, "%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]))
-	w.record(r.Key)
+	w.recordMade(r.Key)
 	return nil
 }
 
@@ -182,8 +182,8 @@ func (r Htpasswd) PrivateKeys() []string { return []string{r.Key} }
 // PublicKeys are none.
 func (r Htpasswd) PublicKeys() []string { return nil }
 
-// Problems says whether the user can stand in a line.
-func (r Htpasswd) Problems() []string {
+// FindProblems says whether the user can stand in a line.
+func (r Htpasswd) FindProblems() []string {
 	if r.User == "" || len(r.User) > 255 || strings.ContainsFunc(r.User, func(c rune) bool { return c == ':' || c < ' ' || c == 0x7f }) {
 		return []string{"the user must have 1 to 255 bytes, without a colon and control characters"}
 	}
@@ -208,13 +208,13 @@ func (r Htpasswd) checkValues(in Input) Verdict {
 	password, hasPassword := in.Secret.Record[r.Password]
 	switch {
 	case !there:
-		return found(r, Missing, "is missing")
+		return singleFinding(r, Missing, "is missing")
 	case fact.User != r.User:
-		return found(r, WrongForm, fmt.Sprintf("is no line of user %q", r.User))
+		return singleFinding(r, WrongForm, fmt.Sprintf("is no line of user %q", r.User))
 	case !recorded:
-		return found(r, NotRecorded, "is not recorded in annotation ambit.dev/made")
+		return singleFinding(r, NotRecorded, "is not recorded in annotation ambit.dev/made")
 	case hasPassword && entry.At.Before(password.At):
-		return found(r, KeyMismatch, "is of the password before")
+		return singleFinding(r, KeyMismatch, "is of the password before")
 	}
 	return Verdict{}
 }
@@ -226,12 +226,12 @@ func (r Htpasswd) isOf(line, password []byte) bool {
 }
 
 func (r Htpasswd) makeValues(w *workbench) error {
-	password := w.values[r.Password].Reveal()
+	password := w.values[r.Password].RevealValue()
 	hash, err := bcrypt.GenerateFromPassword(password, bcrypt.DefaultCost)
 	if err != nil {
 		return secretError("hashing the password", err)
 	}
 	w.setPrivate(r, r.Key, fmt.Appendf(nil, "%s:%s\n", r.User, hash))
-	w.record(r.Key)
+	w.recordMade(r.Key)
 	return nil
 }

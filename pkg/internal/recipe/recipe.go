@@ -17,8 +17,8 @@ type Recipe interface {
 	// is what its record is kept under.
 	PrivateKeys() []string
 	PublicKeys() []string
-	// Problems says what is wrong with the recipe itself, each as a sentence; nil for nothing.
-	Problems() []string
+	// FindProblems says what is wrong with the recipe itself, each as a sentence; nil for nothing.
+	FindProblems() []string
 	checkValues(in Input) Verdict
 	makeValues(w *workbench) error
 }
@@ -75,8 +75,8 @@ type Verdict struct {
 // IsValid reports whether there is nothing to write.
 func (v Verdict) IsValid() bool { return len(v.Findings) == 0 }
 
-// Keys are those that are to be written, sorted.
-func (v Verdict) Keys() []string {
+// KeysToWrite are those that are to be written, sorted.
+func (v Verdict) KeysToWrite() []string {
 	var keys []string
 	for _, f := range v.Findings {
 		keys = append(keys, f.Keys...)
@@ -85,17 +85,17 @@ func (v Verdict) Keys() []string {
 	return slices.Compact(keys)
 }
 
-// Fields are Keys as paths, as in `data.password`.
-func (v Verdict) Fields() []string {
-	paths := v.Keys()
+// FieldPaths are KeysToWrite as paths, as in `data.password`.
+func (v Verdict) FieldPaths() []string {
+	paths := v.KeysToWrite()
 	for i, key := range paths {
 		paths[i] = "data." + key
 	}
 	return paths
 }
 
-// Reason is all findings as one text.
-func (v Verdict) Reason() string {
+// ReasonText is all findings as one text.
+func (v Verdict) ReasonText() string {
 	texts := make([]string, len(v.Findings))
 	for i, f := range v.Findings {
 		texts[i] = strings.Join(f.Keys, ", ") + " (" + f.Recipe + ") " + f.Text
@@ -103,8 +103,8 @@ func (v Verdict) Reason() string {
 	return strings.Join(texts, "; ")
 }
 
-// Check says which values are not as their recipes want them.
-func Check(recipes []Recipe, in Input) Verdict {
+// CheckSecret says which values are not as their recipes want them.
+func CheckSecret(recipes []Recipe, in Input) Verdict {
 	var all Verdict
 	for _, r := range recipes {
 		v := r.checkValues(in)
@@ -122,8 +122,8 @@ func earliestOf(a, b time.Time) time.Time {
 	return a
 }
 
-// found is a verdict with one finding, which holds until something changes.
-func found(r Recipe, code Code, text string, keys ...string) Verdict {
+// singleFinding is a verdict with one finding, which holds until something changes.
+func singleFinding(r Recipe, code Code, text string, keys ...string) Verdict {
 	if len(keys) == 0 {
 		keys = slices.Concat(r.PrivateKeys(), r.PublicKeys())
 	}
@@ -146,13 +146,13 @@ func checkRotation(r Recipe, rotation Rotation, in Input) Verdict {
 	entry, recorded := in.Secret.Record[r.PrivateKeys()[0]]
 	switch due := entry.At.Add(rotation.After); {
 	case !recorded:
-		return found(r, NotRecorded, "is not recorded in annotation ambit.dev/made")
+		return singleFinding(r, NotRecorded, "is not recorded in annotation ambit.dev/made")
 	case isRotationAsked(in.Secret, entry):
-		return found(r, RotationAsked, "is to be rotated: annotation ambit.dev/rotate has changed")
+		return singleFinding(r, RotationAsked, "is to be rotated: annotation ambit.dev/rotate has changed")
 	case rotation.After <= 0:
 		return Verdict{}
 	case !in.Now.Before(due):
-		return found(r, AgeReached, "is older than "+shortDuration(rotation.After))
+		return singleFinding(r, AgeReached, "is older than "+shortDuration(rotation.After))
 	default:
 		return validUntil(due)
 	}
@@ -175,12 +175,12 @@ func shortDuration(d time.Duration) string {
 	return text
 }
 
-// Problems says what is wrong with recipes that one Secret has: each by itself, and that two make one key.
-func Problems(recipes []Recipe) []string {
+// FindAllProblems says what is wrong with recipes that one Secret has: each by itself, and that two make one key.
+func FindAllProblems(recipes []Recipe) []string {
 	var list []string
 	makers := map[string]Recipe{}
 	for _, r := range recipes {
-		list = append(list, r.Problems()...)
+		list = append(list, r.FindProblems()...)
 		for _, key := range slices.Concat(r.PrivateKeys(), r.PublicKeys(), previousKeys(r)) {
 			if other := makers[key]; other != nil {
 				list = append(list, fmt.Sprintf("two recipes make key %q: %s and %s", key, other, r))

@@ -29,10 +29,10 @@ func ReadWhole(secret map[string]any) Whole {
 	return whole
 }
 
-// Wipe overwrites the private values.
-func (w Whole) Wipe() {
+// WipePrivate overwrites the private values.
+func (w Whole) WipePrivate() {
 	for _, value := range w.Private {
-		value.Wipe()
+		value.WipeValue()
 	}
 }
 
@@ -54,10 +54,10 @@ type Write struct {
 // IsEmpty reports whether nothing has to be written: everything is valid.
 func (w Write) IsEmpty() bool { return w.Verdict.IsValid() && !w.repaired }
 
-// Wipe overwrites the private values, once they are written.
-func (w Write) Wipe() {
+// WipePrivate overwrites the private values, once they are written.
+func (w Write) WipePrivate() {
 	for _, value := range w.Private {
-		value.Wipe()
+		value.WipeValue()
 	}
 }
 
@@ -74,22 +74,22 @@ type workbench struct {
 // its bundle written.
 const mostRounds = 5
 
-// Make makes what Check finds not valid, and says what is to be written. The caller keeps secret and issuers, and
+// MakeValues makes what CheckSecret finds not valid, and says what is to be written. The caller keeps secret and issuers, and
 // wipes them and the result. An error is for what cannot be made now, in words for the user: it never holds a value.
-func Make(recipes []Recipe, secret Whole, issuers map[string]Whole, now time.Time, random io.Reader) (Write, error) {
+func MakeValues(recipes []Recipe, secret Whole, issuers map[string]Whole, now time.Time, random io.Reader) (Write, error) {
 	w := newWorkbench(secret, issuers, now.UTC().Truncate(time.Second), random)
 	before := secret.View
-	write := Write{Verdict: Check(recipes, w.in)}
+	write := Write{Verdict: CheckSecret(recipes, w.in)}
 	for _, r := range passwordsFirst(recipes) {
 		if h, ok := r.(Htpasswd); ok && !w.isConsistent(h) {
-			w.in.Secret.Remove(h.Key)
+			w.in.Secret.RemoveValue(h.Key)
 			write.repaired = true
 		}
 		if err := w.makeValid(r); err != nil {
 			return Write{}, err
 		}
 	}
-	w.collect(&write, before, secret.Private)
+	w.collectChanges(&write, before, secret.Private)
 	return write, nil
 }
 
@@ -128,7 +128,7 @@ func passwordsFirst(recipes []Recipe) []Recipe {
 
 // isConsistent reports whether a line of htpasswd, as far as there is one, is of the password that is there.
 func (w *workbench) isConsistent(h Htpasswd) bool {
-	line, password := w.values[h.Key].Reveal(), w.values[h.Password].Reveal()
+	line, password := w.values[h.Key].RevealValue(), w.values[h.Password].RevealValue()
 	return line == nil || h.isOf(line, password)
 }
 
@@ -140,7 +140,7 @@ func (w *workbench) makeValid(r Recipe) error {
 			return nil
 		}
 		if v.Findings[0].Code == NoIssuer {
-			return errors.New(v.Reason())
+			return errors.New(v.ReasonText())
 		}
 		if v.Findings[0].Code == NotRecorded {
 			w.recordFound(r)
@@ -150,7 +150,7 @@ func (w *workbench) makeValid(r Recipe) error {
 			return fmt.Errorf("making %s: %w", r, err)
 		}
 	}
-	return fmt.Errorf("making %s: what was made is not valid: %s", r, r.checkValues(w.in).Reason())
+	return fmt.Errorf("making %s: what was made is not valid: %s", r, r.checkValues(w.in).ReasonText())
 }
 
 // recordFound records a value that was there, and is as old as its Secret as far as anybody knows. Of a CA the record says since when it
@@ -167,8 +167,8 @@ func (w *workbench) recordFound(r Recipe) {
 	}
 }
 
-// record notes that the value of a key is made now, for the rotation that is asked for.
-func (w *workbench) record(keys ...string) {
+// recordMade notes that the value of a key is made now, for the rotation that is asked for.
+func (w *workbench) recordMade(keys ...string) {
 	for _, key := range keys {
 		w.in.Secret.Record[key] = secretview.Entry{At: w.now, Rotate: w.in.Secret.Rotate}
 	}
@@ -180,34 +180,34 @@ func (w *workbench) keepPrevious(key string, rotation Rotation) {
 	if rotation.KeepPrevious == "" || !there {
 		return
 	}
-	w.values[rotation.KeepPrevious] = NewPrivate(value.String(), bytes.Clone(value.Reveal()))
-	w.in.Secret.Set(rotation.KeepPrevious, value.Reveal())
+	w.values[rotation.KeepPrevious] = NewPrivate(value.String(), bytes.Clone(value.RevealValue()))
+	w.in.Secret.SetValue(rotation.KeepPrevious, value.RevealValue())
 	w.in.Secret.Record[rotation.KeepPrevious] = secretview.Entry{At: w.now}
 }
 
 func (w *workbench) setPrivate(r Recipe, key string, value []byte) {
-	w.in.Secret.Set(key, value)
+	w.in.Secret.SetValue(key, value)
 	w.values[key] = NewPrivate(r.String(), value)
 }
 
 func (w *workbench) setPublic(key string, value []byte) {
-	w.in.Secret.Set(key, value)
+	w.in.Secret.SetValue(key, value)
 	delete(w.values, key)
 }
 
-func (w *workbench) remove(keys ...string) {
+func (w *workbench) removeKeys(keys ...string) {
 	for _, key := range keys {
-		w.in.Secret.Remove(key)
+		w.in.Secret.RemoveValue(key)
 		delete(w.values, key)
 		delete(w.in.Secret.Record, key)
 	}
 }
 
-// collect says what is other than before.
-func (w *workbench) collect(write *Write, before secretview.View, values map[string]Private) {
+// collectChanges says what is other than before.
+func (w *workbench) collectChanges(write *Write, before secretview.View, values map[string]Private) {
 	write.Private, write.Public, write.Record = map[string]Private{}, map[string][]byte{}, w.in.Secret.Record
 	for key, value := range w.values {
-		if old, there := values[key]; !there || !bytes.Equal(old.Reveal(), value.Reveal()) {
+		if old, there := values[key]; !there || !bytes.Equal(old.RevealValue(), value.RevealValue()) {
 			write.Private[key] = value
 		}
 	}

@@ -60,7 +60,7 @@ func (w *world) set(name, key, value string) {
 func (w *world) kept(name string) secretview.View {
 	secret := maps.Clone(w.secrets[name])
 	annotation, _ := w.annotations(name)[v1alpha1.AnnotationMade].(string)
-	kept, facts := secretview.Reduce(w.data(name), annotation)
+	kept, facts := secretview.ReduceData(w.data(name), annotation)
 	secret["data"] = kept
 	if facts != nil {
 		secret[secretview.Field] = facts
@@ -74,7 +74,7 @@ func (w *world) check(name string, recipes ...recipe.Recipe) recipe.Verdict {
 	if w.secrets["ca"] != nil {
 		in.Issuers["ca"] = w.kept("ca")
 	}
-	return recipe.Check(recipes, in)
+	return recipe.CheckSecret(recipes, in)
 }
 
 // make has the writer make what is not valid.
@@ -83,7 +83,7 @@ func (w *world) make(name string, recipes ...recipe.Recipe) (recipe.Write, error
 	if w.secrets["ca"] != nil {
 		issuers["ca"] = recipe.ReadWhole(w.secrets["ca"])
 	}
-	write, err := recipe.Make(recipes, recipe.ReadWhole(w.secrets[name]), issuers, w.now, rand.Reader)
+	write, err := recipe.MakeValues(recipes, recipe.ReadWhole(w.secrets[name]), issuers, w.now, rand.Reader)
 	if err != nil {
 		return write, err
 	}
@@ -99,7 +99,7 @@ func (w *world) mustMake(name string, recipes ...recipe.Recipe) recipe.Write {
 		w.t.Fatal(err)
 	}
 	if v := w.check(name, recipes...); !v.IsValid() {
-		w.t.Fatalf("at %s what was made is not valid: %s", w.now, v.Reason())
+		w.t.Fatalf("at %s what was made is not valid: %s", w.now, v.ReasonText())
 	}
 	return write
 }
@@ -108,7 +108,7 @@ func (w *world) store(name string, write recipe.Write) {
 	w.t.Helper()
 	w.writes++
 	for key, value := range write.Private {
-		w.set(name, key, string(value.Reveal()))
+		w.set(name, key, string(value.RevealValue()))
 	}
 	for key, value := range write.Public {
 		w.set(name, key, string(value))
@@ -116,7 +116,7 @@ func (w *world) store(name string, write recipe.Write) {
 	for _, key := range write.Removed {
 		delete(w.data(name), key)
 	}
-	text, err := write.Record.Text()
+	text, err := write.Record.AnnotationText()
 	if err != nil {
 		w.t.Fatal(err)
 	}

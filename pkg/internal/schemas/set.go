@@ -146,6 +146,6 @@ func (a *Asked) Schema(gvk schema.GroupVersionKind) (*cel.Schema, bool) {
 	return nil, false
 }
 
-// Kinds returns the kinds, in the order in which they were asked for, some more than once
+// AskedKinds returns the kinds, in the order in which they were asked for, some more than once
 // if several policies name them. The result belongs to the caller.
-func (a *Asked) Kinds() []schema.GroupVersionKind { return slices.Clone(a.kinds) }
+func (a *Asked) AskedKinds() []schema.GroupVersionKind { return slices.Clone(a.kinds) }

@@ -22,7 +22,7 @@ type Fact struct {
 	UUID bool
 	// User is that of a line of htpasswd with a bcrypt hash.
 	User string
-	// PublicKey is the Fingerprint of the public half of a private key.
+	// PublicKey is the KeyFingerprint of the public half of a private key.
 	PublicKey string
 }
 
@@ -34,8 +34,8 @@ const (
 	mostUserBytes   = 255
 )
 
-// keep is the fact as a kept Secret has it.
-func (f Fact) keep() map[string]any {
+// keptForm is the fact as a kept Secret has it.
+func (f Fact) keptForm() map[string]any {
 	kept := map[string]any{"length": int64(f.Length)}
 	if f.UUID {
 		kept["uuid"] = true
@@ -62,14 +62,14 @@ func readFact(kept any) (f Fact) {
 
 var uuidText = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 
-// Describe returns what may be known of a private value.
-func Describe(value []byte) Fact {
+// DescribeValue returns what may be known of a private value.
+func DescribeValue(value []byte) Fact {
 	fact := Fact{Length: len(value), UUID: len(value) == 36 && uuidText.Match(value)}
 	if len(value) > mostKeyBytes {
 		return fact
 	}
 	if key, err := ParsePrivateKey(value); err == nil {
-		fact.PublicKey = Fingerprint(key.Public())
+		fact.PublicKey = KeyFingerprint(key.Public())
 	}
 	if user, hash, ok := bytes.Cut(value, []byte(":")); ok && len(user) <= mostUserBytes && !bytes.ContainsAny(user, "\n\r") {
 		if _, err := bcrypt.Cost(bytes.TrimSuffix(hash, []byte("\n"))); err == nil {
@@ -103,8 +103,8 @@ type errText string
 
 func (e errText) Error() string { return string(e) }
 
-// Fingerprint tells a public key from all others; empty for what is none.
-func Fingerprint(key crypto.PublicKey) string {
+// KeyFingerprint tells a public key from all others; empty for what is none.
+func KeyFingerprint(key crypto.PublicKey) string {
 	der, err := x509.MarshalPKIXPublicKey(key)
 	if err != nil {
 		return ""

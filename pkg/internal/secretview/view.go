@@ -46,7 +46,7 @@ type View struct {
 	Created time.Time
 }
 
-// ReadKept is the View of a Secret as Reduce has left it.
+// ReadKept is the View of a Secret as ReduceData has left it.
 func ReadKept(secret map[string]any) View {
 	v := newView(secret)
 	facts, _ := secret[Field].(map[string]any)
@@ -70,7 +70,7 @@ func ReadWhole(secret map[string]any) (View, map[string][]byte) {
 			v.Public[key] = value
 			continue
 		}
-		v.Facts[key] = Describe(value)
+		v.Facts[key] = DescribeValue(value)
 		private[key] = value
 	}
 	return v, private
@@ -86,19 +86,19 @@ func newView(secret map[string]any) View {
 	}
 }
 
-// Set notes a value that is about to be written, and reports whether it is public.
-func (v View) Set(key string, value []byte) bool {
-	v.Remove(key)
+// SetValue notes a value that is about to be written, and reports whether it is public.
+func (v View) SetValue(key string, value []byte) bool {
+	v.RemoveValue(key)
 	if isPublic(value) {
 		v.Public[key] = value
 		return true
 	}
-	v.Facts[key] = Describe(value)
+	v.Facts[key] = DescribeValue(value)
 	return false
 }
 
-// Remove notes that a value is about to be removed.
-func (v View) Remove(key string) {
+// RemoveValue notes that a value is about to be removed.
+func (v View) RemoveValue(key string) {
 	delete(v.Public, key)
 	delete(v.Facts, key)
 }
@@ -122,10 +122,10 @@ func decodeData(secret map[string]any) map[string][]byte {
 	return values
 }
 
-// Reduce returns what is kept of a Secret's data, and what its Field then says, if its annotation says that
+// ReduceData returns what is kept of a Secret's data, and what its Field then says, if its annotation says that
 // it has made values; else data itself and nil. A record that cannot be read could name any key, so that all
 // values are private which are not public by what they are. Data is not changed.
-func Reduce(data map[string]any, annotation string) (kept, facts map[string]any) {
+func ReduceData(data map[string]any, annotation string) (kept, facts map[string]any) {
 	if annotation == "" {
 		return data, nil
 	}
@@ -143,14 +143,14 @@ func Reduce(data map[string]any, annotation string) (kept, facts map[string]any)
 		case err == nil && isPublic(decoded):
 			kept[key] = value
 		case err == nil:
-			facts[key] = Describe(decoded).keep()
+			facts[key] = DescribeValue(decoded).keptForm()
 		}
 		clear(decoded)
 	}
 	return kept, facts
 }
 
-// ReduceObject is Reduce for an object as a whole, which stays as it is. Of what is no Secret, or has no
+// ReduceObject is ReduceData for an object as a whole, which stays as it is. Of what is no Secret, or has no
 // made values, it returns the object itself. What says no kind is a Secret: it is one of a list.
 func ReduceObject(object *unstructured.Unstructured) *unstructured.Unstructured {
 	if object == nil || object.GetKind() != "" && (object.GetKind() != "Secret" || object.GetAPIVersion() != "v1") {
@@ -160,7 +160,7 @@ func ReduceObject(object *unstructured.Unstructured) *unstructured.Unstructured 
 		return object
 	}
 	data, _ := object.Object["data"].(map[string]any)
-	kept, facts := Reduce(data, object.GetAnnotations()[v1alpha1.AnnotationMade])
+	kept, facts := ReduceData(data, object.GetAnnotations()[v1alpha1.AnnotationMade])
 	if facts == nil {
 		return object
 	}
@@ -170,9 +170,9 @@ func ReduceObject(object *unstructured.Unstructured) *unstructured.Unstructured 
 	return &unstructured.Unstructured{Object: reduced}
 }
 
-// Assume returns a reduced Secret with facts of values that are taken for valid, as whoever has no values, but their text
+// AssumeValid returns a reduced Secret with facts of values that are taken for valid, as whoever has no values, but their text
 // forms, means them.
-func Assume(secret *unstructured.Unstructured, keys []string) *unstructured.Unstructured {
+func AssumeValid(secret *unstructured.Unstructured, keys []string) *unstructured.Unstructured {
 	if len(keys) == 0 {
 		return secret
 	}
@@ -181,7 +181,7 @@ func Assume(secret *unstructured.Unstructured, keys []string) *unstructured.Unst
 		facts = map[string]any{}
 	}
 	for _, key := range keys {
-		facts[key] = Fact{Length: AssumedLength}.keep()
+		facts[key] = Fact{Length: AssumedLength}.keptForm()
 	}
 	assumed := maps.Clone(secret.Object)
 	assumed[Field] = facts
@@ -223,8 +223,8 @@ func ParseRecord(text string) (Record, bool) {
 	return record, record != nil
 }
 
-// Text is the record as it stands on the Secret.
-func (r Record) Text() (string, error) {
+// AnnotationText is the record as it stands on the Secret.
+func (r Record) AnnotationText() (string, error) {
 	text, err := json.Marshal(r)
 	if err != nil {
 		return "", fmt.Errorf("encoding the record of made values: %w", err)

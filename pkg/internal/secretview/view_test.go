@@ -65,7 +65,7 @@ func TestReduce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := maps.Clone(data)
-			kept, facts := secretview.Reduce(data, tc.annotation)
+			kept, facts := secretview.ReduceData(data, tc.annotation)
 			if diff := cmp.Diff(tc.kept, slices.Sorted(maps.Keys(kept))); diff != "" {
 				t.Errorf("%s: kept: -want +got:\n%s", tc.reason, diff)
 			}
@@ -77,7 +77,7 @@ func TestReduce(t *testing.T) {
 			}
 		})
 	}
-	_, facts := secretview.Reduce(data, record)
+	_, facts := secretview.ReduceData(data, record)
 	if diff := cmp.Diff(map[string]any{"length": int64(7)}, facts["password"]); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -137,12 +137,12 @@ func TestIsPublic(t *testing.T) {
 		"Options":        "command=\"hunter2\" ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJdD7y3aLq454yWBdwLWbieU1ebz9/cu7/QEXn9OIeZJ",
 		"Many":           strings.Repeat(certificate, 65),
 	} {
-		if kept, facts := secretview.Reduce(map[string]any{"k": encode(value)}, record); len(kept) > 0 || len(facts) != 1 {
+		if kept, facts := secretview.ReduceData(map[string]any{"k": encode(value)}, record); len(kept) > 0 || len(facts) != 1 {
 			t.Errorf("%s is public: %v", name, kept)
 		}
 	}
 	for name, value := range map[string]string{"One": certificate, "Two": certificate + "\n" + certificate, "SSH": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJdD7y3aLq454yWBdwLWbieU1ebz9/cu7/QEXn9OIeZJ me\n"} {
-		if kept, _ := secretview.Reduce(map[string]any{"k": encode(value)}, record); len(kept) != 1 {
+		if kept, _ := secretview.ReduceData(map[string]any{"k": encode(value)}, record); len(kept) != 1 {
 			t.Errorf("%s is not public", name)
 		}
 	}
@@ -157,7 +157,7 @@ func FuzzReduce(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, value []byte, annotation string) {
 		data := map[string]any{"k": base64.StdEncoding.EncodeToString(value)}
-		kept, facts := secretview.Reduce(data, annotation)
+		kept, facts := secretview.ReduceData(data, annotation)
 		if len(kept)+len(facts) != 1 {
 			t.Fatalf("kept %v and %v of one value", kept, facts)
 		}
@@ -165,7 +165,7 @@ func FuzzReduce(f *testing.F) {
 			return
 		}
 		view := secretview.ReadKept(map[string]any{"data": kept, secretview.Field: facts})
-		if fact, private := view.Facts["k"]; private && (fact.Length != len(value) || fact != secretview.Describe(value)) {
+		if fact, private := view.Facts["k"]; private && (fact.Length != len(value) || fact != secretview.DescribeValue(value)) {
 			t.Errorf("the facts of %q are %+v", value, fact)
 		}
 		if text := fmt.Sprint(facts); len(value) > 64 && strings.Contains(text, string(value)) {

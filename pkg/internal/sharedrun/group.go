@@ -17,15 +17,15 @@ type Group struct {
 // RunUntil has do run, unless it runs for another user already, until ctx ends. It calls release then, and returns; for
 // the last user once do has ended. The context of do ends with the last user, and has the values of the first one's.
 func (g *Group) RunUntil(ctx context.Context, do func(context.Context), release func()) {
-	g.begin(ctx, do)
+	g.beginRun(ctx, do)
 	<-ctx.Done()
 	release()
-	if done := g.end(); done != nil {
+	if done := g.endRun(); done != nil {
 		<-done
 	}
 }
 
-func (g *Group) begin(ctx context.Context, do func(context.Context)) {
+func (g *Group) beginRun(ctx context.Context, do func(context.Context)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.users++; g.users > 1 {
@@ -43,8 +43,8 @@ func (g *Group) begin(ctx context.Context, do func(context.Context)) {
 	}()
 }
 
-// end returns what is closed when all has ended; nil if there are other users.
-func (g *Group) end() <-chan struct{} {
+// endRun returns what is closed when all has ended; nil if there are other users.
+func (g *Group) endRun() <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.users--; g.users > 0 {

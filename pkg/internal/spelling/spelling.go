@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// Nearest returns those known names whose Distance from name is at most what is allowed
+// NearestNames returns those known names whose EditDistance from name is at most what is allowed
 // for them, the nearest first. Names that are equally near stay in the order given.
-func Nearest(name string, known []string, allowed func(candidate string) int) []string {
+func NearestNames(name string, known []string, allowed func(candidate string) int) []string {
 	distances := map[string]int{}
 	var near []string
 	for _, candidate := range known {
-		if d := Distance(name, candidate); d <= allowed(candidate) {
+		if d := EditDistance(name, candidate); d <= allowed(candidate) {
 			distances[candidate] = d
 			near = append(near, candidate)
 		}
@@ -23,10 +23,10 @@ func Nearest(name string, known []string, allowed func(candidate string) int) []
 	return near
 }
 
-// Distance is the number of letters that have to be put in, left out, changed or swapped
+// EditDistance is the number of letters that have to be put in, left out, changed or swapped
 // with the next to make b of a (optimal string alignment). Upper case counts as lower
 // case. It takes time and memory by the product of the lengths.
-func Distance(a, b string) int {
+func EditDistance(a, b string) int {
 	x, y := []rune(strings.ToLower(a)), []rune(strings.ToLower(b))
 	var before []int
 	row := make([]int, len(y)+1)
@@ -69,10 +69,10 @@ func DidYouMean(names ...string) string {
 // nothing if none is near. Of names equally near the first counts.
 func Suggest(name string, known []string) string {
 	if utf8.RuneCountInString(name) > 100 {
-		return "" // no known name is near, and Distance takes quadratic time
+		return "" // no known name is near, and EditDistance takes quadratic time
 	}
 	allowed := min(max(len(name)/3, 1), len(name)-1)
-	if near := Nearest(name, known, func(string) int { return allowed }); len(near) > 0 {
+	if near := NearestNames(name, known, func(string) int { return allowed }); len(near) > 0 {
 		return " (" + DidYouMean(near[0]) + ")"
 	}
 	if best := sameStart(name, known); best != "" {

@@ -28,7 +28,7 @@ func TestDistance(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := Distance(tc.a, tc.b); got != tc.want {
+			if got := EditDistance(tc.a, tc.b); got != tc.want {
 				t.Errorf("%s: %q to %q is %d, want %d", tc.reason, tc.a, tc.b, got, tc.want)
 			}
 		})
@@ -40,15 +40,15 @@ func TestDistanceOfEdits(t *testing.T) {
 	word := rapid.StringMatching(`[a-c]{0,6}`)
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := word.Draw(t, "a"), word.Draw(t, "b")
-		d := Distance(a, b)
-		if back := Distance(b, a); back != d {
+		d := EditDistance(a, b)
+		if back := EditDistance(b, a); back != d {
 			t.Fatalf("%q to %q is %d, and back %d", a, b, d, back)
 		}
 		if (d == 0) != (a == b) || d > max(len(a), len(b)) {
 			t.Fatalf("%q to %q is %d", a, b, d)
 		}
 		at := rapid.IntRange(0, len(b)).Draw(t, "at")
-		if longer := Distance(a, b[:at]+"d"+b[at:]); longer > d+1 || longer < d {
+		if longer := EditDistance(a, b[:at]+"d"+b[at:]); longer > d+1 || longer < d {
 			t.Fatalf("%q to %q is %d, with one more letter %d", a, b, d, longer)
 		}
 	})
@@ -71,7 +71,7 @@ func TestNearest(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := Nearest(tc.name, known, tc.allowed)
+			got := NearestNames(tc.name, known, tc.allowed)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}

@@ -184,12 +184,12 @@ func valueAsRead(value any) any {
 // removePaths takes every field that paths cover out of m.
 func removePaths(m map[string]any, paths *fields.Set) {
 	for key, value := range m {
-		if paths.Has(key) {
+		if paths.CoversPath(key) {
 			delete(m, key)
 			continue
 		}
 		if below, ok := value.(map[string]any); ok {
-			if sub := paths.Sub(key); sub != nil {
+			if sub := paths.SetBelow(key); sub != nil {
 				removePaths(below, sub)
 			}
 		}

@@ -96,7 +96,7 @@ func mergePatch(old, next map[string]any) map[string]any {
 func ManagedPart(program *policy.Program, status map[string]any) map[string]any {
 	part := map[string]any{}
 	if program.Status != nil {
-		part = maps.Clone(program.Status.FieldsSet().Project(status))
+		part = maps.Clone(program.Status.FieldsSet().ProjectObject(status))
 	}
 	if generation, ok := status["observedGeneration"]; ok {
 		part["observedGeneration"] = generation

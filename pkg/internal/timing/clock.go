@@ -58,12 +58,12 @@ func NewClock(now time.Time) *Clock {
 // HasTime reports whether questions can be answered.
 func (c *Clock) HasTime() bool { return !c.now.IsZero() }
 
-// Wake returns the earliest instant at which one of the answers that were given changes; nil: none of
+// EarliestWake returns the earliest instant at which one of the answers that were given changes; nil: none of
 // them does. Of several at that instant it is the first by its reason, whatever the order in which they were asked.
-func (c *Clock) Wake() *Wake { return c.wake }
+func (c *Clock) EarliestWake() *Wake { return c.wake }
 
-// Reached reports whether an instant is not after the time of the clock.
-func (c *Clock) Reached(at time.Time) (bool, error) {
+// HasReached reports whether an instant is not after the time of the clock.
+func (c *Clock) HasReached(at time.Time) (bool, error) {
 	if !c.HasTime() {
 		return false, ErrNoTime
 	}

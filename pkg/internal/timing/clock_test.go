@@ -13,14 +13,14 @@ import (
 
 func TestNoTime(t *testing.T) {
 	for _, clock := range []*Clock{{}, NewClock(time.Time{})} {
-		if _, err := clock.Reached(time.Unix(0, 0)); !errors.Is(err, ErrNoTime) {
+		if _, err := clock.HasReached(time.Unix(0, 0)); !errors.Is(err, ErrNoTime) {
 			t.Errorf("reached: got %v", err)
 		}
 		if _, err := clock.RunsOf(parse(t, "@daily", "UTC")); !errors.Is(err, ErrNoTime) {
 			t.Errorf("schedule: got %v", err)
 		}
-		if clock.Wake() != nil {
-			t.Errorf("it wakes at %v", clock.Wake())
+		if clock.EarliestWake() != nil {
+			t.Errorf("it wakes at %v", clock.EarliestWake())
 		}
 	}
 }
@@ -35,11 +35,11 @@ func TestWake(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return runs.Open(during)
+			return runs.IsOpen(during)
 		}
 	}
 	reached := func(text string) func(*Clock) any {
-		return func(c *Clock) any { is, _ := c.Reached(at(t, text)); return is }
+		return func(c *Clock) any { is, _ := c.HasReached(at(t, text)); return is }
 	}
 	cases := map[string]struct {
 		reason string
@@ -55,11 +55,11 @@ func TestWake(t *testing.T) {
 			want: []any{false, false, false}, wake: &Wake{at(t, "2026-12-24T00:00:00Z"), "reached(2026-12-24T00:00:00Z)"},
 		},
 		"Last": {
-			reason: "the last run changes with the next", ask: []func(*Clock) any{func(c *Clock) any { runs, _ := c.RunsOf(nightly); return runs.Last() }},
+			reason: "the last run changes with the next", ask: []func(*Clock) any{func(c *Clock) any { runs, _ := c.RunsOf(nightly); return runs.LastRun() }},
 			want: []any{at(t, "2026-11-27T02:00:00Z")}, wake: &Wake{at(t, "2026-11-28T02:00:00Z"), "schedule('0 3 * * *', 'Europe/Berlin') runs at 2026-11-28T02:00:00Z"},
 		},
 		"Next": {
-			reason: "and so does the next", ask: []func(*Clock) any{func(c *Clock) any { runs, _ := c.RunsOf(nightly); return runs.Next() }},
+			reason: "and so does the next", ask: []func(*Clock) any{func(c *Clock) any { runs, _ := c.RunsOf(nightly); return runs.NextRun() }},
 			want: []any{at(t, "2026-11-28T02:00:00Z")}, wake: &Wake{at(t, "2026-11-28T02:00:00Z"), "schedule('0 3 * * *', 'Europe/Berlin') runs at 2026-11-28T02:00:00Z"},
 		},
 		"Closed": {
@@ -87,7 +87,7 @@ func TestWake(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
-			if diff := cmp.Diff(tc.wake, clock.Wake()); diff != "" {
+			if diff := cmp.Diff(tc.wake, clock.EarliestWake()); diff != "" {
 				t.Errorf("%s: the wake (-want +got):\n%s", tc.reason, diff)
 			}
 		})
@@ -116,14 +116,14 @@ func TestAnswersLast(t *testing.T) {
 				}
 				switch kind {
 				case 0:
-					is, err := c.Reached(when)
+					is, err := c.HasReached(when)
 					return fmt.Sprint(is, err)
 				case 1:
-					return runs.Last().String()
+					return runs.LastRun().String()
 				case 2:
-					return runs.Next().String()
+					return runs.NextRun().String()
 				}
-				return fmt.Sprint(runs.Open(during))
+				return fmt.Sprint(runs.IsOpen(during))
 			})
 		}
 		answer := func(now time.Time) (string, *Wake) {
@@ -131,7 +131,7 @@ func TestAnswersLast(t *testing.T) {
 			for _, ask := range questions {
 				text += ask(c) + "\n"
 			}
-			return text, c.Wake()
+			return text, c.EarliestWake()
 		}
 		now := start
 		for range 10 {

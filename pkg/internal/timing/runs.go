@@ -17,21 +17,21 @@ func (c *Clock) RunsOf(s *Schedule) (*Runs, error) {
 	if !c.HasTime() {
 		return nil, ErrNoTime
 	}
-	r := &Runs{clock: c, schedule: s, last: s.Last(c.now), next: s.Next(c.now)}
+	r := &Runs{clock: c, schedule: s, last: s.LastRun(c.now), next: s.NextRun(c.now)}
 	if r.last.IsZero() || r.next.IsZero() {
 		return nil, fmt.Errorf("%s has no run before or after %s", s.name, c.now.Format(time.RFC3339))
 	}
 	return r, nil
 }
 
-// Last returns the last run that is not after the clock's time: it changes with the next run.
-func (r *Runs) Last() time.Time {
+// LastRun returns the last run that is not after the clock's time: it changes with the next run.
+func (r *Runs) LastRun() time.Time {
 	r.noteNext()
 	return r.last
 }
 
-// Next returns the first run after the clock's time: it changes when that is reached.
-func (r *Runs) Next() time.Time {
+// NextRun returns the first run after the clock's time: it changes when that is reached.
+func (r *Runs) NextRun() time.Time {
 	r.noteNext()
 	return r.next
 }
@@ -41,10 +41,10 @@ func (r *Runs) noteNext() {
 	r.clock.noteChange(r.next, fmt.Sprintf("%s runs at %s", r.schedule.name, r.next.Format(time.RFC3339)))
 }
 
-// Open reports whether less than a duration has passed since the last run: it changes when that long has
+// IsOpen reports whether less than a duration has passed since the last run: it changes when that long has
 // passed without another run, or with the next run. Where runs follow on each other so quickly that this is
 // not soon, the answer is to be looked at again at an instant that is noted in its place.
-func (r *Runs) Open(during time.Duration) bool {
+func (r *Runs) IsOpen(during time.Duration) bool {
 	if during <= 0 {
 		return false
 	}
@@ -56,7 +56,7 @@ func (r *Runs) Open(during time.Duration) bool {
 	apart := lookedAtWindows * (int64(min(during, longestWindow)/time.Second) + 1)
 	again := time.Unix(r.clock.now.Unix()/apart*apart+apart, 0).UTC()
 	for limit := again.Add(time.Duration(apart) * time.Second); !closes.After(limit); {
-		later := r.schedule.Last(closes).Add(during) // it has been open all the time until then
+		later := r.schedule.LastRun(closes).Add(during) // it has been open all the time until then
 		if !later.After(closes) {
 			closes = wholeSecond(closes)
 			r.clock.noteChange(closes, fmt.Sprintf("%s has been open for %s at %s", r.schedule.name, during, closes.Format(time.RFC3339)))

@@ -32,8 +32,8 @@ type Schedule struct {
 // concurrent use.
 type Zones struct{ known sync.Map }
 
-// Load returns the zone of a name of the IANA database, as in Europe/Berlin.
-func (z *Zones) Load(name string) (*time.Location, error) {
+// LoadZone returns the zone of a name of the IANA database, as in Europe/Berlin.
+func (z *Zones) LoadZone(name string) (*time.Location, error) {
 	if found, ok := z.known.Load(name); ok {
 		return found.(*time.Location), nil
 	}
@@ -48,10 +48,10 @@ func (z *Zones) Load(name string) (*time.Location, error) {
 	return zone, nil
 }
 
-// Parse reads a schedule: minute, hour, day of the month, month, day of the week; or @hourly, @daily,
+// ParseSchedule reads a schedule: minute, hour, day of the month, month, day of the week; or @hourly, @daily,
 // @weekly, @monthly, @yearly. One that has no run is an error.
-func (z *Zones) Parse(text, zone string) (*Schedule, error) {
-	location, err := z.Load(zone)
+func (z *Zones) ParseSchedule(text, zone string) (*Schedule, error) {
+	location, err := z.LoadZone(zone)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (z *Zones) Parse(text, zone string) (*Schedule, error) {
 		return nil, err
 	}
 	s := &Schedule{fields: fields, zone: location, name: fmt.Sprintf("schedule('%s', '%s')", text, zone)}
-	if s.Next(time.Unix(0, 0)).IsZero() {
+	if s.NextRun(time.Unix(0, 0)).IsZero() {
 		return nil, fmt.Errorf("%q has no run: there is no such day", text)
 	}
 	return s, nil
@@ -89,10 +89,10 @@ func parseFields(text string) (*cron.SpecSchedule, error) {
 	return fields, nil
 }
 
-// Next returns the first run after a time, in UTC; the zero time if there is none.
+// NextRun returns the first run after a time, in UTC; the zero time if there is none.
 //
 // The library is only asked about stretches of time in which the zone has one offset: there it is exact.
-func (s *Schedule) Next(after time.Time) time.Time {
+func (s *Schedule) NextRun(after time.Time) time.Time {
 	from, t := after, after.In(s.zone)
 	for limit := after.Add(horizon); t.Before(limit); {
 		name, offset := t.Zone()
@@ -118,8 +118,8 @@ func (s *Schedule) Next(after time.Time) time.Time {
 // taken for one of UTC, is that near to the first run.
 const mostOffset = 27 * time.Hour
 
-// Last returns the last run that is not after a time, in UTC; the zero time if there is none.
-func (s *Schedule) Last(until time.Time) time.Time {
+// LastRun returns the last run that is not after a time, in UTC; the zero time if there is none.
+func (s *Schedule) LastRun(until time.Time) time.Time {
 	var last time.Time
 	past := until // no run is after it, and not after until
 	for step := time.Minute; last.IsZero(); step *= 8 {
@@ -144,9 +144,9 @@ func (s *Schedule) Last(until time.Time) time.Time {
 	}
 }
 
-// runUntil is Next if that is not after a time, and else the zero time.
+// runUntil is NextRun if that is not after a time, and else the zero time.
 func (s *Schedule) runUntil(after, until time.Time) time.Time {
-	if run := s.Next(after); !run.After(until) {
+	if run := s.NextRun(after); !run.After(until) {
 		return run
 	}
 	return time.Time{}

@@ -16,7 +16,7 @@ import (
 
 func parse(t testing.TB, text, zone string) *Schedule {
 	t.Helper()
-	s, err := new(Zones).Parse(text, zone)
+	s, err := new(Zones).ParseSchedule(text, zone)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,10 +91,10 @@ func TestDaylightSaving(t *testing.T) {
 			var got []string
 			before := at(t, tc.after)
 			for range tc.want {
-				run := s.Next(before)
+				run := s.NextRun(before)
 				got = append(got, run.In(s.zone).Format(time.RFC3339))
-				for _, until := range []time.Time{run, run.Add(time.Second), s.Next(run).Add(-time.Nanosecond)} {
-					if last := s.Last(until); !last.Equal(run) {
+				for _, until := range []time.Time{run, run.Add(time.Second), s.NextRun(run).Add(-time.Nanosecond)} {
+					if last := s.LastRun(until); !last.Equal(run) {
 						t.Errorf("%s: the last run until %s is %s, want %s", tc.reason, until, last, run)
 					}
 				}
@@ -173,7 +173,7 @@ func TestTwin(t *testing.T) {
 			}
 		}
 		name := rapid.SampledFrom(zoneNames).Draw(t, "zone")
-		s, err := new(Zones).Parse(strings.Join(text[:], " "), name)
+		s, err := new(Zones).ParseSchedule(strings.Join(text[:], " "), name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,11 +185,11 @@ func TestTwin(t *testing.T) {
 			}
 		}
 		minute := now.Truncate(time.Minute)
-		if want := w.scan(minute.Add(time.Minute), time.Minute); !want.IsZero() && !s.Next(now).Equal(want) {
-			t.Fatalf("%s after %s: %s, want %s", s.name, now, s.Next(now), want)
+		if want := w.scan(minute.Add(time.Minute), time.Minute); !want.IsZero() && !s.NextRun(now).Equal(want) {
+			t.Fatalf("%s after %s: %s, want %s", s.name, now, s.NextRun(now), want)
 		}
-		if want := w.scan(minute, -time.Minute); !want.IsZero() && !s.Last(now).Equal(want) {
-			t.Fatalf("%s until %s: %s, want %s", s.name, now, s.Last(now), want)
+		if want := w.scan(minute, -time.Minute); !want.IsZero() && !s.LastRun(now).Equal(want) {
+			t.Fatalf("%s until %s: %s, want %s", s.name, now, s.LastRun(now), want)
 		}
 	})
 }
@@ -205,7 +205,7 @@ func TestKubernetes(t *testing.T) {
 			}
 			ours, a, b := parse(t, text, zone), at(t, "2017-12-31T23:00:00Z"), at(t, "2017-12-31T23:00:00Z")
 			for a.Year() < raced.Few(2019, 2020) {
-				if a, b = ours.Next(a), theirs.Next(b).UTC(); !a.Equal(b) {
+				if a, b = ours.NextRun(a), theirs.Next(b).UTC(); !a.Equal(b) {
 					t.Errorf("%s: %s, and the library has %s", ours.name, a, b)
 					break
 				}
@@ -232,7 +232,7 @@ func TestParseErrors(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if _, err := new(Zones).Parse(tc.text, tc.zone); err == nil || !strings.Contains(err.Error(), tc.want) {
+			if _, err := new(Zones).ParseSchedule(tc.text, tc.zone); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
 			}
 		})
@@ -245,13 +245,13 @@ func FuzzParse(f *testing.F) {
 		f.Add(text, int64(1_700_000_000))
 	}
 	f.Fuzz(func(t *testing.T, text string, seconds int64) {
-		s, err := new(Zones).Parse(text, "America/Sao_Paulo")
+		s, err := new(Zones).ParseSchedule(text, "America/Sao_Paulo")
 		if err != nil {
 			return
 		}
 		now := time.Unix(seconds%4_000_000_000, 0).UTC()
-		last, next := s.Last(now), s.Next(now)
-		if last.After(now) || !next.After(now) || !s.Next(last).Equal(next) || !s.Last(next).Equal(next) {
+		last, next := s.LastRun(now), s.NextRun(now)
+		if last.After(now) || !next.After(now) || !s.NextRun(last).Equal(next) || !s.LastRun(next).Equal(next) {
 			t.Errorf("%q at %s: last %s, next %s", text, now, last, next)
 		}
 	})
@@ -263,7 +263,7 @@ func BenchmarkRuns(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			clock := NewClock(time.Unix(1_700_000_000, 0))
 			for b.Loop() {
-				if s, err := zones.Parse(text, "Europe/Berlin"); err == nil {
+				if s, err := zones.ParseSchedule(text, "Europe/Berlin"); err == nil {
 					_, _ = clock.RunsOf(s)
 				}
 			}

@@ -10,8 +10,8 @@ import (
 	"github.com/ambit-dev/ambit/pkg/internal/recipe"
 )
 
-// Keys are all keys of a Secret's data that the request's recipes may write.
-func (r *Request) Keys() []string {
+// MadeKeys are all keys of a Secret's data that the request's recipes may write.
+func (r *Request) MadeKeys() []string {
 	var keys []string
 	for _, one := range r.Recipes {
 		keys = slices.Concat(keys, recipe.AllPrivateKeys(one), one.PublicKeys())
@@ -19,9 +19,9 @@ func (r *Request) Keys() []string {
 	return keys
 }
 
-// Hide returns a live Secret without what a manager's entries say of made values: they are no part of the template, so that
+// HideMadeEntries returns a live Secret without what a manager's entries say of made values: they are no part of the template, so that
 // a comparison with it would have them removed. live stays as it is.
-func (r *Request) Hide(live *unstructured.Unstructured, manager string) *unstructured.Unstructured {
+func (r *Request) HideMadeEntries(live *unstructured.Unstructured, manager string) *unstructured.Unstructured {
 	meta, _ := live.Object["metadata"].(map[string]any)
 	entries, _ := meta["managedFields"].([]any)
 	if r == nil || len(entries) == 0 {
@@ -33,7 +33,7 @@ func (r *Request) Hide(live *unstructured.Unstructured, manager string) *unstruc
 		if entry["manager"] == manager {
 			own, _ := entry["fieldsV1"].(map[string]any)
 			entry = maps.Clone(entry)
-			entry["fieldsV1"], _ = r.Split(own)
+			entry["fieldsV1"], _ = r.SplitFields(own)
 			entries[i] = entry
 		}
 	}
@@ -42,9 +42,9 @@ func (r *Request) Hide(live *unstructured.Unstructured, manager string) *unstruc
 	return &unstructured.Unstructured{Object: hidden}
 }
 
-// Split parts the fields of a managedFields entry, as JSON, into those that the template may set and those of
+// SplitFields parts the fields of a managedFields entry, as JSON, into those that the template may set and those of
 // made values, with their record. Empty ones are nil. fields stay as they are.
-func (r *Request) Split(fields map[string]any) (template, made map[string]any) {
+func (r *Request) SplitFields(fields map[string]any) (template, made map[string]any) {
 	template, made = maps.Clone(fields), map[string]any{}
 	move := func(keys []string, path ...string) {
 		below, there := cutFields(template, made, path)
@@ -55,7 +55,7 @@ func (r *Request) Split(fields map[string]any) (template, made map[string]any) {
 			}
 		}
 	}
-	move(r.Keys(), "f:data")
+	move(r.MadeKeys(), "f:data")
 	move([]string{v1alpha1.AnnotationMade}, "f:metadata", "f:annotations")
 	return pruneFields(template), pruneFields(made)
 }

@@ -28,9 +28,9 @@ type Request struct {
 	views   map[string]secretview.View
 }
 
-// Resolve returns the request of one object of a child; nil if it makes nothing. vars are what its template sees. The
+// ResolveRequest returns the request of one object of a child; nil if it makes nothing. vars are what its template sees. The
 // error is *Failure.
-func Resolve(ctx context.Context, child *policy.Child, vars cel.Activation) (*Request, error) {
+func ResolveRequest(ctx context.Context, child *policy.Child, vars cel.Activation) (*Request, error) {
 	if len(child.Make) == 0 {
 		return nil, nil
 	}
@@ -79,9 +79,9 @@ func (r *Request) addIssuer(id string, seen any) error {
 	return nil
 }
 
-// Check says which values of a live Secret are not valid, as far as what is kept of it tells. Where the time is not known (zero), a
+// CheckValues says which values of a live Secret are not valid, as far as what is kept of it tells. Where the time is not known (zero), a
 // value is valid if it is there.
-func (r *Request) Check(live *unstructured.Unstructured, now time.Time) recipe.Verdict {
+func (r *Request) CheckValues(live *unstructured.Unstructured, now time.Time) recipe.Verdict {
 	if r == nil {
 		return recipe.Verdict{}
 	}
@@ -91,7 +91,7 @@ func (r *Request) Check(live *unstructured.Unstructured, now time.Time) recipe.V
 		return private && (now.IsZero() || fact.Length == secretview.AssumedLength)
 	})
 	if !now.IsZero() {
-		return recipe.Check(recipes, recipe.Input{Secret: view, Issuers: r.views, Now: now.UTC().Truncate(time.Second)})
+		return recipe.CheckSecret(recipes, recipe.Input{Secret: view, Issuers: r.views, Now: now.UTC().Truncate(time.Second)})
 	}
 	var v recipe.Verdict
 	for _, one := range recipes {
@@ -100,8 +100,8 @@ func (r *Request) Check(live *unstructured.Unstructured, now time.Time) recipe.V
 	return v
 }
 
-// Show returns a copy of a desired Secret with the text forms of what is made in place of values.
-func (r *Request) Show(object *unstructured.Unstructured) *unstructured.Unstructured {
+// ShowTextForms returns a copy of a desired Secret with the text forms of what is made in place of values.
+func (r *Request) ShowTextForms(object *unstructured.Unstructured) *unstructured.Unstructured {
 	if r == nil || object == nil {
 		return object
 	}
@@ -110,17 +110,17 @@ func (r *Request) Show(object *unstructured.Unstructured) *unstructured.Unstruct
 	if data = maps.Clone(data); data == nil {
 		data = map[string]any{}
 	}
-	for key, text := range r.Texts() {
+	for key, text := range r.TextForms() {
 		data[key] = text
 	}
 	shown["data"] = data
 	return &unstructured.Unstructured{Object: shown}
 }
 
-// Text is what a plan's text says of keys, given as paths below data: one line each.
-func (r *Request) Text(paths []string) string {
+// DescribePaths is what a plan's text says of keys, given as paths below data: one line each.
+func (r *Request) DescribePaths(paths []string) string {
 	var b strings.Builder
-	texts := r.Texts()
+	texts := r.TextForms()
 	for _, path := range paths {
 		if text := texts[strings.TrimPrefix(path, "data.")]; text != "" {
 			fmt.Fprintf(&b, "    %s: %s\n", path, text)
@@ -129,8 +129,8 @@ func (r *Request) Text(paths []string) string {
 	return b.String()
 }
 
-// Texts are the text forms by key. A CA's next one is not among them: most of the time there is none.
-func (r *Request) Texts() map[string]string {
+// TextForms are the text forms by key. A CA's next one is not among them: most of the time there is none.
+func (r *Request) TextForms() map[string]string {
 	texts := map[string]string{}
 	for _, one := range r.Recipes {
 		keys := slices.Concat(one.PrivateKeys(), one.PublicKeys())

@@ -137,7 +137,7 @@ func parse(t testing.TB, text string) *unstructured.Unstructured {
 // projected is what an informer keeps of an object: what is always kept, and the fields.
 func projected(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	kept := Fields(obj.GroupVersionKind().GroupKind()).Add("apiVersion").Add("kind").Add("metadata", "name")
-	return &unstructured.Unstructured{Object: kept.Project(obj.Object)}
+	return &unstructured.Unstructured{Object: kept.ProjectObject(obj.Object)}
 }
 
 // TestEvaluate: an object is in the same state by all that it has, and by the fields that are kept.

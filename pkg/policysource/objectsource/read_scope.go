@@ -32,7 +32,7 @@ func (r *readScope) candidateNamespaces() []string {
 
 // updateScope finds out where objects may be read now.
 func (r *readScope) updateScope(informers *permitted.Scoped) {
-	r.watches, r.isDecided = informers.Require(r.candidateNamespaces())
+	r.watches, r.isDecided = informers.RequireNamespaces(r.candidateNamespaces())
 	r.problem = ""
 	if !r.isDecided {
 		return // narrow is as before, until more is known

@@ -85,7 +85,7 @@ func (s *Source) AddTo(out *manifest.Snapshot) bool {
 	isRead := s.scope.isDecided
 	manifests, objects := map[*unstructured.Unstructured][]manifest.Manifest{}, map[manifest.Origin]*unstructured.Unstructured{}
 	for _, watch := range s.scope.watches {
-		list, status := watch.Read()
+		list, status := watch.ReadObjects()
 		if status.Synced {
 			out.Complete = append(out.Complete, manifest.Location{Kind: s.kind.kind, Namespace: watch.Namespace()})
 		}
@@ -140,6 +140,6 @@ func (s *Source) Problems() []string {
 
 // Release gives back all informers and reviews.
 func (s *Source) Release() {
-	s.informers.Release()
+	s.informers.ReleaseAll()
 	s.writes.releaseReviews()
 }

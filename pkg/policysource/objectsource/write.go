@@ -55,7 +55,7 @@ type refusedWrite struct {
 func (s *Source) MayPatch(object *unstructured.Unstructured, subresource string) (allowed, known bool) {
 	namespace := object.GetNamespace()
 	known = s.writes.isReviewed(allNamespaces) &&
-		(s.o.Access.State(access.Key{Namespace: namespace}).Reviewed || s.informers.Everywhere().Decision != permitted.Allowed)
+		(s.o.Access.State(access.Key{Namespace: namespace}).Reviewed || s.informers.PermissionEverywhere().Decision != permitted.Allowed)
 	patch := s.kind.accessFor("patch", subresource)
 	if !s.writes.isAllowed(allNamespaces, patch) && !s.writes.isAllowed(namespace, patch) {
 		return false, known
@@ -125,7 +125,7 @@ func (s *Source) noteRefused(object *unstructured.Unstructured, missesRight bool
 // observeWrite puts the API server's answer to a write where objects are read, and where the next
 // write finds it. before is the object that was written.
 func (s *Source) observeWrite(before, after *unstructured.Unstructured) {
-	s.informers.Observe(after)
+	s.informers.ObserveWrite(after)
 	origin := s.kind.originOf(after)
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -31,7 +31,7 @@ func (p *writePermissions) followScope(r *readScope) {
 			wanted[namespace] = true
 		}
 	} else if !p.isAllowed(allNamespaces, p.kind.writeAccesses()...) {
-		objects, _ := r.watches[0].Read()
+		objects, _ := r.watches[0].ReadObjects()
 		for _, namespace := range namespacesOf(objects) {
 			wanted[namespace] = true
 		}

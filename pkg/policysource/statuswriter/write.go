@@ -160,7 +160,7 @@ func (w *Writer) sendPatch(ctx context.Context, r patchRequest) bool {
 	switch {
 	case err != nil:
 		last.failures++
-		last.next = now.Add(backoff.Exponential{First: WriteInterval, Last: maxBackoff}.After(last.failures))
+		last.next = now.Add(backoff.Exponential{First: WriteInterval, Last: maxBackoff}.WaitAfter(last.failures))
 		w.attempts[what] = last
 		w.noteFailure(ctx, r, last.failures, err)
 	case r.urgent:

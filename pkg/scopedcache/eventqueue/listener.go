@@ -70,22 +70,22 @@ func (l *Listener) Name() string { return "handler of " + l.name }
 // Done implements toolscache.DoneChecker.
 func (l *Listener) Done() <-chan struct{} { return l.synced }
 
-// Stop has the handler told nothing more. It does not wait, and may be called more than once.
-func (l *Listener) Stop() { l.once.Do(func() { close(l.stopped) }) }
+// StopHandler has the handler told nothing more. It does not wait, and may be called more than once.
+func (l *Listener) StopHandler() { l.once.Do(func() { close(l.stopped) }) }
 
-// Run calls the handler until the listener is stopped or done is closed. What is in the queue then is dropped.
-func (l *Listener) Run(done <-chan struct{}) {
+// RunHandler calls the handler until the listener is stopped or done is closed. What is in the queue then is dropped.
+func (l *Listener) RunHandler(done <-chan struct{}) {
 	plan := newResyncPlan(l.resyncs)
-	defer plan.stop()
+	defer plan.stopTimer()
 	for {
 		select {
 		case <-done:
 			return
 		case <-l.stopped:
 			return
-		case <-plan.due():
+		case <-plan.dueChannel():
 			for _, object := range plan.takeDue() {
-				l.Push(Event{Type: Updated, Old: object, New: object})
+				l.PushValue(Event{Type: Updated, Old: object, New: object})
 			}
 		case <-l.woken:
 		}
@@ -93,12 +93,12 @@ func (l *Listener) Run(done <-chan struct{}) {
 			if IsClosed(done) || IsClosed(l.stopped) {
 				return
 			}
-			l.tell(e)
+			l.tellHandler(e)
 		}
 	}
 }
 
-func (l *Listener) tell(e Event) {
+func (l *Listener) tellHandler(e Event) {
 	switch e.Type {
 	case Added:
 		l.handler.OnAdd(e.New, e.Initial)
@@ -124,20 +124,20 @@ func newResyncPlan(resyncs []Resync) *resyncPlan {
 		return p
 	}
 	for _, r := range resyncs {
-		p.next = append(p.next, time.Now().Add(jittered(r.Period)))
+		p.next = append(p.next, time.Now().Add(jitteredPeriod(r.Period)))
 	}
 	p.timer = time.NewTimer(time.Until(slices.MinFunc(p.next, time.Time.Compare)))
 	return p
 }
 
-func (p *resyncPlan) due() <-chan time.Time {
+func (p *resyncPlan) dueChannel() <-chan time.Time {
 	if p.timer == nil {
 		return nil
 	}
 	return p.timer.C
 }
 
-func (p *resyncPlan) stop() {
+func (p *resyncPlan) stopTimer() {
 	if p.timer != nil {
 		p.timer.Stop()
 	}
@@ -149,14 +149,14 @@ func (p *resyncPlan) takeDue() (list []any) {
 	for i, r := range p.resyncs {
 		if !p.next[i].After(now) {
 			list = append(list, r.Objects()...)
-			p.next[i] = now.Add(jittered(r.Period))
+			p.next[i] = now.Add(jitteredPeriod(r.Period))
 		}
 	}
 	p.timer.Reset(time.Until(slices.MinFunc(p.next, time.Time.Compare)))
 	return list
 }
 
-// jittered returns a tenth more or less, so that not all handlers are told at once.
-func jittered(period time.Duration) time.Duration {
+// jitteredPeriod returns a tenth more or less, so that not all handlers are told at once.
+func jitteredPeriod(period time.Duration) time.Duration {
 	return time.Duration(float64(period) * (0.9 + rand.Float64()/5))
 }

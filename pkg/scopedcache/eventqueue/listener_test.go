@@ -17,7 +17,7 @@ func TestResync(t *testing.T) {
 		of := func(name string) func() []any { return func() []any { return []any{name} } }
 		l := NewListener("handler", handler, Resync{time.Minute, of("often")}, Resync{time.Hour, of("rarely")}, Resync{0, of("never")})
 		done, ended := make(chan struct{}), make(chan struct{})
-		go func() { defer close(ended); l.Run(done) }()
+		go func() { defer close(ended); l.RunHandler(done) }()
 		time.Sleep(100 * time.Minute)
 		synctest.Wait()
 		if n := told["often"]; n < 90 || n > 111 {

@@ -18,8 +18,8 @@ type Mailbox[T any] struct {
 // NewMailbox makes an empty one.
 func NewMailbox[T any]() *Mailbox[T] { return &Mailbox[T]{woken: make(chan struct{}, 1)} }
 
-// Push appends a value. It does not block.
-func (m *Mailbox[T]) Push(value T) {
+// PushValue appends a value. It does not block.
+func (m *Mailbox[T]) PushValue(value T) {
 	m.mu.Lock()
 	m.list = append(m.list, value)
 	m.mu.Unlock()

@@ -28,13 +28,13 @@ type Tree map[string]Tree
 func New(paths []string) Tree {
 	tree := Tree{}
 	for _, path := range slices.Concat(alwaysKept(), paths) {
-		tree.add(strings.Split(path, "."))
+		tree.addPath(strings.Split(path, "."))
 	}
 	return tree
 }
 
-// add keeps all below a path, also if another one asks for less.
-func (t Tree) add(path []string) {
+// addPath keeps all below a path, also if another one asks for less.
+func (t Tree) addPath(path []string) {
 	below, ok := t[path[0]]
 	switch {
 	case len(path) == 1:
@@ -42,14 +42,14 @@ func (t Tree) add(path []string) {
 	case !ok:
 		below = Tree{}
 		t[path[0]] = below
-		below.add(path[1:])
+		below.addPath(path[1:])
 	case len(below) > 0:
-		below.add(path[1:])
+		below.addPath(path[1:])
 	}
 }
 
-// Check returns an error if a type does not have all the fields. path is what the error calls it.
-func (t Tree) Check(of reflect.Type, path string) error {
+// CheckType returns an error if a type does not have all the fields. path is what the error calls it.
+func (t Tree) CheckType(of reflect.Type, path string) error {
 	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
 		of = of.Elem()
 	}
@@ -72,7 +72,7 @@ func (t Tree) Check(of reflect.Type, path string) error {
 		case !ok:
 			return fmt.Errorf("keeping fields: there is no %s.%s", path, name)
 		case len(below) > 0:
-			if err := below.Check(field, path+"."+name); err != nil {
+			if err := below.CheckType(field, path+"."+name); err != nil {
 				return err
 			}
 		}
@@ -85,9 +85,9 @@ func jsonName(field reflect.StructField) (name string, inline bool) {
 	return name, name == "" && (field.Anonymous || strings.Contains(rest, "inline"))
 }
 
-// Prune takes from an object, which the caller owns, the fields that are not kept. A metadata-only object keeps
+// PruneObject takes from an object, which the caller owns, the fields that are not kept. A metadata-only object keeps
 // all, and so does what is no object.
-func (t Tree) Prune(object any) {
+func (t Tree) PruneObject(object any) {
 	switch object := object.(type) {
 	case *metav1.PartialObjectMetadata:
 	case *unstructured.Unstructured:

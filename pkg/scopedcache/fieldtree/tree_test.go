@@ -61,7 +61,7 @@ func TestPrune(t *testing.T) {
 			tc.change(want)
 			tree := New(tc.paths)
 			typed := wholeDeployment()
-			tree.Prune(typed)
+			tree.PruneObject(typed)
 			if diff := cmp.Diff(want, typed); diff != "" {
 				t.Errorf("%s: as a Go type (-want +got):\n%s", tc.reason, diff)
 			}
@@ -70,7 +70,7 @@ func TestPrune(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := &appsv1.Deployment{}
-			tree.Prune(&unstructured.Unstructured{Object: content})
+			tree.PruneObject(&unstructured.Unstructured{Object: content})
 			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, got); err != nil {
 				t.Fatal(err)
 			}
@@ -84,9 +84,9 @@ func TestPrune(t *testing.T) {
 // TestPruneMetadata: a metadata-only object keeps all, and what is no object is left alone.
 func TestPruneMetadata(t *testing.T) {
 	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a", Annotations: map[string]string{"a": "b"}}}
-	New(nil).Prune(object)
+	New(nil).PruneObject(object)
 	if object.Annotations["a"] != "b" {
 		t.Error("an annotation was taken from a metadata-only object")
 	}
-	New(nil).Prune("text")
+	New(nil).PruneObject("text")
 }

@@ -46,13 +46,13 @@ func (r *Registry) arrangeAll() {
 	defer r.mu.Unlock()
 	for _, k := range r.kinds {
 		r.arrangeLocked(k)
-		r.dirty.add(k)
+		r.dirty.addKind(k)
 	}
 }
 
 // arrangeLocked makes the streams of a kind those that there are to be, and opens and closes them.
 func (r *Registry) arrangeLocked(k *kind) {
-	names, known := r.namespaces.current()
+	names, known := r.namespaces.currentNames()
 	wanted, decided := streamlayout.Layout{
 		Kind: k.Kind, Rule: r.options.Namespaces.Rule, Needs: slices.Collect(maps.Values(k.needs)), Names: names, IsKnown: known,
 		DecideEverywhere: func() access.Decision { return r.decideEverywhere(k) },
@@ -113,8 +113,8 @@ func newDirtyKinds() *dirtyKinds {
 	return &dirtyKinds{woken: make(chan struct{}, 1), kinds: map[*kind]struct{}{}}
 }
 
-// add has a kind arranged. It may be called with any lock held.
-func (d *dirtyKinds) add(k *kind) {
+// addKind has a kind arranged. It may be called with any lock held.
+func (d *dirtyKinds) addKind(k *kind) {
 	d.mu.Lock()
 	d.kinds[k] = struct{}{}
 	d.mu.Unlock()

@@ -46,8 +46,8 @@ type subscribers struct {
 	readers atomic.Pointer[[]func(Change)] // those of the list who are told of reads
 }
 
-// add adds one, who is told until ctx ends. tell must not block.
-func (l *subscribers) add(ctx context.Context, reads bool, tell func(Change)) {
+// addSubscriber adds one, who is told until ctx ends. tell must not block.
+func (l *subscribers) addSubscriber(ctx context.Context, reads bool, tell func(Change)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.list = append(l.list, &subscriber{done: ctx.Done(), reads: reads, tell: tell})
@@ -77,7 +77,7 @@ func (l *subscribers) tellRead(c Change) {
 // tellAll tells all of them what has changed, and who is new how all streams are. It is called by the engine's goroutine
 // alone, with no lock held.
 func (l *subscribers) tellAll(changes []Change, states func() []Change) {
-	for _, s := range l.current() {
+	for _, s := range l.currentSubscribers() {
 		list := changes
 		if !s.isOn {
 			list, s.isOn = states(), true
@@ -88,8 +88,8 @@ func (l *subscribers) tellAll(changes []Change, states func() []Change) {
 	}
 }
 
-// current returns those who have not left.
-func (l *subscribers) current() []*subscriber {
+// currentSubscribers returns those who have not left.
+func (l *subscribers) currentSubscribers() []*subscriber {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.list = slices.DeleteFunc(l.list, func(s *subscriber) bool { return eventqueue.IsClosed(s.done) })
@@ -100,7 +100,7 @@ func (l *subscribers) current() []*subscriber {
 // SubscribeChanges has tell called until ctx ends, by the goroutine of RunAll: at first for each stream as it is, then for
 // every change. With reads it is also told of objects that readers have read, under a lock that guards them. It must not block.
 func (r *Registry) SubscribeChanges(ctx context.Context, reads bool, tell func(Change)) {
-	r.subscribed.add(ctx, reads, tell)
+	r.subscribed.addSubscriber(ctx, reads, tell)
 	r.dirty.wakeUp()
 }
 

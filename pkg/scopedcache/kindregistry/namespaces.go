@@ -40,12 +40,12 @@ func newNamespaces(r *Registry) (*namespaces, error) {
 	n.kind = k
 	k.needs[nil] = &streamlayout.Need{All: true}
 	k.AddStream(k.NewStream(metav1.NamespaceAll, cache.Config{LabelSelector: given.Selector}, false))
-	changed := func(any) { r.dirty.add(k) }
+	changed := func(any) { r.dirty.addKind(k) }
 	k.AddListener(eventqueue.NewListener("namespaces", toolscache.ResourceEventHandlerFuncs{
 		AddFunc: changed, DeleteFunc: changed, UpdateFunc: func(_, object any) { changed(object) },
 	}))
 	k.SetPlanned()
-	r.dirty.add(k)
+	r.dirty.addKind(k)
 	return n, nil
 }
 
@@ -63,15 +63,15 @@ func sortedNames(names []string) []string {
 	return slices.Compact(sorted)
 }
 
-// current returns the names, which nobody may change, and whether they are known.
-func (n *namespaces) current() ([]string, bool) {
+// currentNames returns the names, which nobody may change, and whether they are known.
+func (n *namespaces) currentNames() ([]string, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.names, n.known
 }
 
-// replace sets the names, and reports whether anything is new.
-func (n *namespaces) replace(names []string) bool {
+// replaceNames sets the names, and reports whether anything is new.
+func (n *namespaces) replaceNames(names []string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.known && slices.Equal(n.names, names) {
@@ -89,7 +89,7 @@ func (r *Registry) SetNamespaces(names []string) error {
 	if err := CheckNames(names); err != nil {
 		return err
 	}
-	if r.namespaces.replace(sortedNames(names)) {
+	if r.namespaces.replaceNames(sortedNames(names)) {
 		r.arrangeAll()
 	}
 	return nil
@@ -108,7 +108,7 @@ func (r *Registry) NamespacesRefused() (*streamstore.Stream, *streamstore.Refusa
 // there are none.
 func (r *Registry) followNamespaces() {
 	names, known := r.namespaces.kind.StreamOf(metav1.NamespaceAll).ObjectNames()
-	if known && r.namespaces.replace(sortedNames(names)) {
+	if known && r.namespaces.replaceNames(sortedNames(names)) {
 		r.arrangeAll()
 	}
 }

@@ -122,7 +122,7 @@ func (r *Registry) beginRunning() error {
 	r.isBegun, r.isRunning = true, true
 	for _, k := range r.watchedLocked() {
 		for _, l := range k.AllListeners() {
-			r.running.Go(func() { l.Run(r.ended) })
+			r.running.Go(func() { l.RunHandler(r.ended) })
 		}
 	}
 	close(r.started)
@@ -144,7 +144,7 @@ func (r *Registry) StartListener(i *streamstore.Informer, l *eventqueue.Listener
 	}
 	i.Store().AddListener(l)
 	if r.isRunning {
-		r.running.Go(func() { l.Run(r.ended) })
+		r.running.Go(func() { l.RunHandler(r.ended) })
 	}
 	return true
 }
@@ -157,7 +157,7 @@ func (r *Registry) newKind(key kindsettings.Key, namePrefix string) (*kind, erro
 	k := &kind{needs: map[*Holder]*streamlayout.Need{}, told: map[string]streamstore.State{}}
 	k.Store = streamstore.New(known, streamstore.Options{
 		NamePrefix: namePrefix, DeleteOnLeave: r.options.DeleteOnLeave,
-		Changed: func() { r.dirty.add(k) },
+		Changed: func() { r.dirty.addKind(k) },
 		ReadChanged: func(owners []readlog.Owner, name types.NamespacedName) {
 			r.subscribed.tellRead(Change{GVK: key.GVK, Namespace: name.Namespace, State: informer.Live, Object: name, Owners: owners})
 		},

@@ -111,8 +111,8 @@ func (s *Settings) IsKeptWhole(gvk schema.GroupVersionKind, subresource string) 
 // IsNamespaced reports whether its objects are in namespaces.
 func (k *Kind) IsNamespaced() bool { return k.Mapping.Scope.Name() == meta.RESTScopeNameNamespace }
 
-// Source makes what lists and watches the kind in a namespace, or in all.
-func (k *Kind) Source(namespace string, config cache.Config) (listwatch.Source, error) {
+// MakeSource makes what lists and watches the kind in a namespace, or in all.
+func (k *Kind) MakeSource(namespace string, config cache.Config) (listwatch.Source, error) {
 	made, err := k.settings.Connect(k.Key, k.Mapping, namespace)
 	if err != nil || ptr.Deref(config.EnableWatchBookmarks, true) {
 		return made, err
@@ -145,7 +145,7 @@ func (k *Kind) Transformer(config cache.Config) toolscache.TransformFunc {
 			}
 		}
 		if k.isPartial {
-			k.kept.Prune(object)
+			k.kept.PruneObject(object)
 		}
 		return object, nil
 	}

@@ -90,7 +90,7 @@ func (s *Settings) setFields(fields map[client.Object][]string) error {
 		if _, isMap := object.(runtime.Unstructured); isMap {
 			continue
 		}
-		if err := s.fields[gvk].Check(reflect.TypeOf(object), gvk.Kind); err != nil {
+		if err := s.fields[gvk].CheckType(reflect.TypeOf(object), gvk.Kind); err != nil {
 			return err
 		}
 	}

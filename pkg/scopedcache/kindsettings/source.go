@@ -56,7 +56,7 @@ type typedSource struct {
 // List implements listwatch.Source.
 func (s typedSource) List(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 	list := s.list.DeepCopyObject()
-	if err := s.request(opts).Do(ctx).Into(list); err != nil {
+	if err := s.newRequest(opts).Do(ctx).Into(list); err != nil {
 		return nil, err
 	}
 	return list, nil
@@ -65,10 +65,10 @@ func (s typedSource) List(ctx context.Context, opts metav1.ListOptions) (runtime
 // Watch implements listwatch.Source.
 func (s typedSource) Watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
 	opts.Watch = true
-	return s.request(opts).Watch(ctx)
+	return s.newRequest(opts).Watch(ctx)
 }
 
-func (s typedSource) request(opts metav1.ListOptions) *rest.Request {
+func (s typedSource) newRequest(opts metav1.ListOptions) *rest.Request {
 	return s.client.Get().NamespaceIfScoped(s.namespace, s.namespace != "").Resource(s.resource).VersionedParams(&opts, s.parameters)
 }
 

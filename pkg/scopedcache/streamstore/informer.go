@@ -120,7 +120,7 @@ func (i *Informer) RemoveEventHandler(registered toolscache.ResourceEventHandler
 		return fmt.Errorf("removing a handler of %s: it is one of somebody else", i.store.storageName())
 	}
 	i.store.removeListener(r.Listener)
-	r.Stop()
+	r.StopHandler()
 	return nil
 }
 

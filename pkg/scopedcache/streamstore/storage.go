@@ -22,7 +22,7 @@ var (
 
 // Source implements informer.Storage.
 func (s storage) Source() (listwatch.Source, error) {
-	return s.store.Source(s.RequestNamespace, s.Config)
+	return s.store.MakeSource(s.RequestNamespace, s.Config)
 }
 
 // DecodeObject implements informer.SharedStorage.

@@ -99,7 +99,7 @@ func (k *Store) StopInformer() {
 		k.informer = nil
 	}
 	for l := range k.listeners {
-		l.Stop()
+		l.StopHandler()
 		delete(k.listeners, l)
 	}
 	if len(k.indexers) == 0 {
@@ -211,7 +211,7 @@ func (k *Store) WaitPlanned(ctx context.Context) error {
 // list brings is told them as a change of the stream.
 func (k *Store) notifyLocked(e eventqueue.Event) {
 	for l := range k.listeners {
-		l.Push(e)
+		l.PushValue(e)
 	}
 	if k.reads.IsEmpty() || e.Type == eventqueue.Settled || e.Initial {
 		return
@@ -228,14 +228,14 @@ func (k *Store) AddListener(l *eventqueue.Listener) {
 	k.listeners[l] = struct{}{}
 	for _, s := range k.streams {
 		for _, object := range s.indexer.List() {
-			l.Push(eventqueue.Event{Type: eventqueue.Added, New: object, Initial: true})
+			l.PushValue(eventqueue.Event{Type: eventqueue.Added, New: object, Initial: true})
 		}
 		for _, object := range s.inherited {
-			l.Push(eventqueue.Event{Type: eventqueue.Added, New: object, Initial: true})
+			l.PushValue(eventqueue.Event{Type: eventqueue.Added, New: object, Initial: true})
 		}
 	}
 	if k.informer != nil && k.informer.HasSynced() {
-		l.Push(eventqueue.Event{Type: eventqueue.Settled})
+		l.PushValue(eventqueue.Event{Type: eventqueue.Settled})
 	}
 }
 

@@ -182,7 +182,7 @@ func TestResults(t *testing.T) {
 				}
 				return
 			}
-			native, _, err := jsonvalue.Convert(got)
+			native, _, err := jsonvalue.ConvertValue(got)
 			if !reflect.DeepEqual(tc.want, native) || err != nil { // cmp.Diff takes minutes for what is deep
 				t.Errorf("%s: gives %.200v, %v, want %.200v", tc.reason, native, err, tc.want)
 			}
@@ -255,7 +255,7 @@ func TestNothingIsShared(t *testing.T) {
 	if fmt.Sprint(in) != "map[l:[a]]" {
 		t.Errorf("the argument is now %v", in)
 	}
-	if native, _, _ := jsonvalue.Convert(result); fmt.Sprint(native) != "[map[a:b]]" {
+	if native, _, _ := jsonvalue.ConvertValue(result); fmt.Sprint(native) != "[map[a:b]]" {
 		t.Errorf("the result is now %v", native)
 	}
 }

@@ -90,7 +90,7 @@ func argumentValue(arg ref.Val, t reflect.Type) (reflect.Value, error) {
 			return into, nil
 		}
 	}
-	native, _, err := jsonvalue.Convert(arg)
+	native, _, err := jsonvalue.ConvertValue(arg)
 	switch {
 	case errors.Is(err, meter.ErrResultTooLarge):
 		return into, err

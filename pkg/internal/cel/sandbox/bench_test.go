@@ -21,7 +21,7 @@ func BenchmarkRun(b *testing.B) {
 			p := mustPlan(b, c.source)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := p.Run(b.Context(), variables{"owner": owner}); err != nil {
+				if _, err := p.EvaluateWith(b.Context(), variables{"owner": owner}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -31,13 +31,13 @@ func BenchmarkRun(b *testing.B) {
 
 // BenchmarkConvert copies a value of a size that policies see.
 func BenchmarkConvert(b *testing.B) {
-	value, err := mustPlan(b, `owner`).Run(b.Context(), variables{"owner": medium()})
+	value, err := mustPlan(b, `owner`).EvaluateWith(b.Context(), variables{"owner": medium()})
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Convert(b.Context(), value); err != nil {
+		if _, err := ConvertValue(b.Context(), value); err != nil {
 			b.Fatal(err)
 		}
 	}

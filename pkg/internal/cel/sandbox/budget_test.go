@@ -46,9 +46,9 @@ func TestBudget(t *testing.T) {
 // one, which spends none.
 func TestSpentBudget(t *testing.T) {
 	ctx := meter.WithBudget(t.Context(), meter.NewBudget(time.Nanosecond, 0))
-	_, err := mustPlan(t, `[1].map(x, x)`).Run(ctx, variables{})
+	_, err := mustPlan(t, `[1].map(x, x)`).EvaluateWith(ctx, variables{})
 	wantStopped(t, err, "take longer than 1ns")
-	if _, err := mustPlan(t, `owner == 1`).Run(ctx, variables{"owner": 1}); err != nil {
+	if _, err := mustPlan(t, `owner == 1`).EvaluateWith(ctx, variables{"owner": 1}); err != nil {
 		t.Errorf("a cheap one: %v", err)
 	}
 }

@@ -20,7 +20,7 @@ type chargeDecorator struct {
 	weights   map[int64]int                  // see instrumentExpr
 }
 
-func (d chargeDecorator) decorate(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+func (d chargeDecorator) decorateNode(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	switch n := i.(type) {
 	case interpreter.InterpretableConst, interpreter.InterpretableAttribute:
 		return i, nil
@@ -103,9 +103,9 @@ func (n *chargedCall) execWith(frame *interpreter.ExecutionFrame, e *evaluation,
 	n.rule(&e.meter, args)
 	if n.inner != nil {
 		e.heldArguments = args
-		return charge.Result(&e.meter, n.inner.Exec(frame))
+		return charge.ChargeResult(&e.meter, n.inner.Exec(frame))
 	}
-	return charge.Result(&e.meter, types.LabelErrNode(n.ID(), n.invoke(args)))
+	return charge.ChargeResult(&e.meter, types.LabelErrNode(n.ID(), n.invokeFunction(args)))
 }
 
 // foreignCall is a call of a function of which nothing is known but its arguments and its result: all of this
@@ -120,9 +120,9 @@ func (n *foreignCall) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	return charge.ForeignResult(meterOf(frame), n.chargedCall.Exec(frame))
 }
 
-// invoke calls the function as cel-go does: its implementation if the first argument
+// invokeFunction calls the function as cel-go does: its implementation if the first argument
 // has the trait that it wants, and otherwise the first argument's own method.
-func (n *chargedCall) invoke(args []ref.Val) ref.Val {
+func (n *chargedCall) invokeFunction(args []ref.Val) ref.Val {
 	f := n.overload
 	if len(args) == 0 {
 		return f.Function()
@@ -156,7 +156,7 @@ func (n *chargedLiteral) Eval(a interpreter.Activation) ref.Val {
 // Exec implements interpreter.InterpretableV2.
 func (n *chargedLiteral) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	result := n.InterpretableConstructor.Exec(frame)
-	return charge.Result(meterOf(frame), result)
+	return charge.ChargeResult(meterOf(frame), result)
 }
 
 // argumentCheck passes its argument on, or an error in place of it.

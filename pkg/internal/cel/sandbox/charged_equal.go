@@ -51,7 +51,7 @@ func compareValues(frame *interpreter.ExecutionFrame, x, y ref.Val) ref.Val {
 			return types.Equal(x, y)
 		}
 	}
-	return charge.Equal(meterOf(frame), x, y)
+	return charge.ChargedEqual(meterOf(frame), x, y)
 }
 
 // chargedMembership is the operator in. An entry of a map that is null is not in it.
@@ -76,11 +76,11 @@ func (n *chargedMembership) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 		if m, ok := in.(traits.Mapper); ok && holdsNull(m, element) {
 			return types.False
 		}
-		return types.LabelErrNode(n.ID(), n.invoke([]ref.Val{element, in}))
+		return types.LabelErrNode(n.ID(), n.invokeFunction([]ref.Val{element, in}))
 	}
 	m := meterOf(frame)
 	for i, size := 0, charge.SizeOf(list); i < size; i++ {
-		if charge.Equal(m, element, list.Get(types.Int(i))) == types.True {
+		if charge.ChargedEqual(m, element, list.Get(types.Int(i))) == types.True {
 			return types.True
 		}
 	}

@@ -89,13 +89,13 @@ var _ traits.Foldable = (*loopMap)(nil)
 
 // Iterator implements traits.Iterable.
 func (l *loopMap) Iterator() traits.Iterator {
-	keys := types.NewRefValList(types.DefaultTypeAdapter, l.keys())
+	keys := types.NewRefValList(types.DefaultTypeAdapter, l.sortedKeys())
 	return (&loopList{Lister: keys, meter: l.meter, weight: l.weight}).Iterator()
 }
 
 // Fold implements traits.Foldable.
 func (l *loopMap) Fold(f traits.Folder) {
-	for _, key := range l.keys() {
+	for _, key := range l.sortedKeys() {
 		l.meter.ChargeSteps(l.weight)
 		if !f.FoldEntry(key, l.Get(key)) {
 			return
@@ -103,9 +103,9 @@ func (l *loopMap) Fold(f traits.Folder) {
 	}
 }
 
-// keys returns the keys in order, without those of entries that are null. Their
+// sortedKeys returns the keys in order, without those of entries that are null. Their
 // sorting is charged.
-func (l *loopMap) keys() []ref.Val {
+func (l *loopMap) sortedKeys() []ref.Val {
 	size := charge.SizeOf(l.Mapper)
 	l.meter.ChargeSteps(size * bits.Len(uint(size)))
 	l.meter.ChargeMemory(32 * size)

@@ -76,14 +76,14 @@ func charges(t *testing.T, source string) string {
 	}
 	e := &evaluation{Activation: variables{"owner": medium()}}
 	value, err := program.runMetered(t.Context(), e)
-	steps, bytes := e.meter.Used()
+	steps, bytes := e.meter.ChargedTotals()
 	if limit := meter.LimitError(""); errors.As(err, &limit) {
 		return err.Error()
 	}
 	if err != nil {
 		return fmt.Sprintf("steps %d, bytes %d, fails: %.60s", steps, bytes, err.Error())
 	}
-	result, size, err := jsonvalue.Convert(value)
+	result, size, err := jsonvalue.ConvertValue(value)
 	if err != nil {
 		return fmt.Sprintf("steps %d, bytes %d, not converted: %.60s", steps, bytes, err.Error())
 	}

@@ -1,8 +1,8 @@
 // Package sandbox runs CEL expressions of strangers within bounds of cost, time and
 // memory.
 //
-// A Planner makes a Program of an expression that cel-go has checked. Program.Run
-// evaluates it, and Convert copies its value as JSON-like Go values. Both end with a
+// A Planner makes a Program of an expression that cel-go has checked. Program.EvaluateWith
+// evaluates it, and ConvertValue copies its value as JSON-like Go values. Both end with a
 // meter.LimitError: an evaluation at a limit of package meter, or when its context ends; a
 // result at meter.MaxResultBytes; and all evaluations in a context with a meter.Budget
 // when that is used up. Panics of cel-go, and of functions, are errors.
@@ -34,7 +34,7 @@
 //     for each element of a list.
 //   - A loop charges each round by the number of parts in its body, more where loops
 //     stand in loops; a loop over a map also charges the sorting of its keys.
-//   - Convert charges the bytes of the result, as package jsonvalue counts them.
+//   - ConvertValue charges the bytes of the result, as package jsonvalue counts them.
 //
 // Reading a field is free: an expression has only so many parts outside of loops.
 //

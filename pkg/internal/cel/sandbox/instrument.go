@@ -26,7 +26,7 @@ func returnArgument(value ref.Val) ref.Val { return value }
 // the id of its range's call. The expression is changed.
 func instrumentExpr(program *ast.AST) map[int64]int {
 	in := instrumenter{factory: ast.NewExprFactory(), next: ast.MaxID(program), weights: map[int64]int{}}
-	in.walk(program.Expr(), 0)
+	in.instrumentPart(program.Expr(), 0)
 	return in.weights
 }
 
@@ -37,17 +37,17 @@ type instrumenter struct {
 	weights map[int64]int // see instrumentExpr
 }
 
-// wrap puts a call around a part.
-func (in *instrumenter) wrap(function string, arg ast.Expr) ast.Expr {
+// wrapPart puts a call around a part.
+func (in *instrumenter) wrapPart(function string, arg ast.Expr) ast.Expr {
 	in.next++
 	return in.factory.NewCall(in.next-1, function, arg)
 }
 
-// walk instruments a part that stands in so many loops, and returns how many parts it has.
-func (in *instrumenter) walk(e ast.Expr, depth int) int {
+// instrumentPart instruments a part that stands in so many loops, and returns how many parts it has.
+func (in *instrumenter) instrumentPart(e ast.Expr, depth int) int {
 	switch e.Kind() {
 	case ast.SelectKind:
-		return 1 + in.walk(e.AsSelect().Operand(), depth)
+		return 1 + in.instrumentPart(e.AsSelect().Operand(), depth)
 	case ast.CallKind:
 		return in.walkCall(e, depth)
 	case ast.ListKind:
@@ -64,14 +64,14 @@ func (in *instrumenter) walkCall(e ast.Expr, depth int) int {
 	call := e.AsCall()
 	parts := 1
 	if call.IsMemberFunction() {
-		parts += in.walk(call.Target(), depth)
+		parts += in.instrumentPart(call.Target(), depth)
 	}
 	for _, arg := range call.Args() {
-		parts += in.walk(arg, depth)
+		parts += in.instrumentPart(arg, depth)
 	}
 	name := call.FunctionName()
 	if (name == operators.Index || name == operators.OptIndex) && call.Args()[1].Kind() != ast.LiteralKind {
-		e.SetKindCase(in.factory.NewCall(e.ID(), name, call.Args()[0], in.wrap(keyFunction, call.Args()[1])))
+		e.SetKindCase(in.factory.NewCall(e.ID(), name, call.Args()[0], in.wrapPart(keyFunction, call.Args()[1])))
 	}
 	return parts
 }
@@ -80,9 +80,9 @@ func (in *instrumenter) walkList(e ast.Expr, depth int) int {
 	list, parts := e.AsList(), 1
 	elements := make([]ast.Expr, 0, list.Size())
 	for i, element := range list.Elements() {
-		parts += in.walk(element, depth)
+		parts += in.instrumentPart(element, depth)
 		if list.IsOptional(int32(i)) {
-			element = in.wrap(optionalFunction, element)
+			element = in.wrapPart(optionalFunction, element)
 		}
 		elements = append(elements, element)
 	}
@@ -96,12 +96,12 @@ func (in *instrumenter) walkMap(e ast.Expr, depth int) int {
 	for _, entry := range e.AsMap().Entries() {
 		m := entry.AsMapEntry()
 		key, value := m.Key(), m.Value()
-		parts += in.walk(key, depth) + in.walk(value, depth)
+		parts += in.instrumentPart(key, depth) + in.instrumentPart(value, depth)
 		if key.Kind() != ast.LiteralKind {
-			key = in.wrap(keyFunction, key)
+			key = in.wrapPart(keyFunction, key)
 		}
 		if m.IsOptional() {
-			value = in.wrap(optionalFunction, value)
+			value = in.wrapPart(optionalFunction, value)
 		}
 		entries = append(entries, in.factory.NewMapEntry(entry.ID(), key, value, m.IsOptional()))
 	}
@@ -113,12 +113,12 @@ func (in *instrumenter) walkMap(e ast.Expr, depth int) int {
 // loops cost more, because looking up a variable goes through all of them.
 func (in *instrumenter) walkLoop(e ast.Expr, depth int) int {
 	c := e.AsComprehension()
-	parts := 1 + in.walk(c.IterRange(), depth) + in.walk(c.AccuInit(), depth) + in.walk(c.Result(), depth+1)
-	round := in.walk(c.LoopCondition(), depth+1) + in.walk(c.LoopStep(), depth+1)
+	parts := 1 + in.instrumentPart(c.IterRange(), depth) + in.instrumentPart(c.AccuInit(), depth) + in.instrumentPart(c.Result(), depth+1)
+	round := in.instrumentPart(c.LoopCondition(), depth+1) + in.instrumentPart(c.LoopStep(), depth+1)
 	if IsBinding(c) {
 		return parts + round
 	}
-	over := in.wrap(rangeFunction, c.IterRange())
+	over := in.wrapPart(rangeFunction, c.IterRange())
 	in.weights[over.ID()] = round * (4 + depth) / 4
 	e.SetKindCase(in.factory.NewComprehensionTwoVar(e.ID(), over, c.IterVar(), c.IterVar2(), c.AccuVar(),
 		c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()))

@@ -53,10 +53,10 @@ func NewPlanner(base *celgo.Env, decorate interpreter.InterpretableDecoratorV2, 
 // cheapEnv has the functions of cheap expressions.
 var cheapEnv = sync.OnceValues(func() (*celgo.Env, error) { return celgo.NewEnv(celgo.OptionalTypes()) })
 
-// Plan makes the program of an expression that env has checked. A cheap one, which
+// PlanProgram makes the program of an expression that env has checked. A cheap one, which
 // is short, has no macros, and only reads and compares, runs without a meter: that is
 // several times as fast. The expression is not changed.
-func (p *Planner) Plan(env *celgo.Env, checked *celgo.Ast) (*Program, error) {
+func (p *Planner) PlanProgram(env *celgo.Env, checked *celgo.Ast) (*Program, error) {
 	if !isCheap(checked) {
 		return p.PlanMetered(env, checked)
 	}
@@ -68,7 +68,7 @@ func (p *Planner) Plan(env *celgo.Env, checked *celgo.Ast) (*Program, error) {
 	return &Program{cheap: cheap}, err
 }
 
-// PlanMetered is Plan without the short cut for cheap expressions. The program gives
+// PlanMetered is PlanProgram without the short cut for cheap expressions. The program gives
 // the same results.
 //
 // It is made without cel.Program, whose counting of costs holds on to every value,
@@ -82,7 +82,7 @@ func (p *Planner) PlanMetered(env *celgo.Env, checked *celgo.Ast) (*Program, err
 		interpreter.CustomDecoratorV2(p.decorate),
 		interpreter.CustomDecoratorV2(decorateLazyOptional),
 		interpreter.Optimize(),
-		interpreter.CustomDecoratorV2(charges.decorate),
+		interpreter.CustomDecoratorV2(charges.decorateNode),
 	)
 	return &Program{metered: plan}, err
 }

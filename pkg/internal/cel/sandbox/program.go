@@ -19,10 +19,10 @@ type Program struct {
 	metered interpreter.InterpretableV2 // runs under a meter
 }
 
-// Run evaluates the program with these variables, which must not be changed
+// EvaluateWith evaluates the program with these variables, which must not be changed
 // meanwhile. Errors are a meter.LimitError at a limit or when ctx has ended, and
-// otherwise what CEL says. The value may share parts with the variables: see Convert.
-func (p *Program) Run(ctx context.Context, variables interpreter.Activation) (ref.Val, error) {
+// otherwise what CEL says. The value may share parts with the variables: see ConvertValue.
+func (p *Program) EvaluateWith(ctx context.Context, variables interpreter.Activation) (ref.Val, error) {
 	if p.cheap != nil {
 		value, _, err := p.cheap.Eval(variables)
 		return value, err
@@ -33,7 +33,7 @@ func (p *Program) Run(ctx context.Context, variables interpreter.Activation) (re
 // runMetered runs a plan under the meter of an evaluation.
 func (p *Program) runMetered(ctx context.Context, e *evaluation) (ref.Val, error) {
 	var value ref.Val
-	err := e.meter.Run(ctx, func() error {
+	err := e.meter.RunMetered(ctx, func() error {
 		frame, err := interpreter.NewExecutionFrame(e)
 		if err != nil {
 			return err
@@ -51,12 +51,12 @@ func (p *Program) runMetered(ctx context.Context, e *evaluation) (ref.Val, error
 	return value, nil
 }
 
-// Convert copies a value that Run gave as a JSON-like Go value, see package jsonvalue.
+// ConvertValue copies a value that EvaluateWith gave as a JSON-like Go value, see package jsonvalue.
 // The budget of ctx is charged for its size, whatever program gave it. The error is a
 // meter.LimitError if the result is too large or the budget is used up, and otherwise
 // says why JSON cannot hold the value.
-func Convert(ctx context.Context, value ref.Val) (any, error) {
-	result, bytes, err := jsonvalue.Convert(value)
+func ConvertValue(ctx context.Context, value ref.Val) (any, error) {
+	result, bytes, err := jsonvalue.ConvertValue(value)
 	if err != nil {
 		return nil, err
 	}

@@ -125,7 +125,7 @@ type panicking struct{ interpreter.InterpretableV2 }
 func (panicking) Exec(*interpreter.ExecutionFrame) ref.Val { panic("a mistake") }
 
 func TestPanicsOfNodes(t *testing.T) {
-	_, err := (&Program{metered: panicking{}}).Run(t.Context(), variables{})
+	_, err := (&Program{metered: panicking{}}).EvaluateWith(t.Context(), variables{})
 	if err == nil || err.Error() != "internal error: a mistake" {
 		t.Errorf("gives %v", err)
 	}
@@ -144,12 +144,12 @@ func TestDecorator(t *testing.T) {
 		t.Fatal(err)
 	}
 	env, checked := check(t, `owner`)
-	for name, plan := range map[string]func(*celgo.Env, *celgo.Ast) (*Program, error){"Cheap": p.Plan, "Metered": p.PlanMetered} {
+	for name, plan := range map[string]func(*celgo.Env, *celgo.Ast) (*Program, error){"Cheap": p.PlanProgram, "Metered": p.PlanMetered} {
 		program, err := plan(env, checked)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := program.Run(t.Context(), variables{"owner": "x"}); got != types.Int(7) || err != nil {
+		if got, err := program.EvaluateWith(t.Context(), variables{"owner": "x"}); got != types.Int(7) || err != nil {
 			t.Errorf("%s gives %v, %v", name, got, err)
 		}
 	}
@@ -163,7 +163,7 @@ func TestPlanIsPure(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := debug.ToDebugString(checked.NativeRep().Expr())
-	if _, err := p.Plan(env, checked); err != nil {
+	if _, err := p.PlanProgram(env, checked); err != nil {
 		t.Fatal(err)
 	}
 	if after := debug.ToDebugString(checked.NativeRep().Expr()); after != before {

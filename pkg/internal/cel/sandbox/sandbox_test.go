@@ -58,7 +58,7 @@ func mustPlan(t testing.TB, source string) *Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := p.Plan(env, checked)
+	program, err := p.PlanProgram(env, checked)
 	if err != nil {
 		t.Fatalf("%s: %v", source, err)
 	}
@@ -67,11 +67,11 @@ func mustPlan(t testing.TB, source string) *Program {
 
 // evaluate runs a program and converts what it gives.
 func evaluate(ctx context.Context, p *Program, owner any) (any, error) {
-	value, err := p.Run(ctx, variables{"owner": owner})
+	value, err := p.EvaluateWith(ctx, variables{"owner": owner})
 	if err != nil {
 		return nil, err
 	}
-	return Convert(ctx, value)
+	return ConvertValue(ctx, value)
 }
 
 func wantStopped(t *testing.T, err error, text string) {

@@ -1,9 +1,9 @@
 // Package charge says what calls of CEL's functions cost, and charges a meter for it.
 //
 // A call is charged twice: before it is made by the rule of its function (RuleOf), and
-// afterwards for the memory of its result (Result). Functions that cost no more than a
+// afterwards for the memory of its result (ChargeResult). Functions that cost no more than a
 // step need neither (IsFree). A function of which nothing is known, because it is none of CEL's, is
-// charged by ForeignCall and ForeignResult. A comparison is charged as it goes (Equal). Where an
+// charged by ForeignCall and ForeignResult. A comparison is charged as it goes (ChargedEqual). Where an
 // evaluation exceeds a limit, the meter ends it: then none of these returns.
 //
 // # Steps

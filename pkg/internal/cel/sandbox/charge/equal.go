@@ -8,16 +8,16 @@ import (
 	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 )
 
-// Equal is types.Equal for two values without errors in them, charged a step for each pair
+// ChargedEqual is types.Equal for two values without errors in them, charged a step for each pair
 // of parts that it compares, and for long text. It stops at the first that differ.
-func Equal(m *meter.Meter, x, y ref.Val) ref.Val {
+func ChargedEqual(m *meter.Meter, x, y ref.Val) ref.Val {
 	m.ChargeSteps(1)
 	switch a := x.(type) {
 	case types.String, types.Bytes:
 		m.ChargeSteps(min(SizeOf(x), SizeOf(y)) / 256)
 	case *types.Optional:
 		if b, ok := y.(*types.Optional); ok && a.HasValue() && b.HasValue() {
-			return Equal(m, a.GetValue(), b.GetValue())
+			return ChargedEqual(m, a.GetValue(), b.GetValue())
 		}
 	case traits.Mapper:
 		if b, ok := y.(traits.Mapper); ok {
@@ -38,7 +38,7 @@ func equalLists(m *meter.Meter, a, b traits.Lister) ref.Val {
 		return types.False
 	}
 	for i, size := 0, SizeOf(a); i < size; i++ {
-		if Equal(m, a.Get(types.Int(i)), b.Get(types.Int(i))) == types.False {
+		if ChargedEqual(m, a.Get(types.Int(i)), b.Get(types.Int(i))) == types.False {
 			return types.False
 		}
 	}
@@ -55,7 +55,7 @@ func equalMaps(m *meter.Meter, a, b traits.Mapper) ref.Val {
 		if !found {
 			return types.False
 		}
-		if value, _ := a.Find(key); Equal(m, value, other) == types.False {
+		if value, _ := a.Find(key); ChargedEqual(m, value, other) == types.False {
 			return types.False
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 // Rule charges a meter for what a call with these arguments will cost, before it is made.
 // The arguments are as CEL has checked them, in number, but of any type; they are only
-// read. The memory of the result is charged afterwards, by its size (see Result): a rule
+// read. The memory of the result is charged afterwards, by its size (see ChargeResult): a rule
 // only ensures that there is room for it, and for what the call needs meanwhile.
 //
 // A rule keeps nothing and is safe for concurrent use, with a meter of its own each time.

@@ -51,12 +51,12 @@ func measure(t *testing.T, rule Rule, args []ref.Val) (got charged, err error) {
 func measureNow(t *testing.T, rule Rule, args []ref.Val) (charged, error) {
 	run := func(taken int) (steps, bytes int, err error) {
 		var m meter.Meter
-		err = m.Run(t.Context(), func() error {
+		err = m.RunMetered(t.Context(), func() error {
 			m.ChargeMemory(taken)
 			rule(&m, args)
 			return nil
 		})
-		steps, bytes = m.Used()
+		steps, bytes = m.ChargedTotals()
 		return steps, bytes - taken, err
 	}
 	steps, memory, err := run(0)

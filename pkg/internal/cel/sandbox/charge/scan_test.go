@@ -40,8 +40,8 @@ func TestScanValue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var m meter.Meter
 			var parts, bytes int
-			err := m.Run(t.Context(), func() error { parts, bytes = scanValue(&m, tc.in, true); return nil })
-			steps, _ := m.Used()
+			err := m.RunMetered(t.Context(), func() error { parts, bytes = scanValue(&m, tc.in, true); return nil })
+			steps, _ := m.ChargedTotals()
 			if steps != tc.steps || parts != tc.parts || bytes != tc.bytes || err != nil {
 				t.Errorf("%s: %d steps, %d parts, %d bytes, %v, want %d, %d, %d", tc.reason, steps, parts, bytes, err, tc.steps, tc.parts, tc.bytes)
 			}
@@ -53,7 +53,7 @@ func TestScanValue(t *testing.T) {
 func TestScanLists(t *testing.T) {
 	in := value([]any{map[string]any{"a": "b"}, []any{"c"}})
 	var m meter.Meter
-	err := m.Run(t.Context(), func() error {
+	err := m.RunMetered(t.Context(), func() error {
 		if parts, bytes := scanValue(&m, in, false); parts != 4 || bytes != 9 {
 			t.Errorf("%d parts, %d bytes", parts, bytes)
 		}
@@ -74,13 +74,13 @@ func TestResult(t *testing.T) {
 		"GrowingMap": {types.NewMutableMap(types.DefaultTypeAdapter, map[ref.Val]ref.Val{text(1): text(1)}), 0},
 	} {
 		var m meter.Meter
-		err := m.Run(t.Context(), func() error {
-			if Result(&m, tc.in) != tc.in && name != "Map" && name != "List" {
+		err := m.RunMetered(t.Context(), func() error {
+			if ChargeResult(&m, tc.in) != tc.in && name != "Map" && name != "List" {
 				t.Errorf("%s is not returned as it is", name)
 			}
 			return nil
 		})
-		if _, bytes := m.Used(); bytes != tc.want || err != nil {
+		if _, bytes := m.ChargedTotals(); bytes != tc.want || err != nil {
 			t.Errorf("%s takes %d bytes, %v, want %d", name, bytes, err, tc.want)
 		}
 	}
@@ -116,11 +116,11 @@ func TestEqual(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var m meter.Meter
 			var got ref.Val
-			err := m.Run(t.Context(), func() error { got = Equal(&m, tc.x, tc.y); return nil })
+			err := m.RunMetered(t.Context(), func() error { got = ChargedEqual(&m, tc.x, tc.y); return nil })
 			if want := types.Equal(tc.x, tc.y); got != want || err != nil {
 				t.Errorf("%s: gives %v, %v, and without charges %v", tc.reason, got, err, want)
 			}
-			if steps, _ := m.Used(); steps != tc.steps {
+			if steps, _ := m.ChargedTotals(); steps != tc.steps {
 				t.Errorf("%s: %d steps, want %d", tc.reason, steps, tc.steps)
 			}
 		})

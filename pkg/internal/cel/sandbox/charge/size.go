@@ -8,10 +8,10 @@ import (
 	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 )
 
-// Result charges the memory of what a call or a literal gave, by its size and without what
+// ChargeResult charges the memory of what a call or a literal gave, by its size and without what
 // it refers to, and returns it. A list or a map that a macro makes grow is free here: the
 // rule of the call that adds to it has charged for what was added.
-func Result(m *meter.Meter, result ref.Val) ref.Val {
+func ChargeResult(m *meter.Meter, result ref.Val) ref.Val {
 	switch result.(type) {
 	case traits.MutableLister, traits.MutableMapper:
 	default:

@@ -28,14 +28,14 @@ import (
 	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox/meter"
 )
 
-// Convert copies a value that an evaluation gave as a JSON-like Go value. Those that
+// ConvertValue copies a value that an evaluation gave as a JSON-like Go value. Those that
 // JSON does not know are given as their text, and an optional as its value or Absent;
 // parts that are Absent are left out of lists and maps. bytes is the size of the result
 // as it was counted. The error is meter.ErrResultTooLarge if that is more than
 // meter.MaxResultBytes, and otherwise says why JSON cannot hold the value.
-func Convert(value ref.Val) (result any, bytes int, err error) {
+func ConvertValue(value ref.Val) (result any, bytes int, err error) {
 	c := converter{bytesLeft: meter.MaxResultBytes}
-	result, err = c.convert(value)
+	result, err = c.convertValue(value)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -58,7 +58,7 @@ func (c *converter) chargeBytes(bytes int) error {
 	return nil
 }
 
-func (c *converter) convert(value ref.Val) (any, error) {
+func (c *converter) convertValue(value ref.Val) (any, error) {
 	switch v := value.(type) {
 	case types.String:
 		return string(v), c.chargeBytes(len(v))
@@ -79,7 +79,7 @@ func (c *converter) convert(value ref.Val) (any, error) {
 		if !v.HasValue() {
 			return Absent, nil
 		}
-		return c.convert(v.GetValue())
+		return c.convertValue(v.GetValue())
 	case traits.Mapper:
 		return c.convertMap(v)
 	case traits.Lister:
@@ -134,7 +134,7 @@ func (c *converter) convertMap(m traits.Mapper) (any, error) {
 		if !ok {
 			return nil, fmt.Errorf("gives a map with a key of type %s, want string", TypeName(key))
 		}
-		value, err := c.convert(m.Get(key))
+		value, err := c.convertValue(m.Get(key))
 		if err != nil {
 			return nil, err
 		}
@@ -158,7 +158,7 @@ func (c *converter) convertList(l traits.Lister) (any, error) {
 	}
 	result := []any{}
 	for it := l.Iterator(); it.HasNext() == types.True; {
-		value, err := c.convert(it.Next())
+		value, err := c.convertValue(it.Next())
 		if err != nil {
 			return nil, err
 		}
@@ -183,7 +183,7 @@ func (c *converter) copyValue(value any) (any, error) {
 	case float64:
 		return c.convertFloat(v)
 	}
-	return c.convert(types.DefaultTypeAdapter.NativeToValue(value))
+	return c.convertValue(types.DefaultTypeAdapter.NativeToValue(value))
 }
 
 func (c *converter) copyMap(m map[string]any) (any, error) {

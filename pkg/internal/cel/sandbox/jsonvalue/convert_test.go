@@ -57,7 +57,7 @@ func TestConvert(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, _, err := Convert(tc.in)
+			got, _, err := ConvertValue(tc.in)
 			if tc.failed != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.failed) {
 					t.Errorf("%s: gives %.100v, %v, want %q", tc.reason, got, err, tc.failed)
@@ -82,7 +82,7 @@ func shared(value ref.Val, depth int) ref.Val {
 // TestConvertCopies: the result shares nothing with the value.
 func TestConvertCopies(t *testing.T) {
 	in := map[string]any{"list": []any{map[string]any{"a": "b"}}}
-	got, _, err := Convert(types.DefaultTypeAdapter.NativeToValue(in))
+	got, _, err := ConvertValue(types.DefaultTypeAdapter.NativeToValue(in))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestSizes(t *testing.T) {
 		{shared(types.String("a"), 2), 7*overhead + 4},
 		{types.Double(math.NaN()), 0},
 	} {
-		if _, bytes, _ := Convert(tc.in); bytes != tc.want {
+		if _, bytes, _ := ConvertValue(tc.in); bytes != tc.want {
 			t.Errorf("%v counts %d bytes, want %d", tc.in, bytes, tc.want)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // run runs an evaluation of so many steps.
 func run(ctx context.Context, steps int) error {
 	var m Meter
-	return m.Run(ctx, func() error { m.ChargeSteps(steps); return nil })
+	return m.RunMetered(ctx, func() error { m.ChargeSteps(steps); return nil })
 }
 
 // wantLimit checks that err is a LimitError with this text.
@@ -35,7 +35,7 @@ func TestBudgetOfTime(t *testing.T) {
 		t.Errorf("1 ms is good for %d evaluations of 1000 steps", done)
 	}
 	var m Meter
-	err := m.Run(ctx, func() error { t.Error("an evaluation begins without time"); return nil })
+	err := m.RunMetered(ctx, func() error { t.Error("an evaluation begins without time"); return nil })
 	wantLimit(t, err, "stopped at the time limit of all expressions together: they take longer than 1ms")
 	if err := run(t.Context(), 1000); err != nil {
 		t.Errorf("without a budget: %v", err)

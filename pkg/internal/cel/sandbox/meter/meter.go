@@ -1,8 +1,8 @@
 // Package meter counts what evaluations of expressions cost, and ends them at limits.
 //
-// A Meter belongs to one evaluation. Meter.Run runs the evaluation, which charges the
+// A Meter belongs to one evaluation. Meter.RunMetered runs the evaluation, which charges the
 // meter for its steps and its memory as it goes. Whoever charges too much does not get
-// control back: the charge ends the evaluation, and Run returns a LimitError. A Budget
+// control back: the charge ends the evaluation, and RunMetered returns a LimitError. A Budget
 // belongs to many evaluations, and is found by their context.
 //
 // # What ends an evaluation
@@ -11,7 +11,7 @@
 //   - More time than TimeLimit, or the end of its context. Both are checked every few
 //     thousand steps, and by CheckTime; nothing else reads a clock: a quick evaluation never
 //     fails because the machine is busy.
-//   - A panic, of whatever runs in it. Run returns it as an error.
+//   - A panic, of whatever runs in it. RunMetered returns it as an error.
 //
 // An evaluation whose budget is used up does not begin, and what it gave is not
 // returned if it uses up the budget itself. So a budget is exceeded by one evaluation at
@@ -47,8 +47,8 @@ const (
 const minimumTime = time.Microsecond / 4
 
 // Meter counts what one evaluation costs, and ends it at a limit. The zero Meter is
-// ready, for one Run. It belongs to the goroutine of the evaluation; all methods but Run
-// and Used may be called only inside of Run.
+// ready, for one RunMetered. It belongs to the goroutine of the evaluation; all methods but RunMetered
+// and ChargedTotals may be called only inside of RunMetered.
 type Meter struct {
 	ctx        context.Context    // ends the evaluation
 	steps      int                // taken
@@ -59,16 +59,16 @@ type Meter struct {
 	usedSlices int                // of time
 }
 
-// Run runs an evaluation, once, and returns its error: a LimitError if it was stopped at
+// RunMetered runs an evaluation, once, and returns its error: a LimitError if it was stopped at
 // a limit, or because ctx has ended; and one that begins with "internal error" if it
 // panicked. With an error, what the evaluation gave is not to be used. The budget
 // of ctx is charged for the time and the steps.
-func (m *Meter) Run(ctx context.Context, evaluate func() error) error {
+func (m *Meter) RunMetered(ctx context.Context, evaluate func() error) error {
 	budget := budgetFrom(ctx)
 	if err := budget.spendTime(minimumTime); err != nil {
 		return err
 	}
-	m.begin(ctx)
+	m.beginCharging(ctx)
 	defer m.stopTimer()
 	failed := untilPanic(evaluate)
 	budget.addSteps(m.steps)
@@ -78,8 +78,8 @@ func (m *Meter) Run(ctx context.Context, evaluate func() error) error {
 	return failed
 }
 
-// begin makes the meter ready for charges. Call stopTimer after it.
-func (m *Meter) begin(ctx context.Context) { m.ctx, m.nextCheck = ctx, checkInterval }
+// beginCharging makes the meter ready for charges. Call stopTimer after it.
+func (m *Meter) beginCharging(ctx context.Context) { m.ctx, m.nextCheck = ctx, checkInterval }
 
 // untilPanic calls evaluate. Panics are errors: those of a meter, and what the evaluation
 // fails to handle.
@@ -96,8 +96,8 @@ func untilPanic(evaluate func() error) (err error) {
 	return evaluate()
 }
 
-// Used returns what has been charged: steps, and bytes of memory.
-func (m *Meter) Used() (steps, bytes int) { return m.steps, m.memory }
+// ChargedTotals returns what has been charged: steps, and bytes of memory.
+func (m *Meter) ChargedTotals() (steps, bytes int) { return m.steps, m.memory }
 
 // ChargeSteps counts n steps.
 func (m *Meter) ChargeSteps(n int) {

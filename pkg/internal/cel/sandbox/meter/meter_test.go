@@ -12,7 +12,7 @@ import (
 // begun is a meter that is ready for charges.
 func begun(ctx context.Context) *Meter {
 	m := &Meter{}
-	m.begin(ctx)
+	m.beginCharging(ctx)
 	return m
 }
 
@@ -45,7 +45,7 @@ func TestMeterLimits(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var m Meter
-			err := m.Run(t.Context(), func() error { tc.charge(&m); return nil })
+			err := m.RunMetered(t.Context(), func() error { tc.charge(&m); return nil })
 			if got, _ := err.(LimitError); got != tc.want {
 				t.Errorf("%s: stops with %v, want %q", tc.reason, err, tc.want)
 			}
@@ -140,7 +140,7 @@ func TestCheckTime(t *testing.T) {
 	})
 }
 
-// TestRun: what Run returns for each way in which an evaluation ends.
+// TestRun: what RunMetered returns for each way in which an evaluation ends.
 func TestRun(t *testing.T) {
 	mistake := errors.New("a mistake")
 	cases := map[string]struct {
@@ -158,7 +158,7 @@ func TestRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var m Meter
 			got := ""
-			if err := m.Run(t.Context(), func() error { return tc.evaluate(&m) }); err != nil {
+			if err := m.RunMetered(t.Context(), func() error { return tc.evaluate(&m) }); err != nil {
 				got = err.Error()
 			}
 			if got != tc.want {
@@ -171,14 +171,14 @@ func TestRun(t *testing.T) {
 // TestUsed: what was charged is known afterwards, and what was only ensured is not in it.
 func TestUsed(t *testing.T) {
 	var m Meter
-	err := m.Run(t.Context(), func() error {
+	err := m.RunMetered(t.Context(), func() error {
 		m.ChargeSteps(3)
 		m.ChargeSteps(4)
 		m.ChargeMemory(100)
 		m.EnsureMemory(1000)
 		return nil
 	})
-	if steps, bytes := m.Used(); steps != 7 || bytes != 100 || err != nil {
+	if steps, bytes := m.ChargedTotals(); steps != 7 || bytes != 100 || err != nil {
 		t.Errorf("%d steps, %d bytes, %v", steps, bytes, err)
 	}
 }
