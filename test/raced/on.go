@@ -2,7 +2,7 @@
 
 package raced
 
-// Enabled is whether this test was built with the race detector.
+// Enabled says whether this test was built with the race detector.
 const Enabled = true
 
 // Few is how many cases a test runs: all of them, or with the race detector no more than few.
