@@ -41,6 +41,10 @@ MEASURED := ^Test(FlapsLatency|HostileLatency|HostileEdits)$$
 # The stories that look on for long, or do many times what a plan of faults does as well. They are
 # part of `make soak`.
 LONG := ^Test(CleanupRightMissing|DeletedKindEndsNothing|Flaps|Hostile|HostileOwners|HostileQuarantine|HostileRecords|LiveAtRandom|LiveEdits|ManagerPaused|OneRefusedReviewLosesNobody|PoliciesTogether|PruneAPIServerRestarts|StatusContested|StatusWiped)$$
+# The tests that know how long something may take by the wall clock: `make soak` fails if it takes longer, `make test`
+# says so (test/timed).
+TIMED := ^Test(Real.*|ContainerStartsAgain|Hold|Lease|SchemasLate|TracesNobodyListens)$$
+TIMED_PACKAGES := ./pkg/access ./pkg/informer ./pkg/internal/life ./pkg/manager ./pkg/policysource
 E2E_TIMEOUT ?= 60m
 # Stories at once.
 E2E_PARALLEL ?= 6
@@ -161,14 +165,14 @@ fuzz: ## Run each fuzz target for FUZZ_TIME (1m), and stop at the first that fai
 	hack/fuzz.sh $(FUZZ_TIME) $(FUZZ_KEEP) '$(FUZZ_TARGET)'
 
 .PHONY: soak
-soak: controlplane ## Run plans of faults on the simulated cluster for SOAK_TIME (1h), from the seed SOAK_SEED; then SOAK_PLANS with made values and with times, properties with draws of their own, the time that reviews take, and the stories that look on for long, or again and again.
+soak: controlplane ## Run plans of faults on the simulated cluster for SOAK_TIME (1h), from the seed SOAK_SEED; then SOAK_PLANS with made values and with times, properties with draws of their own, what is promised in seconds, and the stories that look on for long, or again and again.
 	go test -count=1 -timeout 0 -v -run '^TestPlans$$' ./test/sim -soak $(SOAK_TIME) -first $(SOAK_SEED)
 	go test -count=1 -timeout 0 -v -run '^Test(MadePlans|TimedPlans|TimedOwners)$$' ./test/sim -made-plans $(SOAK_PLANS) -made-first $(SOAK_SEED) -timed-plans $(SOAK_PLANS) -timed-first $(SOAK_SEED) -timed-owners 10000
 	go test -count=1 -timeout $(E2E_TIMEOUT) -v -run '^TestTime$$' ./pkg/plan -timed-policies 1000
 	go test -count=1 $(RACE) -timeout $(E2E_TIMEOUT) -run '^TestPlans$$' ./test/sim -plans $(RACED_PLANS) -first $(SOAK_SEED)
 	go test -count=1 -timeout $(E2E_TIMEOUT) -run '^Test(Plans|ManyHandles)$$' ./pkg/scopedcache -plans 50000 -first $(SOAK_SEED) -handles 10000
 	go test -count=1 -timeout $(E2E_TIMEOUT) $$($(PROPERTIES)) -rapid.seed=0 -rapid.checks=1000
-	go test -count=1 -timeout $(TEST_TIMEOUT) -run '^TestReal' ./pkg/access -timed
+	go test -count=1 -p 1 -timeout $(TEST_TIMEOUT) -run '$(TIMED)' $(TIMED_PACKAGES) -timed
 	go test -count=1 $(RACE) -timeout $(TEST_TIMEOUT) -run '^TestSuites$$' ./test/suites -seed $(shell date +%y%m%d)
 	go test -count=1 -timeout $(E2E_TIMEOUT) -v -run '^Test(Quiet|PoliciesQuiet|ManagerKills|PolicyCronJob)$$|$(LONG)' ./test/e2e -steady 1m -kills 30 -timed -cron-minutes 15
 

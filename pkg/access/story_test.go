@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -22,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/ambit-dev/ambit/test/cluster"
+	"github.com/ambit-dev/ambit/test/timed"
 )
 
 // world is a story's own Reviewer, as the user asker, on the real control plane.
@@ -102,9 +102,6 @@ func (w *world) unbind(namespace string) {
 	w.must(w.admin.RbacV1().RoleBindings(namespace).Delete(w.Context(), "asker", metav1.DeleteOptions{}))
 }
 
-// timed is for a machine that does nothing else, as make soak is: on a busy one nothing is promised.
-var timed = flag.Bool("timed", false, "stories on the real API server fail if something takes longer than is promised")
-
 // storyPatience is how long a busy machine may take for what is promised in seconds.
 const storyPatience = time.Minute
 
@@ -118,20 +115,8 @@ func (w *world) eventually(what string, within time.Duration, ok func() bool) ti
 		w.Fatalf("%s: not within %v", what, storyPatience)
 	}
 	took := time.Since(start)
-	w.compare(what, took, within)
+	timed.Check(w, what, took, within)
 	return took
-}
-
-// compare says when something took longer than is promised.
-func (w *world) compare(what string, took, within time.Duration) {
-	w.Helper()
-	switch {
-	case took <= within:
-	case *timed:
-		w.Fatalf("%s: after %v, which is promised within %v", what, took, within)
-	default:
-		w.Logf("%s: after %v, and %v on a machine that is not busy", what, took, within)
-	}
 }
 
 // hinted gives the invalidation that rights have changed in a namespace, waits until the reviewer
@@ -154,7 +139,7 @@ func (w *world) hinted(what, namespace string, of authorizationv1.ResourceAttrib
 		}
 		return ok()
 	})
-	w.compare(what, took, within)
+	timed.Check(w, what, took, within)
 	return took
 }
 

@@ -26,7 +26,7 @@ import (
 )
 
 // patience is how long a story waits for what must happen.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // env is a story's own Set, as the user watcher, on the real control plane.
 type env struct {

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/ambit-dev/ambit/test/timed"
 )
 
 var customResourceDefinitions = schema.GroupVersionResource{
@@ -98,10 +100,7 @@ func TestRealKindComesAndGoes(t *testing.T) {
 		w.eventually("live", func() bool { return view.State() == Live })
 		longest = max(longest, time.Since(established))
 	}
-	t.Logf("live again within %v of Established", longest)
-	if longest > 5*time.Second {
-		t.Errorf("live again only %v after Established", longest)
-	}
+	timed.Check(t, "live again after Established", longest, 5*time.Second)
 	expect(t, "streams", 2, len(w.streams.States()))
 	expect(t, "the neighbour's epoch", epoch, other.Status().Epoch)
 	expect(t, "the neighbour is told", 0, len(neighbour.events))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/internal/life"
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/test/timed"
 )
 
 // replica is one of several.
@@ -71,9 +72,7 @@ func TestLease(t *testing.T) {
 	if first.err != nil {
 		t.Errorf("a clean stop: %v", first.err)
 	}
-	if took := second.leads(); took > 3*time.Second {
-		t.Errorf("the other one took over after %v", took)
-	}
+	timed.Check(t, "the other one takes over", second.leads(), 3*time.Second)
 	stolen := []byte(`{"spec":{"holderIdentity":"a thief","leaseDurationSeconds":60,"renewTime":"` + time.Now().UTC().Format("2006-01-02T15:04:05.000000Z07:00") + `"}}`)
 	_, err := w.admin.CoordinationV1().Leases(w.namespace).Patch(t.Context(), leaseName, types.MergePatchType, stolen, metav1.PatchOptions{})
 	if err != nil {
@@ -83,9 +82,7 @@ func TestLease(t *testing.T) {
 	if err := second.ends(); !errors.Is(err, errLeaseLost) {
 		t.Errorf("without its lease it ends with %v", err)
 	}
-	if took := time.Since(began); took > leaseDeadline/2 {
-		t.Errorf("it ends %v after its lease was taken: it tried to get it back", took)
-	}
+	timed.Check(t, "it ends when its lease was taken, and does not try to get it back", time.Since(began), leaseDeadline/2)
 }
 
 // TestLife: of two Pods one works, until its ConfigMap is gone: then it ends, with an

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/test/timed"
 )
 
 // spans takes spans as a collector does. It is safe for concurrent use.
@@ -189,10 +190,8 @@ func TestTracesNobodyListens(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	began := time.Now()
-	err = traces.Stop(ctx)
-	if took := time.Since(began); took > tracesTimeout+time.Second {
-		t.Errorf("the stop took %v: %v", took, err)
-	}
+	t.Log(traces.Stop(ctx)) // it may say that nobody listens
+	timed.Check(t, "the stop", time.Since(began), tracesTimeout+time.Second)
 }
 
 func envOf(values map[string]string) func(string) string {

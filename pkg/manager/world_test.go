@@ -25,7 +25,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 var memcacheds = schema.GroupVersionResource{Group: "cache.example.com", Version: "v1alpha1", Resource: "memcacheds"}
 

@@ -14,6 +14,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/pkg/policysource/registry"
 	"github.com/ambit-dev/ambit/test/policytext"
+	"github.com/ambit-dev/ambit/test/timed"
 )
 
 // onlySpec is what is known of every kind: it has a spec with a size, and any status.
@@ -81,9 +82,7 @@ func TestSchemasLate(t *testing.T) {
 		<-ctx.Done()
 		return nil
 	})
-	if after := time.Since(began); after > 3*schemasTimeout {
-		t.Errorf("it took %s", after)
-	}
+	timed.Check(t, "both policies are valid", time.Since(began), 3*schemasTimeout)
 	for _, p := range s.Policies() {
 		if p.State != registry.Valid {
 			t.Errorf("%+v", p)

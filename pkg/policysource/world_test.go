@@ -28,7 +28,7 @@ import (
 )
 
 // patience is how long a story waits for what must happen.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // world is a story's own Ambit, but for the engine, on the real control plane: it acts as
 // a ServiceAccount of its own namespace, which has no rights at first.

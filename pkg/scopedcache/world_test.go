@@ -19,7 +19,7 @@ import (
 )
 
 // patience is how long a story waits for what must happen.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // world is a story on the real control plane: a cache of the user operator, who has only the rights that the
 // story grants.

@@ -18,7 +18,7 @@ import (
 
 const (
 	lockName = "the-leader"
-	patience = 30 * time.Second
+	patience = 2 * time.Minute
 )
 
 // world is a namespace with Pods that nobody runs.
