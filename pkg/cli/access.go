@@ -84,7 +84,7 @@ func (o *accessOptions) Run(ctx context.Context) error {
 		return err
 	}
 	caller := compared.CallerName(ctx)
-	entries := compared.Entries(cmp.Or(caller, rbac.Subject{}.String()))
+	entries := compared.ListEntries(cmp.Or(caller, rbac.Subject{}.String()))
 	if err := o.printEntries(entries); err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func describePlaces(lacking, places map[string]bool) string {
 // for the policies, namespaces and cluster: `ambit rbac` has another account by default.
 // caller is the user name that the API server knows the caller by, "" if it does not tell.
 func (o *accessOptions) grantCommand(caller string) string {
-	subject := o.grantee(caller)
+	subject := o.readGrantee(caller)
 	words := []string{o.Program + " rbac --missing", subjectFlag(subject)}
 	own := o.OwnNamespace
 	if asked, _ := o.runningSubject(); own == "" && o.ownNamespace(asked) != o.ownNamespace(subject) {
@@ -143,8 +143,8 @@ func (o *accessOptions) grantCommand(caller string) string {
 	return strings.Join(words, " ")
 }
 
-// grantee is who `ambit access` was about; the zero Subject if nobody knows.
-func (o *accessOptions) grantee(caller string) rbac.Subject {
+// readGrantee is who `ambit access` was about; the zero Subject if nobody knows.
+func (o *accessOptions) readGrantee(caller string) rbac.Subject {
 	subject, err := o.runningSubject()
 	if err == nil && subject == (rbac.Subject{}) {
 		subject, err = userSubject(caller)

@@ -37,7 +37,7 @@ func connectCluster(flags *clusterFlags) (*cluster, error) {
 }
 
 func newClients(flags *clusterFlags) (*cluster, error) {
-	config, err := flags.config()
+	config, err := flags.restConfig()
 	if err != nil {
 		return nil, err
 	}

@@ -64,9 +64,9 @@ func (u userExtra) Set(text string) error {
 // that went on with it would only say that nobody answers.
 const defaultServer = "http://localhost:8080"
 
-// config returns how the flags say to reach the API server: as the kubeconfig says,
+// restConfig returns how the flags say to reach the API server: as the kubeconfig says,
 // or without one as the Pod does that the process is in.
-func (f *clusterFlags) config() (*rest.Config, error) {
+func (f *clusterFlags) restConfig() (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath, rules.DefaultClientConfig = f.kubeconfig, &clientcmd.DefaultClientConfig
 	overrides := f.overrides

@@ -82,7 +82,7 @@ func TestClusterFlags(t *testing.T) {
 			err := flags.Parse(tc.args)
 			var config *rest.Config
 			if err == nil {
-				config, err = cluster.config()
+				config, err = cluster.restConfig()
 			}
 			if err != nil || tc.err != "" {
 				if err == nil || tc.err == "" || !strings.Contains(err.Error(), tc.err) {

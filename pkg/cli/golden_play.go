@@ -126,12 +126,12 @@ func (c testCase) readCase(policies policyCache) (in simulate.Input, later []tim
 		return in, nil, err
 	}
 	in = simulationOf(program, owner, observed, found.Kinds)
-	in.Now, later, err = s.times(program.AsksTime)
+	in.Now, later, err = s.readTimes(program.AsksTime)
 	return in, later, err
 }
 
-// times reads the times of a case, which has to have them if its policy asks.
-func (s settings) times(asked bool) (now time.Time, later []time.Time, err error) {
+// readTimes reads the times of a case, which has to have them if its policy asks.
+func (s settings) readTimes(asked bool) (now time.Time, later []time.Time, err error) {
 	switch {
 	case s.Now != "":
 		if now, err = parseTime("now", s.Now); err != nil {

@@ -120,7 +120,7 @@ func (o *leftoversOptions) Run(ctx context.Context) error {
 	text.Store("")
 	scan.Progress = func(done, total int) { text.Store(fmt.Sprintf("%d of %s looked at", done, pluralize(total, "kind"))) }
 	stop := showProgress(o.ErrOut, func() string { return text.Load().(string) })
-	found, err := scan.Leftovers(ctx, programs)
+	found, err := scan.FindLeftovers(ctx, programs)
 	stop()
 	if err != nil {
 		return clusterError(err)

@@ -130,7 +130,7 @@ func (o *rbacOptions) Run(ctx context.Context) error {
 		return clusterError(err)
 	}
 	o.printComment(needs.Remarks)
-	return o.printObjects(needs.Objects())
+	return o.printObjects(needs.GrantingObjects())
 }
 
 // runMissing prints what is not granted yet.

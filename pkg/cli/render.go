@@ -116,7 +116,7 @@ func (o *renderOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	times, err := o.times()
+	times, err := o.readTimes()
 	if err != nil {
 		return err
 	}

@@ -152,7 +152,7 @@ func (o *rightsOptions) permissionsOptions(programs []*policy.Program, subject r
 		Programs: programs, Kinds: &permissions.Kinds{Defined: defined, Reporter: o}, Own: subject, OwnNamespace: o.ownNamespace(subject),
 		Namespaces: o.Namespaces, Finalizers: o.Finalizers, WatchRBAC: o.WatchRBAC,
 		Serves: func(ctx context.Context, program *policy.Program, owner *unstructured.Unstructured) bool {
-			return selection.Refuse(ctx, program, owner) == nil
+			return selection.RefuseOwner(ctx, program, owner) == nil
 		},
 		Reporter: o,
 	}, nil
@@ -168,13 +168,13 @@ func (o *rightsOptions) comparePermissions(ctx context.Context, options permissi
 	return compared, clusterError(err)
 }
 
-// Warn says on stderr what does not stop the command.
-func (o *rightsOptions) Warn(format string, args ...any) {
+// PrintWarning says on stderr what does not stop the command.
+func (o *rightsOptions) PrintWarning(format string, args ...any) {
 	fmt.Fprintf(o.ErrOut, "warning: "+format+"\n", args...)
 }
 
-// Progress says on stderr how far something is.
-func (o *rightsOptions) Progress(text func() string) (stop func()) {
+// ShowProgress says on stderr how far something is.
+func (o *rightsOptions) ShowProgress(text func() string) (stop func()) {
 	return showProgress(o.ErrOut, text)
 }
 

@@ -83,7 +83,7 @@ func (o *runOptions) checkFlags() error {
 
 // clusterConfig returns how to reach the API server.
 func (o *runOptions) clusterConfig() (*rest.Config, error) {
-	config, err := o.Cluster.config()
+	config, err := o.Cluster.restConfig()
 	if err != nil {
 		return nil, err
 	}

@@ -28,8 +28,8 @@ func parseTime(what, text string) (time.Time, error) {
 // renderTimes are the times between which `ambit render` looks. until is zero for one look.
 type renderTimes struct{ at, until time.Time }
 
-// times reads the flags.
-func (o *renderOptions) times() (renderTimes, error) {
+// readTimes reads the flags.
+func (o *renderOptions) readTimes() (renderTimes, error) {
 	times := renderTimes{at: time.Now()}
 	var err error
 	if o.At != "" {

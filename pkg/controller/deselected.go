@@ -43,7 +43,7 @@ func (t ownerTurn) findDeselected(ctx context.Context, name types.NamespacedName
 	case found != nil:
 		return found, intentCleanUp, 0
 	}
-	kind, ok, _ := t.controller.discovery.Lookup(t.program.Owner.GVK)
+	kind, ok, _ := t.controller.discovery.LookupKind(t.program.Owner.GVK)
 	if !ok {
 		return nil, intentIgnore, probeRetry
 	}

@@ -91,7 +91,7 @@ func (op *policyController) installViews(views map[string]ownerviews.View, where
 	adoption := op.ownerViews.InstallViews(views, where, all)
 	names := slices.DeleteFunc(adoption.Listed, op.owners.IsWorking)
 	for name := range op.owners.WorkingOwners() {
-		if adoption.Concerns(name.Namespace) {
+		if adoption.ConcernsNamespace(name.Namespace) {
 			names = append(names, name)
 		}
 	}

@@ -34,7 +34,7 @@ func (t policyTurn) reconcilePolicy(ctx context.Context) time.Duration {
 	if !t.kinds.HaveLookedUp() {
 		return 0
 	}
-	owner, ok, err := t.controller.discovery.Lookup(t.program.Owner.GVK)
+	owner, ok, err := t.controller.discovery.LookupKind(t.program.Owner.GVK)
 	switch {
 	case discovery.IsUnserved(err) && !t.retiring:
 		t.setProblem(ctx, t.kindUnservedProblem(err), false)
@@ -192,6 +192,6 @@ func (op *policyController) isKindRemoved(owner discovery.Resource) bool {
 
 // isKindGone says whether the kind of the owners is known not to be served, in no version.
 func (r policyReport) isKindGone() bool {
-	owner, ok, err := r.controller.discovery.Lookup(r.program.Owner.GVK)
+	owner, ok, err := r.controller.discovery.LookupKind(r.program.Owner.GVK)
 	return meta.IsNoMatchError(err) || ok && r.isKindRemoved(owner)
 }

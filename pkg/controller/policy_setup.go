@@ -48,7 +48,7 @@ func newPolicyController(e *Controller, program *policy.Program) *policyControll
 	})
 	op.reconciles = op.newReconcileOptions()
 	if account := op.actingAccount(); account.Name != "" {
-		op.accountWatch = e.permitted.NewWatch(account.Query(access.Payer{Group: op.id}), op.enqueuePolicy)
+		op.accountWatch = e.permitted.NewWatch(account.PermittedQuery(access.Payer{Group: op.id}), op.enqueuePolicy)
 	}
 	return op
 }

@@ -166,7 +166,7 @@ func (s *ownerState) endMeasure(measured *telemetry.Reconcile, planned *plan.Pla
 	case planned != nil:
 		result = healthOf(planned).reconcileResult()
 	}
-	measured.End(result)
+	measured.EndReconcile(result)
 	if planned != nil {
 		measured.ObserveRights(planned, &s.rightsMissingSince)
 	}

@@ -169,7 +169,7 @@ func TestInheritance(t *testing.T) {
 	works(first, x)
 	first.owners.RecordInspection(z, "z", false)
 	first.recordExceeded(x, "1")
-	e.discovery.Lookup(compiled(t, "gone", "1", "").Owner.GVK)
+	e.discovery.LookupKind(compiled(t, "gone", "1", "").Owner.GVK)
 	for i := range 3 {
 		set(t, e, compiled(t, "a", fmt.Sprint(2+i), ""), false)
 	}

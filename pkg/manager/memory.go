@@ -67,9 +67,9 @@ type memoryReturner struct {
 	pause time.Duration
 }
 
-// look decides whether memory is given back now, and sets the time until the next look. A
+// decideReturn decides whether memory is given back now, and sets the time until the next look. A
 // steady load is no reason: it would take the memory again at once.
-func (r *memoryReturner) look(now time.Time, use memoryUse) (giveBack bool) {
+func (r *memoryReturner) decideReturn(now time.Time, use memoryUse) (giveBack bool) {
 	quiet := use.allocated-r.allocated <= max(quietLeast, use.spare/quietShare)
 	r.allocated = use.allocated
 	much := use.spare >= max(spareLeast, use.used/spareShare) && use.allocated-r.returnedAt >= use.used
@@ -103,7 +103,7 @@ func returnWhenQuiet(ctx context.Context, read func() memoryUse, giveBack func()
 		case <-ctx.Done():
 			return
 		case now := <-timer.C:
-			if returner.look(now, read()) {
+			if returner.decideReturn(now, read()) {
 				giveBack()
 			}
 			timer.Reset(returner.pause)

@@ -52,7 +52,7 @@ func TestMemoryLook(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			r := before
-			got := outcome{r.look(start.Add(tc.after), tc.use), r.pause}
+			got := outcome{r.decideReturn(start.Add(tc.after), tc.use), r.pause}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s look(): -want +got:\n%s", tc.reason, diff)
 			}
@@ -66,7 +66,7 @@ func TestMemoryStays(t *testing.T) {
 	given := 0
 	for range 320 {
 		now, use.allocated = now.Add(returnPause), use.allocated+mebibyte/8
-		if r.look(now, use) {
+		if r.decideReturn(now, use) {
 			given++
 		}
 	}

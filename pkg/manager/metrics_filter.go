@@ -31,12 +31,12 @@ func newMetricsFilter(config *rest.Config, client *http.Client) (metricsserver.F
 	}
 	f := metricsFilter{reviews: reviews}
 	return func(log logr.Logger, next http.Handler) (http.Handler, error) {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.serve(log, w, r, next) }), nil
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.serveRequest(log, w, r, next) }), nil
 	}, nil
 }
 
-// serve answers a request, by next if who asks may. next does not get the token.
-func (f metricsFilter) serve(log logr.Logger, w http.ResponseWriter, r *http.Request, next http.Handler) {
+// serveRequest answers a request, by next if who asks may. next does not get the token.
+func (f metricsFilter) serveRequest(log logr.Logger, w http.ResponseWriter, r *http.Request, next http.Handler) {
 	ctx, cancel := context.WithTimeout(r.Context(), reviewTimeout)
 	defer cancel()
 	token := bearerToken(r.Header.Get("Authorization"))
@@ -44,7 +44,7 @@ func (f metricsFilter) serve(log logr.Logger, w http.ResponseWriter, r *http.Req
 		http.Error(w, "Unauthorized", http.StatusUnauthorized)
 		return
 	}
-	user, err := f.reviews.authenticate(ctx, token)
+	user, err := f.reviews.authenticateToken(ctx, token)
 	if err != nil {
 		log.Error(err, "asking the API server who reads the metrics")
 		http.Error(w, "who you are cannot be found out now", http.StatusInternalServerError)
@@ -54,7 +54,7 @@ func (f metricsFilter) serve(log logr.Logger, w http.ResponseWriter, r *http.Req
 		http.Error(w, "Unauthorized", http.StatusUnauthorized)
 		return
 	}
-	allowed, err := f.reviews.authorize(ctx, user, strings.ToLower(r.Method), r.URL.Path)
+	allowed, err := f.reviews.authorizeUser(ctx, user, strings.ToLower(r.Method), r.URL.Path)
 	switch {
 	case err != nil:
 		log.Error(err, "asking the API server who may read the metrics", "user", user.Username)

@@ -55,9 +55,9 @@ func newReviewer(config *rest.Config, client *http.Client) (*reviewer, error) {
 	}, nil
 }
 
-// authenticate returns who has a token, nil if that is nobody the API server knows. Of several who come with
+// authenticateToken returns who has a token, nil if that is nobody the API server knows. Of several who come with
 // the same token at once one asks; it goes on within reviewTimeout when its own context ends, for the others.
-func (r *reviewer) authenticate(ctx context.Context, token string) (*authenticationv1.UserInfo, error) {
+func (r *reviewer) authenticateToken(ctx context.Context, token string) (*authenticationv1.UserInfo, error) {
 	key := sha256.Sum256([]byte(token)) // tokens are not kept
 	user, err, _ := r.asking.Do(string(key[:]), func() (any, error) {
 		if known, ok := r.users.Get(key); ok {
@@ -97,8 +97,8 @@ func (r *reviewer) askWho(ctx context.Context, key [sha256.Size]byte, token stri
 	return user, nil
 }
 
-// authorize reports whether somebody may do a verb on a path.
-func (r *reviewer) authorize(ctx context.Context, user *authenticationv1.UserInfo, verb, path string) (bool, error) {
+// authorizeUser reports whether somebody may do a verb on a path.
+func (r *reviewer) authorizeUser(ctx context.Context, user *authenticationv1.UserInfo, verb, path string) (bool, error) {
 	extra := map[string]authorizationv1.ExtraValue{}
 	for name, values := range user.Extra {
 		extra[name] = authorizationv1.ExtraValue(values)

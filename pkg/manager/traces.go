@@ -54,7 +54,7 @@ func StartTraces(ctx context.Context, getenv func(string) string, version string
 	stop := func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tracesTimeout) // the SDK leaves all running otherwise
 		defer cancel()
-		defer client.stop() // the SDK does not wait for what it has begun
+		defer client.stopSending() // the SDK does not wait for what it has begun
 		if err := provider.Shutdown(ctx); err != nil {
 			return fmt.Errorf("sending the last traces: %w", err)
 		}
@@ -75,7 +75,7 @@ func describeService(getenv func(string) string, version string) (*resource.Reso
 // wantsTraces says whether the environment asks for traces. What it asks for and is not
 // there is an error, not silence.
 func wantsTraces(getenv func(string) string) (bool, error) {
-	_, endpoint := collectorEnvironment(getenv).lookup("ENDPOINT")
+	_, endpoint := collectorEnvironment(getenv).lookupVariable("ENDPOINT")
 	exporter := getenv("OTEL_TRACES_EXPORTER")
 	if endpoint == "" || getenv("OTEL_SDK_DISABLED") == "true" || exporter == "none" {
 		return false, nil
@@ -83,7 +83,7 @@ func wantsTraces(getenv func(string) string) (bool, error) {
 	if exporter != "" && exporter != "otlp" {
 		return false, fmt.Errorf("OTEL_TRACES_EXPORTER is %q: there are otlp and none", exporter)
 	}
-	_, protocol := collectorEnvironment(getenv).lookup("PROTOCOL")
+	_, protocol := collectorEnvironment(getenv).lookupVariable("PROTOCOL")
 	if protocol != "" && protocol != "http/protobuf" {
 		return false, errors.New("traces are sent by OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf only, not by " + protocol)
 	}

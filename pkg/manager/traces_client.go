@@ -46,15 +46,15 @@ type traceSender struct {
 
 var _ otlptrace.Client = (*traceSender)(nil)
 
-// stop ends what is being sent, and what waits to be sent again.
-func (s *traceSender) stop() { s.stopOnce.Do(func() { close(s.stopped) }) }
+// stopSending ends what is being sent, and what waits to be sent again.
+func (s *traceSender) stopSending() { s.stopOnce.Do(func() { close(s.stopped) }) }
 
 // Start implements otlptrace.Client.
 func (s *traceSender) Start(context.Context) error { return nil }
 
 // Stop implements otlptrace.Client. The exporter calls it when all has been sent, and sends nothing afterwards.
 func (s *traceSender) Stop(context.Context) error {
-	s.stop()
+	s.stopSending()
 	s.client.CloseIdleConnections()
 	return nil
 }
@@ -64,13 +64,13 @@ func (s *traceSender) Stop(context.Context) error {
 func (s *traceSender) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpans) error {
 	ctx, release := s.untilStopped(ctx)
 	defer release()
-	body, err := s.encode(spans)
+	body, err := s.encodeSpans(spans)
 	if err != nil {
 		return fmt.Errorf("encoding spans: %w", err)
 	}
 	pause := backoff.Exponential{First: time.Second, Last: 30 * time.Second}
 	for attempt := 1; ; attempt++ {
-		retryAfter, retry, err := s.post(ctx, body)
+		retryAfter, retry, err := s.postRequest(ctx, body)
 		if err == nil || !retry || attempt == collectorAttempts {
 			return err
 		}
@@ -98,9 +98,9 @@ func (s *traceSender) untilStopped(ctx context.Context) (_ context.Context, rele
 	return ctx, func() { cancel(); <-ended }
 }
 
-// encode returns a request for spans. A TracesData has the form of an ExportTraceServiceRequest, whose
+// encodeSpans returns a request for spans. A TracesData has the form of an ExportTraceServiceRequest, whose
 // package comes with gRPC.
-func (s *traceSender) encode(spans []*tracepb.ResourceSpans) ([]byte, error) {
+func (s *traceSender) encodeSpans(spans []*tracepb.ResourceSpans) ([]byte, error) {
 	body, err := proto.Marshal(&tracepb.TracesData{ResourceSpans: spans})
 	if err != nil || !s.gzip {
 		return body, err
@@ -116,8 +116,8 @@ func (s *traceSender) encode(spans []*tracepb.ResourceSpans) ([]byte, error) {
 	return zipped.Bytes(), nil
 }
 
-// post sends one request. retry: the same may be accepted later, not before retryAfter has passed.
-func (s *traceSender) post(ctx context.Context, body []byte) (retryAfter time.Duration, retry bool, err error) {
+// postRequest sends one request. retry: the same may be accepted later, not before retryAfter has passed.
+func (s *traceSender) postRequest(ctx context.Context, body []byte) (retryAfter time.Duration, retry bool, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(body))
 	if err != nil {
 		return 0, false, s.withoutSecrets(err)

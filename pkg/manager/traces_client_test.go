@@ -136,7 +136,7 @@ func TestUploadTraces(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &traceSender{url: "http://user:secret@host/v1/traces?key=secret", headers: http.Header{"X-Team": {"a"}}, gzip: tc.gzip, stopped: make(chan struct{})}
 				if tc.stopped != 0 {
-					defer time.AfterFunc(tc.stopped, s.stop).Stop()
+					defer time.AfterFunc(tc.stopped, s.stopSending).Stop()
 				}
 				sent := 0
 				s.client = &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {

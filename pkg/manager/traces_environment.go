@@ -19,22 +19,22 @@ import (
 // collectorEnvironment reads the OTEL_EXPORTER_OTLP_* of traces. It is os.Getenv but in tests.
 type collectorEnvironment func(name string) string
 
-// prefixes are those of the variables, in the order in which they count.
-func (collectorEnvironment) prefixes() []string {
+// variablePrefixes are those of the variables, in the order in which they count.
+func (collectorEnvironment) variablePrefixes() []string {
 	return []string{"OTEL_EXPORTER_OTLP_TRACES_", "OTEL_EXPORTER_OTLP_"}
 }
 
-// lookup returns the first variable of a name that is set, with its value without spaces around it; else two empty strings.
-func (getenv collectorEnvironment) lookup(name string) (variable, value string) {
-	for _, prefix := range getenv.prefixes() {
-		if value := getenv.get(prefix + name); value != "" {
+// lookupVariable returns the first variable of a name that is set, with its value without spaces around it; else two empty strings.
+func (getenv collectorEnvironment) lookupVariable(name string) (variable, value string) {
+	for _, prefix := range getenv.variablePrefixes() {
+		if value := getenv.getVariable(prefix + name); value != "" {
 			return prefix + name, value
 		}
 	}
 	return "", ""
 }
 
-func (getenv collectorEnvironment) get(variable string) string {
+func (getenv collectorEnvironment) getVariable(variable string) string {
 	return strings.TrimSpace(getenv(variable))
 }
 
@@ -43,15 +43,15 @@ func (getenv collectorEnvironment) get(variable string) string {
 // CERTIFICATE, CLIENT_CERTIFICATE and CLIENT_KEY. The first that cannot be understood is an error, where OpenTelemetry's
 // sender logs it and goes on without.
 func newTraceSender(getenv collectorEnvironment) (*traceSender, error) {
-	to, err := collectorURL(getenv.lookup("ENDPOINT"))
+	to, err := collectorURL(getenv.lookupVariable("ENDPOINT"))
 	if err != nil {
 		return nil, err
 	}
-	headers, err := collectorHeaders(getenv.lookup("HEADERS"))
+	headers, err := collectorHeaders(getenv.lookupVariable("HEADERS"))
 	if err != nil {
 		return nil, err
 	}
-	isCompressed, err := collectorCompression(getenv.lookup("COMPRESSION"))
+	isCompressed, err := collectorCompression(getenv.lookupVariable("COMPRESSION"))
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func newTraceSender(getenv collectorEnvironment) (*traceSender, error) {
 	if isCompressed {
 		headers.Set("Content-Encoding", "gzip")
 	}
-	timeout, err := requestTimeout(getenv.lookup("TIMEOUT"))
+	timeout, err := requestTimeout(getenv.lookupVariable("TIMEOUT"))
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func requestTimeout(variable, value string) (time.Duration, error) {
 func collectorTransport(getenv collectorEnvironment) (*http.Transport, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	var err error
-	if config.RootCAs, err = collectorAuthorities(getenv.lookup("CERTIFICATE")); err != nil {
+	if config.RootCAs, err = collectorAuthorities(getenv.lookupVariable("CERTIFICATE")); err != nil {
 		return nil, err
 	}
 	if config.Certificates, err = clientCertificates(getenv); err != nil {
@@ -171,9 +171,9 @@ func collectorAuthorities(variable, file string) (*x509.CertPool, error) {
 // clientCertificates returns the certificate that is shown to the collector, if there is one: it and its key have
 // variables of one prefix.
 func clientCertificates(getenv collectorEnvironment) ([]tls.Certificate, error) {
-	for _, prefix := range getenv.prefixes() {
+	for _, prefix := range getenv.variablePrefixes() {
 		ofCertificate, ofKey := prefix+"CLIENT_CERTIFICATE", prefix+"CLIENT_KEY"
-		certificate, key := getenv.get(ofCertificate), getenv.get(ofKey)
+		certificate, key := getenv.getVariable(ofCertificate), getenv.getVariable(ofKey)
 		if certificate == "" && key == "" {
 			continue
 		}

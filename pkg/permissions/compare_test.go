@@ -132,7 +132,7 @@ func TestCompare(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.want, matrix(compared.Entries("me"))); diff != "" {
+			if diff := cmp.Diff(c.want, matrix(compared.ListEntries("me"))); diff != "" {
 				t.Errorf("%s; -want +got:\n%s", c.reason, diff)
 			}
 			if diff := cmp.Diff(c.warnings, reporter.warnings); diff != "" {
@@ -213,7 +213,7 @@ func TestImpersonate(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{ambitUser + " a: apps owner: list,watch; missing watch", ambitUser + " a: apps/status owner: patch; missing "}
-	if diff := cmp.Diff(want, matrix(compared.Entries(""))); diff != "" {
+	if diff := cmp.Diff(want, matrix(compared.ListEntries(""))); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	if n := server.count("POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews " + ambitUser); n != 3 {
@@ -235,8 +235,8 @@ func TestReviewedOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := server.count("POST"); n != 3 || len(compared.Entries("")) != 4 {
-		t.Errorf("%d reviews and %d entries, want 3 and 4", n, len(compared.Entries("")))
+	if n := server.count("POST"); n != 3 || len(compared.ListEntries("")) != 4 {
+		t.Errorf("%d reviews and %d entries, want 3 and 4", n, len(compared.ListEntries("")))
 	}
 }
 

@@ -46,10 +46,10 @@ func CompareNeeds(ctx context.Context, c Cluster, o Options) (*Comparison, error
 	compared := &Comparison{cluster: c, grants: needs.Grants, reporter: o.Reporter}
 	var checks []rbac.Check
 	for _, g := range needs.Grants {
-		checks = append(checks, g.Checks()...)
+		checks = append(checks, g.GrantChecks()...)
 	}
 	r := newReviewer(c)
-	stop := o.Reporter.Progress(func() string {
+	stop := o.Reporter.ShowProgress(func() string {
 		noun := "access reviews"
 		if len(checks) == 1 {
 			noun = "access review"
@@ -96,9 +96,9 @@ type Entry struct {
 	Missing []string `json:"missing"`
 }
 
-// Entries returns one entry for each rule of the grants, in their order; empty, not nil,
+// ListEntries returns one entry for each rule of the grants, in their order; empty, not nil,
 // if there are none. caller is the name of the zero Subject.
-func (c *Comparison) Entries(caller string) []Entry {
+func (c *Comparison) ListEntries(caller string) []Entry {
 	entries := []Entry{}
 	for _, g := range c.grants {
 		lacking := g.LackingVerbs(c.isAllowed)

@@ -59,9 +59,9 @@ func (k *Kinds) findKind(gvk schema.GroupVersionKind) (rbac.Kind, error) {
 	kind = rbac.GuessKind(gvk)
 	switch {
 	case k.Mapper != nil:
-		k.Reporter.Warn("the cluster does not serve kind %s in %s: taking its resource to be %s", gvk.Kind, gvk.GroupVersion(), describeKind(kind))
+		k.Reporter.PrintWarning("the cluster does not serve kind %s in %s: taking its resource to be %s", gvk.Kind, gvk.GroupVersion(), describeKind(kind))
 	case !scheme.Scheme.Recognizes(gvk) && !rbac.IsKnown(gvk):
-		k.Reporter.Warn("taking the resource of kind %s in %s to be %s: its CustomResourceDefinition, given by --crds, would say", gvk.Kind, gvk.GroupVersion(), describeKind(kind))
+		k.Reporter.PrintWarning("taking the resource of kind %s in %s to be %s: its CustomResourceDefinition, given by --crds, would say", gvk.Kind, gvk.GroupVersion(), describeKind(kind))
 	}
 	return kind, nil
 }

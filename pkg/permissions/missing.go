@@ -38,7 +38,7 @@ func (c *Comparison) missingAccounts(ctx context.Context) ([]runtime.Object, err
 		_, err := c.cluster.Typed.CoreV1().ServiceAccounts(account.Namespace).Get(ctx, account.Name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsForbidden(err):
-			c.reporter.Warn("cannot see whether ServiceAccount %s/%s is there", account.Namespace, account.Name)
+			c.reporter.PrintWarning("cannot see whether ServiceAccount %s/%s is there", account.Namespace, account.Name)
 		case apierrors.IsNotFound(err):
 			missing = append(missing, account.ServiceAccount())
 		case err != nil:
@@ -57,15 +57,15 @@ func (c *Comparison) missingRole(ctx context.Context, g rbac.Grant) ([]runtime.O
 	present, err := c.presentRules(ctx, g)
 	switch {
 	case apierrors.IsForbidden(err):
-		c.reporter.Warn("cannot see what Role and binding %q hold now: they are printed with all that %s needs", g.Name, shownNeeder(g))
-		return g.Objects(rbac.Present{}), nil
+		c.reporter.PrintWarning("cannot see what Role and binding %q hold now: they are printed with all that %s needs", g.Name, shownNeeder(g))
+		return g.GrantObjects(rbac.Present{}), nil
 	case err != nil:
 		return nil, fmt.Errorf("reading the Role and the binding %q: %w", g.Name, err)
 	}
-	if g.Exceeds(present) {
-		c.reporter.Warn("Role or binding %q %s holds more than %s needs: that stays in it", g.Name, shownPlace(g.Namespace), shownNeeder(g))
+	if g.ExceedsGrant(present) {
+		c.reporter.PrintWarning("Role or binding %q %s holds more than %s needs: that stays in it", g.Name, shownPlace(g.Namespace), shownNeeder(g))
 	}
-	return lacking.Objects(present), nil
+	return lacking.GrantObjects(present), nil
 }
 
 // presentRules returns what the Role and the binding of a grant hold already; nothing where

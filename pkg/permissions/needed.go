@@ -3,7 +3,7 @@
 //
 // FindNeeds returns the least grants of policies without a cluster. CompareNeeds asks a cluster:
 // it finds the namespaces with owners where no policy names any, and has each need
-// reviewed. A Comparison is then read by Entries, as a matrix, or by MissingObjects, as the
+// reviewed. A Comparison is then read by ListEntries, as a matrix, or by MissingObjects, as the
 // objects that grant what is not granted yet.
 //
 // The package prints nothing and reads no flag. What its user should know on the way goes
@@ -49,11 +49,11 @@ type Options struct {
 
 // Reporter tells a user what does not stop the work.
 type Reporter interface {
-	// Warn is called with a sentence without a full stop.
-	Warn(format string, args ...any)
-	// Progress is called when something begins that may take long. text says how far
+	// PrintWarning is called with a sentence without a full stop.
+	PrintWarning(format string, args ...any)
+	// ShowProgress is called when something begins that may take long. text says how far
 	// it is, and is called in another goroutine, until stop is called.
-	Progress(text func() string) (stop func())
+	ShowProgress(text func() string) (stop func())
 }
 
 // Needs are what policies need, and where.
@@ -94,7 +94,7 @@ func (o Options) collectNeeds(ctx context.Context, locate func(context.Context, 
 		}
 	}
 	for _, remark := range needs.Remarks {
-		o.Reporter.Warn("%s", remark)
+		o.Reporter.PrintWarning("%s", remark)
 	}
 	if o.WatchRBAC {
 		needs.Grants = append(needs.Grants, rbac.WatchingGrant(o.Own))
@@ -117,15 +117,15 @@ func (o Options) requestFor(program *policy.Program) (request rbac.Request, limi
 		request.Searched = everywhere
 	}
 	if limited && len(namespaces) == 0 && o.Kinds.FoundKind(program.Owner.GVK).Namespaced {
-		o.Reporter.Warn("policy %q has nothing to do: its scope and --namespaces have no namespace in common", program.Name)
+		o.Reporter.PrintWarning("policy %q has nothing to do: its scope and --namespaces have no namespace in common", program.Name)
 		request.Elsewhere = nil
 	}
 	return request, limited
 }
 
-// Objects are the ServiceAccounts, Roles and bindings that grant what is needed. A
+// GrantingObjects are the ServiceAccounts, Roles and bindings that grant what is needed. A
 // ServiceAccount named default is left out: Kubernetes makes it with its namespace.
-func (n Needs) Objects() []runtime.Object {
+func (n Needs) GrantingObjects() []runtime.Object {
 	var objects []runtime.Object
 	for _, account := range rbac.ServiceAccounts(n.Grants) {
 		if account.Name != "default" {
@@ -133,7 +133,7 @@ func (n Needs) Objects() []runtime.Object {
 		}
 	}
 	for _, grant := range n.Grants {
-		objects = append(objects, grant.Objects(rbac.Present{})...)
+		objects = append(objects, grant.GrantObjects(rbac.Present{})...)
 	}
 	return objects
 }

@@ -30,14 +30,14 @@ func (s search) locateOwners(ctx context.Context, request *rbac.Request) (err er
 	if !kind.Namespaced {
 		return nil // they are in no namespace, and found cluster-wide or not at all
 	}
-	stop := s.options.Reporter.Progress(func() string { return fmt.Sprintf("looking for owners of policy %q", program.Name) })
+	stop := s.options.Reporter.ShowProgress(func() string { return fmt.Sprintf("looking for owners of policy %q", program.Name) })
 	request.Namespaces, err = s.ownerNamespaces(ctx, program, kind)
 	stop() // before anything else is reported
 	if err != nil {
 		return err
 	}
 	if len(request.Namespaces) == 0 {
-		s.options.Reporter.Warn("policy %q has no owners: --namespaces says where to look", program.Name)
+		s.options.Reporter.PrintWarning("policy %q has no owners: --namespaces says where to look", program.Name)
 	}
 	request.FindOwners, err = s.cannotFind(ctx, *request)
 	return err
@@ -99,7 +99,7 @@ func (s search) cannotFind(ctx context.Context, request rbac.Request) (bool, err
 		return false, nil
 	}
 	owners, namespaces := rbac.FindingGrants(request)
-	allowed, err := newReviewer(s.cluster).reviewAll(ctx, append(owners.Checks(), namespaces.Checks()...))
+	allowed, err := newReviewer(s.cluster).reviewAll(ctx, append(owners.GrantChecks(), namespaces.GrantChecks()...))
 	if err != nil {
 		return false, err
 	}
@@ -108,7 +108,7 @@ func (s search) cannotFind(ctx context.Context, request rbac.Request) (bool, err
 	if len(owners.Rules) == 0 || len(namespaces.Rules) == 0 {
 		return false, nil
 	}
-	s.options.Reporter.Warn("owners of policy %q cannot be found: %s cannot %s in all namespaces, and cannot %s to look in each: grant one of them, or name the namespaces by --namespaces or spec.scope.namespaces",
+	s.options.Reporter.PrintWarning("owners of policy %q cannot be found: %s cannot %s in all namespaces, and cannot %s to look in each: grant one of them, or name the namespaces by --namespaces or spec.scope.namespaces",
 		request.Program.Name, owners.Subject, shownRule(owners.Rules[0]), shownRule(namespaces.Rules[0]))
 	return true, nil
 }

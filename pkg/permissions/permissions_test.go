@@ -175,7 +175,7 @@ func TestNeeded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.want, shown(t, needs.Objects())); diff != "" {
+			if diff := cmp.Diff(c.want, shown(t, needs.GrantingObjects())); diff != "" {
 				t.Errorf("%s; -want +got:\n%s", c.reason, diff)
 			}
 			if diff := cmp.Diff(c.warnings, reporter.warnings); diff != "" {

@@ -161,7 +161,7 @@ func questionOf(check rbac.Check) access.Question {
 		Verb: check.Verb, Group: check.Group, Resource: check.Resource, Subresource: check.Subresource, Name: check.Name,
 	}}
 	if check.Subject != (rbac.Subject{}) {
-		question.User, question.Groups = check.Subject.UserName(), check.Subject.Groups()
+		question.User, question.Groups = check.Subject.UserName(), check.Subject.ImpliedGroups()
 	}
 	return question
 }

@@ -135,13 +135,13 @@ func (s *apiServer) count(prefix string) (n int) {
 // told is a Reporter that keeps what it is told.
 type told struct{ warnings []string }
 
-// Warn implements permissions.Reporter.
-func (r *told) Warn(format string, args ...any) {
+// PrintWarning implements permissions.Reporter.
+func (r *told) PrintWarning(format string, args ...any) {
 	r.warnings = append(r.warnings, fmt.Sprintf(format, args...))
 }
 
-// Progress implements permissions.Reporter.
-func (r *told) Progress(text func() string) (stop func()) {
+// ShowProgress implements permissions.Reporter.
+func (r *told) ShowProgress(text func() string) (stop func()) {
 	_ = text() // it may be asked for at any time
 	return func() {}
 }

@@ -52,7 +52,7 @@ func (a *attack) writeRecord(inv inventory.Inventory) {
 }
 
 func (a *attack) record() inventory.Inventory {
-	inv, err := inventory.Parse(a.owner.GetAnnotations()[v1alpha1.AnnotationChildren])
+	inv, err := inventory.ParseInventory(a.owner.GetAnnotations()[v1alpha1.AnnotationChildren])
 	if err != nil {
 		a.t.Fatalf("the record cannot be read: %v", err)
 	}

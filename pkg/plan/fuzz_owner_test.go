@@ -320,7 +320,7 @@ func (g *game) forged() inventory.Inventory {
 // inventory is one with the secret of some owner.
 func (g *game) inventory() inventory.Inventory {
 	o := g.owners[g.pick(2)]
-	inv, _ := inventory.Parse(o.owner.GetAnnotations()[v1alpha1.AnnotationChildren])
+	inv, _ := inventory.ParseInventory(o.owner.GetAnnotations()[v1alpha1.AnnotationChildren])
 	if inv.TokenSecret == "" || g.pick(3) == 0 {
 		inv.TokenSecret = "a secret of the attacker"
 	}
@@ -426,7 +426,7 @@ func (g *game) observe(o *operator) *Plan {
 
 // carryOut checks an action, and does what it says.
 func (g *game) carryOut(o *operator, a Action) {
-	g.log = append(g.log, "for "+string(o.owner.GetUID())+": "+a.title()+": "+a.Reason)
+	g.log = append(g.log, "for "+string(o.owner.GetUID())+": "+a.titleText()+": "+a.Reason)
 	uid := g.owner
 	if o.ensuring {
 		uid = ensured

@@ -39,11 +39,11 @@ func FuzzMake(f *testing.F) {
 			switch a.Verb {
 			case Delete, Apply:
 				if obj == nil || !claims.IsControlled(obj, "owner-uid") && !ledger.isOurs(a.GVK, obj) {
-					t.Fatalf("this is not ours: %s", a.title())
+					t.Fatalf("this is not ours: %s", a.titleText())
 				}
 			case Merge, Release:
 				if obj == nil || a.Manager != v1alpha1.MergeManager("test", "owner-uid") {
-					t.Fatalf("this merges into nothing, or as somebody else: %s", a.title())
+					t.Fatalf("this merges into nothing, or as somebody else: %s", a.titleText())
 				}
 			}
 		}

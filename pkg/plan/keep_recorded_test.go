@@ -74,7 +74,7 @@ func TestKeepRecorded(t *testing.T) {
 			if kept != want || changes == tc.unchanged {
 				t.Errorf("%s: changes is %t, and it gave\n%.300s\nwant\n%.300s", tc.reason, changes, kept.Children, want.Children)
 			}
-			if _, err := inventory.Parse(kept.Children); err != nil {
+			if _, err := inventory.ParseInventory(kept.Children); err != nil {
 				t.Errorf("%s: it would not be believed: %v", tc.reason, err)
 			}
 			if doubtful, _ := kept.DoubtfulEntries(a.program, a.owner); len(doubtful.Entries) != len(tc.stored)-len(tc.stay) {

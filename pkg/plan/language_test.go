@@ -157,7 +157,7 @@ func (l *language) noteOrphans() {
 }
 
 func (l *language) inventory() inventory.Inventory {
-	inv, err := inventory.Parse(l.owner.GetAnnotations()[v1alpha1.AnnotationChildren])
+	inv, err := inventory.ParseInventory(l.owner.GetAnnotations()[v1alpha1.AnnotationChildren])
 	if err != nil {
 		l.r.Fatalf("the record cannot be read: %v", err)
 	}
@@ -280,7 +280,7 @@ func (o *operator) all() string {
 	if o.gone {
 		return text + "no owner"
 	}
-	inv, _ := inventory.Parse(o.owner.GetAnnotations()[v1alpha1.AnnotationChildren])
+	inv, _ := inventory.ParseInventory(o.owner.GetAnnotations()[v1alpha1.AnnotationChildren])
 	for _, e := range inv.Entries {
 		if obj := o.world.findIn(e.GVK.Kind, e.Namespace, e.Name); obj != nil && obj.GetUID() == e.UID {
 			e.UID = "right"

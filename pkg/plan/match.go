@@ -118,13 +118,13 @@ func (p *planner) compareLive(c *child, it *instance) bool {
 	if c.Apply == v1alpha1.ApplyRecreate {
 		return p.planRecreation(c, it, differences)
 	}
-	digest := ssadiff.Digest(differences)
+	digest := ssadiff.DigestOf(differences)
 	if p.snapshot.ServerNormalized[it.live.GetUID()] == digest {
 		return true
 	}
 	a := Action{
 		Verb: verb, UID: it.live.GetUID(), ResourceVersion: it.live.GetResourceVersion(),
-		Reason: ssadiff.Reason(differences), Fields: ssadiff.Paths(differences), Digest: digest,
+		Reason: ssadiff.ReasonText(differences), Fields: ssadiff.PathsOf(differences), Digest: digest,
 	}
 	if verb == Apply {
 		a.Migrate, a.Changes = compared.Migrate, compared.Changes
@@ -137,8 +137,8 @@ func (p *planner) compareLive(c *child, it *instance) bool {
 // in which somebody else has changed what the template sets. What the API server or
 // admission made of it is no reason: it would be made anew for ever.
 func (p *planner) planRecreation(c *child, it *instance, differences []ssadiff.Difference) bool {
-	drift := ssadiff.Drift(differences)
-	digest := ssadiff.Digest(drift)
+	drift := ssadiff.DriftOf(differences)
+	digest := ssadiff.DigestOf(drift)
 	if len(drift) == 0 || p.snapshot.ServerNormalized[it.live.GetUID()] == digest {
 		return true
 	}
@@ -147,7 +147,7 @@ func (p *planner) planRecreation(c *child, it *instance, differences []ssadiff.D
 	}
 	p.planAction(c, it, Action{
 		Verb: Delete, UID: it.live.GetUID(), ResourceVersion: it.live.GetResourceVersion(),
-		Reason: "is made anew: " + ssadiff.Reason(drift), Fields: ssadiff.Paths(drift), Digest: digest,
+		Reason: "is made anew: " + ssadiff.ReasonText(drift), Fields: ssadiff.PathsOf(drift), Digest: digest,
 	})
 	return false
 }
@@ -161,9 +161,9 @@ func NormalizedDigest(a Action, live *unstructured.Unstructured, manager string)
 	differences := ssadiff.Compare(a.Object, a.Make.HideMadeEntries(live, manager), manager).Differences
 	switch {
 	case a.Verb == Apply, a.Verb == Merge:
-		return ssadiff.Digest(differences)
+		return ssadiff.DigestOf(differences)
 	case a.Verb == Create && a.Recreates:
-		return ssadiff.Digest(ssadiff.Drift(differences))
+		return ssadiff.DigestOf(ssadiff.DriftOf(differences))
 	}
 	return ""
 }

@@ -271,7 +271,7 @@ func (o *operator) do(a Action) bool {
 		return o.create(a, live)
 	}
 	if live == nil || live.GetUID() != a.UID {
-		o.world.crimes = append(o.world.crimes, "ambit acts on what it did not observe: "+a.title())
+		o.world.crimes = append(o.world.crimes, "ambit acts on what it did not observe: "+a.titleText())
 		return true
 	}
 	if a.Migrate {
@@ -308,7 +308,7 @@ func (o *operator) change(live *unstructured.Unstructured, a Action, manager str
 	o.world.objects = before
 	o.world.edit(live, a.Changes, manager)
 	if patched := encodeUnmanaged(o.world.findIn(a.GVK.Kind, a.Namespace, a.Name)); patched != applied {
-		o.world.crimes = append(o.world.crimes, fmt.Sprintf("%s: the merge patch gives\n%s\nthe apply\n%s", a.title(), patched, applied))
+		o.world.crimes = append(o.world.crimes, fmt.Sprintf("%s: the merge patch gives\n%s\nthe apply\n%s", a.titleText(), patched, applied))
 	}
 }
 
@@ -337,7 +337,7 @@ func (o *operator) create(a Action, live *unstructured.Unstructured) bool {
 		}
 		o.problems[a.Key()] = Problem{Reason: v1alpha1.ReasonNameConflict, Terminal: true, Message: "it exists"}
 	default:
-		o.world.crimes = append(o.world.crimes, "ambit creates what exists: "+a.title())
+		o.world.crimes = append(o.world.crimes, "ambit creates what exists: "+a.titleText())
 	}
 	return true
 }

@@ -105,14 +105,14 @@ func queryWatch(ctx context.Context, w *policy.Watch, vars cel.Activation, s Sna
 		return query
 	}
 	query.Target = &target
-	selector, err := w.Selector.For(ctx, vars)
+	selector, err := w.Selector.ForOwner(ctx, vars)
 	if err != nil {
 		query.Problem = bindings.WatchProblem(w, "selector", err)
 		return query
 	}
 	query.Labels = selector
 	if w.Selector.OwnerSpecific() {
-		if key, value, err := w.Selector.Index(ctx, vars); err == nil {
+		if key, value, err := w.Selector.IndexLabel(ctx, vars); err == nil {
 			query.IndexLabel, query.IndexValue = key, value
 		}
 	}

@@ -30,7 +30,7 @@ func TestSettles(t *testing.T) {
 		if (got != "") != tc.settles {
 			t.Errorf("%s, recreates %t: %q", tc.action.Verb, tc.action.Recreates, got)
 		}
-		if differences := ssadiff.Compare(desired, stripped, "us").Differences; tc.settles && tc.action.Recreates && got != ssadiff.Digest(ssadiff.Drift(differences)) {
+		if differences := ssadiff.Compare(desired, stripped, "us").Differences; tc.settles && tc.action.Recreates && got != ssadiff.DigestOf(ssadiff.DriftOf(differences)) {
 			t.Errorf("it is not the digest that the next plan has")
 		}
 	}

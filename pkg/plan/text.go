@@ -54,7 +54,7 @@ func writeActions(b *strings.Builder, actions []Action) {
 		b.WriteString("actions:\n")
 	}
 	for _, a := range actions {
-		fmt.Fprintf(b, "  %s: %s\n", a.title(), problems.OneLine(a.Reason))
+		fmt.Fprintf(b, "  %s: %s\n", a.titleText(), problems.OneLine(a.Reason))
 		if a.Object != nil {
 			var object strings.Builder
 			problems.WriteYAML(&object, a.Make.ShowTextForms(a.Object).Object)
@@ -66,8 +66,8 @@ func writeActions(b *strings.Builder, actions []Action) {
 	}
 }
 
-// title is as in `apply Deployment default/web (child web, migrating)`.
-func (a Action) title() string {
+// titleText is as in `apply Deployment default/web (child web, migrating)`.
+func (a Action) titleText() string {
 	var of string
 	switch {
 	case a.Child != "" && a.Migrate:

@@ -56,7 +56,7 @@ func (p *planner) readWatch(ctx context.Context, w *policy.Watch) ([]any, *Probl
 	if in.Blocked != nil {
 		return nil, in.Blocked
 	}
-	selector, err := w.Selector.For(ctx, p.scope.Vars)
+	selector, err := w.Selector.ForOwner(ctx, p.scope.Vars)
 	if err != nil {
 		return nil, p.scope.SelectorProblem(w, err)
 	}

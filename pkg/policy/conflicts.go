@@ -24,7 +24,7 @@ func CheckConflicts(programs []*Program) error {
 			case p.Label == q.Label:
 				errs = append(errs, fmt.Errorf("policy %q of %s has the name of a policy of %s", p.Name, p.File, q.File))
 			case p.Retire || q.Retire:
-			case p.Overlaps(q):
+			case p.OverlapsWith(q):
 				errs = append(errs, fmt.Errorf("policies %q of %s and %q of %s both serve %s in the same namespaces: an owner has one status; give them different namespaces or owner selectors",
 					q.Name, q.File, p.Name, p.File, p.Owner.GVK.GroupKind()))
 			}
@@ -47,9 +47,9 @@ func CheckRemoval(programs, leaving []*Program) error {
 	return errors.Join(errs...)
 }
 
-// Overlaps says whether two policies may serve the same owner. Selectors that differ
+// OverlapsWith says whether two policies may serve the same owner. Selectors that differ
 // are taken to select different owners.
-func (p *Program) Overlaps(q *Program) bool {
+func (p *Program) OverlapsWith(q *Program) bool {
 	if p.Owner.GVK.GroupKind() != q.Owner.GVK.GroupKind() || p.Suspend || q.Suspend || p.isQuiet() && q.isQuiet() {
 		return false
 	}

@@ -43,7 +43,7 @@ func dump(p *policy.Program) string {
 		dumpChild(line, c)
 	}
 	for _, w := range p.Watches {
-		line("watch %s %s labels=%q relaxed=%q fields=%q filter=%t", w.ID, w.GVK, w.Selector, w.Selector.Relaxed(), w.FieldSelector, w.Filter != nil)
+		line("watch %s %s labels=%q relaxed=%q fields=%q filter=%t", w.ID, w.GVK, w.Selector, w.Selector.RelaxedText(), w.FieldSelector, w.Filter != nil)
 		if w.Name != nil || w.Namespace != nil || w.FieldTemplate != nil || w.AllNamespaces {
 			line("  name %v namespace %v all=%t fieldSelector %v", vars(w.Name), vars(w.Namespace), w.AllNamespaces, vars(w.FieldTemplate))
 		}

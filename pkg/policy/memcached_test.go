@@ -96,17 +96,17 @@ var memcached = cel.Activation{
 
 func TestMemcachedSelector(t *testing.T) {
 	s := compile(t, memcachedText(t)).Watches[0].Selector
-	exact, err := s.For(context.Background(), memcached)
+	exact, err := s.ForOwner(context.Background(), memcached)
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, value, err := s.Index(context.Background(), memcached)
+	key, value, err := s.IndexLabel(context.Background(), memcached)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ reason, got, want string }{
 		{"the exact selector has the owner's name", exact.String(), "app.kubernetes.io/instance=m1,app.kubernetes.io/name=memcached"},
-		{"the relaxed one only asks for the label", s.Relaxed(), "app.kubernetes.io/instance,app.kubernetes.io/name=memcached"},
+		{"the relaxed one only asks for the label", s.RelaxedText(), "app.kubernetes.io/instance,app.kubernetes.io/name=memcached"},
 		{"the index is the term of the owner", key + "=" + value, "app.kubernetes.io/instance=m1"},
 	} {
 		if c.got != c.want {

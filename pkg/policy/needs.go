@@ -46,13 +46,13 @@ func (p *Program) NeedsFor(namespaced func(schema.GroupVersionKind) bool) []Need
 			i = len(needs)
 			needs = append(needs, Need{GVK: r.GVK, Subresource: r.Subresource, Elsewhere: elsewhere})
 		}
-		needs[i].add(r)
+		needs[i].addRequirement(r)
 	}
 	return needs
 }
 
-// add adds the part and the verbs of a requirement.
-func (n *Need) add(r Requirement) {
+// addRequirement adds the part and the verbs of a requirement.
+func (n *Need) addRequirement(r Requirement) {
 	if !slices.Contains(n.Parts, r.Part) {
 		n.Parts = append(n.Parts, r.Part)
 	}

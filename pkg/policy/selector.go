@@ -46,15 +46,15 @@ func (s Selector) templates() []*cel.Template {
 	return list
 }
 
-// Empty says whether the selector selects everything.
-func (s Selector) Empty() bool { return len(s.terms) == 0 }
+// IsEmpty says whether the selector selects everything.
+func (s Selector) IsEmpty() bool { return len(s.terms) == 0 }
 
-// For returns the exact selector for the owner that a binds. An error says that
+// ForOwner returns the exact selector for the owner that a binds. An error says that
 // a value could not be computed or is no label value.
-func (s Selector) For(ctx context.Context, a cel.Activation) (labels.Selector, error) {
+func (s Selector) ForOwner(ctx context.Context, a cel.Activation) (labels.Selector, error) {
 	requirements := make([]labels.Requirement, len(s.terms))
 	for i, t := range s.terms {
-		r, err := t.requirement(ctx, a)
+		r, err := t.labelRequirement(ctx, a)
 		if err != nil {
 			return nil, err
 		}
@@ -63,11 +63,11 @@ func (s Selector) For(ctx context.Context, a cel.Activation) (labels.Selector, e
 	return labels.NewSelector().Add(requirements...), nil
 }
 
-// Relaxed returns a selector, as text, that selects for every owner at least
+// RelaxedText returns a selector, as text, that selects for every owner at least
 // what the exact one does: a term that depends on the owner is reduced to `key
 // exists`, or left out where even that would select too little. It is for a
 // stream that owners share.
-func (s Selector) Relaxed() string {
+func (s Selector) RelaxedText() string {
 	out := labels.NewSelector()
 	for _, t := range s.terms {
 		switch {
@@ -81,14 +81,14 @@ func (s Selector) Relaxed() string {
 	return out.String()
 }
 
-// Index returns the first term of the selector that depends on the owner and is
+// IndexLabel returns the first term of the selector that depends on the owner and is
 // an equality: the label to route and list by. Both are "" if there is none.
-func (s Selector) Index(ctx context.Context, a cel.Activation) (key, value string, err error) {
+func (s Selector) IndexLabel(ctx context.Context, a cel.Activation) (key, value string, err error) {
 	for _, t := range s.terms {
 		if !t.specific || !t.isPositive() || len(t.values) != 1 {
 			continue
 		}
-		r, err := t.requirement(ctx, a)
+		r, err := t.labelRequirement(ctx, a)
 		if err != nil {
 			return "", "", err
 		}
@@ -114,7 +114,7 @@ func (s Selector) String() string {
 // isPositive says whether the term selects only objects that have the label.
 func (t term) isPositive() bool { return t.operator == selection.In || t.operator == selection.Equals }
 
-func (t term) requirement(ctx context.Context, a cel.Activation) (labels.Requirement, error) {
+func (t term) labelRequirement(ctx context.Context, a cel.Activation) (labels.Requirement, error) {
 	if !t.specific {
 		return t.literal, nil
 	}

@@ -54,8 +54,8 @@ func TestSelector(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := watchSelector(t, c.selector)
-			exact, err := s.For(context.Background(), a)
-			key, value, indexErr := s.Index(context.Background(), a)
+			exact, err := s.ForOwner(context.Background(), a)
+			key, value, indexErr := s.IndexLabel(context.Background(), a)
 			if c.err != "" {
 				if err == nil || indexErr == nil || !strings.Contains(err.Error(), c.err) {
 					t.Errorf("%s: errors %v and %v, want %q", c.reason, err, indexErr, c.err)
@@ -65,11 +65,11 @@ func TestSelector(t *testing.T) {
 			if err != nil || indexErr != nil {
 				t.Fatal(err, indexErr)
 			}
-			if exact.String() != c.exact || s.Relaxed() != c.relaxed || key != c.key || value != c.value || s.OwnerSpecific() != c.specific {
-				t.Errorf("%s: got %q, %q, %q=%q, %t", c.reason, exact, s.Relaxed(), key, value, s.OwnerSpecific())
+			if exact.String() != c.exact || s.RelaxedText() != c.relaxed || key != c.key || value != c.value || s.OwnerSpecific() != c.specific {
+				t.Errorf("%s: got %q, %q, %q=%q, %t", c.reason, exact, s.RelaxedText(), key, value, s.OwnerSpecific())
 			}
-			if _, err := labels.Parse(s.Relaxed()); err != nil {
-				t.Errorf("the API server does not understand %q: %v", s.Relaxed(), err)
+			if _, err := labels.Parse(s.RelaxedText()); err != nil {
+				t.Errorf("the API server does not understand %q: %v", s.RelaxedText(), err)
 			}
 		})
 	}

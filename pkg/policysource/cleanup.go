@@ -45,7 +45,7 @@ func (s *Source) checkCleanups(d registry.Decision, now time.Time) registry.Deci
 	if !isAny {
 		return d
 	}
-	d = s.registry.Decide(now)
+	d = s.registry.DecidePolicies(now)
 	s.noteOwners(d)
 	s.handover.applyDecision(d, now)
 	return d

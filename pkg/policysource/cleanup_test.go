@@ -41,8 +41,8 @@ func newRetiring(t *testing.T, owned bool) *retiring {
 func (r *retiring) isRetired() bool {
 	r.Helper()
 	s := r.source
-	s.registry.Update(manifest.Snapshot{Manifests: []manifest.Manifest{r.text}}, time.Now())
-	d := s.registry.Decide(time.Now())
+	s.registry.TakeSnapshot(manifest.Snapshot{Manifests: []manifest.Manifest{r.text}}, time.Now())
+	d := s.registry.DecidePolicies(time.Now())
 	s.noteOwners(d)
 	s.handover.applyDecision(d, time.Now())
 	must(r.T, s.handover.refusal.err)

@@ -55,7 +55,7 @@ func (c *compilers) compileNext(ctx context.Context) {
 	if m != nil {
 		c.wakeOne() // there may be one for the other compiler
 		contents := c.compile(ctx, *m)
-		c.queue.Finish(*m, contents, from, c.clock.Now())
+		c.queue.FinishCompile(*m, contents, from, c.clock.Now())
 		c.wakeOne()
 		c.ready()
 		return

@@ -33,7 +33,7 @@ func (f *folder) AddTo(s *manifest.Snapshot) bool {
 	return true
 }
 
-func (*folder) Problems() []string { return nil }
+func (*folder) ReadProblems() []string { return nil }
 
 func newPassing(t *testing.T) *passing {
 	t.Helper()

@@ -32,8 +32,8 @@ type manifestSource interface {
 	// AddTo adds what the source holds to a snapshot, and where it has read everything. It returns
 	// false if the source has not been read yet, and may be soon.
 	AddTo(*manifest.Snapshot) bool
-	// Problems returns what cannot be read.
-	Problems() []string
+	// ReadProblems returns what cannot be read.
+	ReadProblems() []string
 }
 
 // Source is all sources of policies. Create it with New; Start may be called once. It is safe for
@@ -88,7 +88,7 @@ func New(o Options) (*Source, error) {
 		Recorder: o.Recorder, Logger: o.Logger, Wake: s.wakeUp,
 	}, map[manifest.Kind]statuswriter.Objects{}
 	add := func(kind manifest.Kind, source *objectsource.Source) {
-		s.sources, s.release, written[kind] = append(s.sources, source), append(s.release, source.Release), source
+		s.sources, s.release, written[kind] = append(s.sources, source), append(s.release, source.ReleaseAll), source
 	}
 	if o.CustomResources {
 		add(manifest.CustomResource, objectsource.ForCustomResources(objects))
@@ -149,8 +149,8 @@ func (s *Source) decideOnce(ctx context.Context) time.Duration {
 		}
 	}
 	s.firstDecided = true
-	s.registry.Update(shown, now)
-	d := s.registry.Decide(now)
+	s.registry.TakeSnapshot(shown, now)
+	d := s.registry.DecidePolicies(now)
 	s.noteOwners(d)
 	s.handover.applyDecision(d, now)
 	d = s.checkCleanups(d, now)
@@ -164,7 +164,7 @@ func (s *Source) readSources() (manifest.Snapshot, bool) {
 	var problems []string
 	for _, source := range s.sources {
 		isRead = source.AddTo(&out) && isRead
-		problems = append(problems, source.Problems()...)
+		problems = append(problems, source.ReadProblems()...)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -207,7 +207,7 @@ func (s *Source) useContents(ctx context.Context, shown *manifest.Snapshot) {
 
 // compileManifest compiles a manifest, with the schemas that can be had soon.
 func (s *Source) compileManifest(ctx context.Context, m manifest.Manifest) *manifest.Contents {
-	return manifest.Compile(m, s.o.Namespace, s.o.Functions, func(kinds []schema.GroupVersionKind) policy.Schemas { return s.schemas.readSoon(ctx, kinds) })
+	return manifest.CompileManifest(m, s.o.Namespace, s.o.Functions, func(kinds []schema.GroupVersionKind) policy.Schemas { return s.schemas.readSoon(ctx, kinds) })
 }
 
 // publishDecision makes a decision known.
@@ -215,7 +215,7 @@ func (s *Source) publishDecision(d registry.Decision, isRead bool) {
 	s.mu.Lock()
 	s.last, s.isRead, s.refused = d, isRead || s.isRead, s.handover.refusal.err
 	s.mu.Unlock()
-	s.writer.Update(d)
+	s.writer.TakeDecision(d)
 }
 
 // nextDecision returns how long a decision holds without news, 0 for ever.
@@ -274,7 +274,7 @@ func (s *Source) NotReadyPolicies() []NotReady {
 		return nil
 	}
 	var list []NotReady
-	for i, status := range s.writer.Statuses(policies) {
+	for i, status := range s.writer.ReportStatuses(policies) {
 		isReady, reason := status.Ready.Status == policystatus.True, status.Ready.Reason
 		if isReady && status.Permitted.Status != policystatus.False {
 			continue

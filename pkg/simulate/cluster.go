@@ -155,7 +155,7 @@ func (c *cluster) whyLeftAlone(ctx context.Context) (why string, retire bool) {
 	if held && c.owner.GetDeletionTimestamp() != nil && !c.program.Suspend {
 		return "", false
 	}
-	refusal := selection.Refuse(ctx, c.program, c.owner)
+	refusal := selection.RefuseOwner(ctx, c.program, c.owner)
 	if refusal == nil || refusal.Err != nil { // whatever a filter says, it is asked only in the scope
 		if why := c.whyUnselected(); why != "" {
 			refusal = &selection.Refusal{Reason: why}

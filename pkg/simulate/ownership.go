@@ -28,7 +28,7 @@ func newRecord(program *policy.Program, owner *unstructured.Unstructured) *recor
 	r := &record{program: program, owner: owner}
 	text := owner.GetAnnotations()[v1alpha1.AnnotationChildren]
 	r.isGiven = text != ""
-	if given, err := inventory.Parse(text); err == nil {
+	if given, err := inventory.ParseInventory(text); err == nil {
 		r.inventory = given // what cannot be read is for the planner to say
 	}
 	r.inventory.Owner = owner.GetUID()

@@ -96,7 +96,7 @@ func TestOwnership(t *testing.T) {
 	for name, tc := range ownershipCases() {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(input(t, ownershipPolicy, tc.owner, tc.observed))
-			stored, err := inventory.Parse(c.owner.GetAnnotations()[v1alpha1.AnnotationChildren])
+			stored, err := inventory.ParseInventory(c.owner.GetAnnotations()[v1alpha1.AnnotationChildren])
 			if err != nil {
 				t.Fatal(err)
 			}

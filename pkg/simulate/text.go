@@ -74,7 +74,7 @@ func writeMetadata(b *strings.Builder, metadata plan.OwnerMetadata, before *unst
 	case slices.Contains(before.GetFinalizers(), v1alpha1.FinalizerCleanup):
 		fmt.Fprintf(b, "  no finalizer %s\n", v1alpha1.FinalizerCleanup)
 	}
-	record, err := inventory.Parse(metadata.Children)
+	record, err := inventory.ParseInventory(metadata.Children)
 	switch {
 	case err != nil:
 		fmt.Fprintf(b, "  annotation %s: %v\n", v1alpha1.AnnotationChildren, err)

@@ -206,7 +206,7 @@ func (c *Cleanup) blockersOf(r retirement) []Finding {
 func (c *Cleanup) whatIsLeft(ctx context.Context, blockers []Finding) []Finding {
 	found := blockers
 	for _, program := range c.Programs {
-		for _, f := range c.Scan.Remaining(ctx, program) {
+		for _, f := range c.Scan.FindRemaining(ctx, program) {
 			if !slices.ContainsFunc(found, f.isSameObject) {
 				found = append(found, f)
 			}

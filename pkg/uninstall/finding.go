@@ -142,7 +142,7 @@ func recordOf(gvk schema.GroupVersionKind, object *metav1.PartialObjectMetadata)
 	if gvk.Group == v1alpha1.Group {
 		return v1alpha1.PolicyLabel(object.Namespace, object.Name), ""
 	}
-	stored, err := inventory.Parse(object.Annotations[v1alpha1.AnnotationChildren])
+	stored, err := inventory.ParseInventory(object.Annotations[v1alpha1.AnnotationChildren])
 	if err != nil {
 		return "", "; its record cannot be read"
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
-// Leftovers is what Scan.Leftovers has found, sorted. Its JSON is what
+// Leftovers is what Scan.FindLeftovers has found, sorted. Its JSON is what
 // `ambit leftovers -o json` prints, and is stable.
 type Leftovers struct {
 	Findings []Finding `json:"leftovers"`
@@ -36,11 +36,11 @@ type Unseen struct {
 	Denied bool `json:"-"`
 }
 
-// Leftovers returns what would be stuck or left behind if Ambit were gone: of the given
+// FindLeftovers returns what would be stuck or left behind if Ambit were gone: of the given
 // policies, or of every policy if programs is nil. With Namespaces it leaves out what is in
 // no namespace. What cannot be listed is Unseen; the error is that of ctx, of discovery,
 // or of the mapper.
-func (s *Scan) Leftovers(ctx context.Context, programs []*policy.Program) (Leftovers, error) {
+func (s *Scan) FindLeftovers(ctx context.Context, programs []*policy.Program) (Leftovers, error) {
 	l := &leftoverSearch{Scan: s, programs: programs, listed: map[schema.GroupKind]bool{}, uids: map[types.UID]bool{}, records: ownerRecords{}}
 	for _, kindsOf := range []func() ([]listedKind, error){l.policyKinds, l.recordedKinds} {
 		kinds, err := kindsOf()
@@ -66,7 +66,7 @@ func (l *Leftovers) sortFindings() {
 	})
 }
 
-// leftoverSearch is one call of Scan.Leftovers.
+// leftoverSearch is one call of Scan.FindLeftovers.
 type leftoverSearch struct {
 	*Scan
 	programs []*policy.Program

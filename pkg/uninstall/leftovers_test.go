@@ -51,7 +51,7 @@ func TestLeftovers(t *testing.T) {
 				programs = nil
 			}
 			scan := c.scan(tc.namespaces...)
-			found, err := scan.Leftovers(t.Context(), programs)
+			found, err := scan.FindLeftovers(t.Context(), programs)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,7 +78,7 @@ func TestLeftoversRecorded(t *testing.T) {
 	scan.Progress = func(done, total int) { progress = append(progress, fmt.Sprintf("%d/%d", done, total)) }
 	program := webPolicy()
 	program.Children = program.Children[:1] // the policy has no more Secrets
-	found, err := scan.Leftovers(t.Context(), []*policy.Program{program})
+	found, err := scan.FindLeftovers(t.Context(), []*policy.Program{program})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestLeftoversErrors(t *testing.T) {
 			if tc.ended {
 				c.PrependReactor("list", "*", func(clienttesting.Action) (bool, runtime.Object, error) { end(); return true, nil, broken })
 			}
-			if _, err := scan.Leftovers(ctx, nil); err == nil || err.Error() != tc.want {
+			if _, err := scan.FindLeftovers(ctx, nil); err == nil || err.Error() != tc.want {
 				t.Errorf("%s The error is %v, want %s", tc.reason, err, tc.want)
 			}
 		})

@@ -30,7 +30,7 @@ type recordingOwner struct {
 // empty if it is. isListed reports whether a kind is listed anyway. A record that cannot be
 // read is a finding already.
 func (r ownerRecords) addRecord(gvk schema.GroupVersionKind, object *metav1.PartialObjectMetadata, isListed func(schema.GroupKind) bool) (unbelieved string) {
-	stored, err := inventory.Parse(object.Annotations[v1alpha1.AnnotationChildren])
+	stored, err := inventory.ParseInventory(object.Annotations[v1alpha1.AnnotationChildren])
 	if err != nil {
 		return ""
 	}

@@ -27,11 +27,11 @@ type Scan struct {
 	Objects metadata.Interface
 	// Mapper finds the resource of a kind. Required.
 	Mapper meta.RESTMapper
-	// Discovery returns every kind that is served. Required for Leftovers.
+	// Discovery returns every kind that is served. Required for FindLeftovers.
 	Discovery KindDiscovery
 	// Namespaces are those to look in. Empty: all.
 	Namespaces []string
-	// Progress, if not nil, is told how many of how many kinds Leftovers has listed.
+	// Progress, if not nil, is told how many of how many kinds FindLeftovers has listed.
 	Progress func(done, total int)
 }
 
@@ -52,11 +52,11 @@ func (k listedKind) groupResource() schema.GroupResource {
 	return schema.GroupResource{Group: k.gvk.Group, Resource: k.resource}
 }
 
-// Remaining returns what a cleanup has still to remove of a policy: the owners that carry
+// FindRemaining returns what a cleanup has still to remove of a policy: the owners that carry
 // its finalizer or its record, then the objects that it has provably made, of kinds of
 // which it leaves none behind. If owners cannot be listed, that is a finding; if other
 // kinds cannot be, the controller that cleans up reports it.
-func (s *Scan) Remaining(ctx context.Context, program *policy.Program) []Finding {
+func (s *Scan) FindRemaining(ctx context.Context, program *policy.Program) []Finding {
 	found, failed := s.remainingOf(ctx, program, program.Owner.GVK, "")
 	for _, err := range failed {
 		found = append(found, Finding{Policy: program.Label, Why: err.Error()})
@@ -69,7 +69,7 @@ func (s *Scan) Remaining(ctx context.Context, program *policy.Program) []Finding
 	return found
 }
 
-// remainingOf is Remaining for the objects of one kind: for its owners if selector is
+// remainingOf is FindRemaining for the objects of one kind: for its owners if selector is
 // empty, else for what it has made.
 func (s *Scan) remainingOf(ctx context.Context, program *policy.Program, gvk schema.GroupVersionKind, selector string) (found []Finding, failed []error) {
 	kind, served, err := s.lookUp(gvk)

@@ -72,7 +72,7 @@ func TestRemaining(t *testing.T) {
 				tc.change(c)
 			}
 			scan := c.scan(tc.namespaces...)
-			if diff := cmp.Diff(tc.want, lines(scan.Remaining(t.Context(), webPolicy()))); diff != "" {
+			if diff := cmp.Diff(tc.want, lines(scan.FindRemaining(t.Context(), webPolicy()))); diff != "" {
 				t.Errorf("%s -want +got\n%s", tc.reason, diff)
 			}
 		})
@@ -94,7 +94,7 @@ func TestRemainingMarks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			scan := newFakeCluster(t, tc.object).scan()
-			if diff := cmp.Diff([]string{`policy "web": ` + tc.want}, lines(scan.Remaining(t.Context(), webPolicy()))); diff != "" {
+			if diff := cmp.Diff([]string{`policy "web": ` + tc.want}, lines(scan.FindRemaining(t.Context(), webPolicy()))); diff != "" {
 				t.Errorf("%s -want +got\n%s", tc.reason, diff)
 			}
 		})
@@ -106,7 +106,7 @@ func TestRemainingMarks(t *testing.T) {
 func TestRemainingRequests(t *testing.T) {
 	c := newFakeCluster(t)
 	scan := c.scan("team-a", "team-b")
-	scan.Remaining(t.Context(), webPolicy())
+	scan.FindRemaining(t.Context(), webPolicy())
 	const selector = " ambit.dev/policy=web,app.kubernetes.io/managed-by=ambit"
 	want := []string{"apps team-a", "apps team-b", "configmaps team-a" + selector, "configmaps team-b" + selector, "clusterroles " + selector}
 	if diff := cmp.Diff(want, c.requests()); diff != "" {

@@ -98,7 +98,7 @@ func (w *world) servedBy(home, there, team string) {
 		if err != nil {
 			return err
 		}
-		record, err := inventory.Parse(owner.GetAnnotations()[v1alpha1.AnnotationChildren])
+		record, err := inventory.ParseInventory(owner.GetAnnotations()[v1alpha1.AnnotationChildren])
 		if err == nil && (record.Policy != v1alpha1.PolicyLabel("ambit-system", team) || len(owner.GetFinalizers()) != 1) {
 			err = fmt.Errorf("it is of %q, with finalizers %v", record.Policy, owner.GetFinalizers())
 		}

@@ -31,7 +31,7 @@ type Cache struct {
 	mu     sync.Mutex // guards what is below
 	pace   roundPace
 	turn   time.Time // before it no round is made for kinds that are looked up lazily and were answered
-	calls  uint64    // of Lookup; orders them with Release
+	calls  uint64    // of LookupKind; orders them with Release
 	known  map[schema.GroupVersionKind]Resource
 	kinds  map[schema.GroupVersionResource]schema.GroupVersionKind // those of known, by resource
 	wanted map[schema.GroupVersionKind]*search                     // never in known as well
@@ -61,16 +61,16 @@ func New(o Options) *Cache {
 	}
 }
 
-// Lookup returns what is known of a kind: the resource; or why the last round did not find it;
+// LookupKind returns what is known of a kind: the resource; or why the last round did not find it;
 // or neither (ok is false, err is nil) before the first answer. A kind that is not known is
 // wanted from then on.
-func (c *Cache) Lookup(gvk schema.GroupVersionKind) (found Resource, ok bool, err error) {
+func (c *Cache) LookupKind(gvk schema.GroupVersionKind) (found Resource, ok bool, err error) {
 	return c.lookupKind(gvk, false)
 }
 
-// LookupLazily is Lookup for a kind that may never be served, and that hardly anybody waits for.
+// LookupLazily is LookupKind for a kind that may never be served, and that hardly anybody waits for.
 // It shares its first round with others that come within a second, and is asked about more and
-// more rarely, and in turns where there are many. Once Lookup has asked for the same kind, that holds.
+// more rarely, and in turns where there are many. Once LookupKind has asked for the same kind, that holds.
 func (c *Cache) LookupLazily(gvk schema.GroupVersionKind) (found Resource, ok bool, err error) {
 	return c.lookupKind(gvk, true)
 }
@@ -96,9 +96,9 @@ func (c *Cache) lookupKind(gvk schema.GroupVersionKind, lazy bool) (found Resour
 	return Resource{}, false, of.err
 }
 
-// LookupAnyVersion is Lookup for what needs no particular version: rights, and the removal of
+// LookupAnyVersion is LookupKind for what needs no particular version: rights, and the removal of
 // objects. If the kind is served in another version, that one is returned. It is as lazy as
-// LookupLazily: whoever needs the version in earnest calls Lookup.
+// LookupLazily: whoever needs the version in earnest calls LookupKind.
 func (c *Cache) LookupAnyVersion(gvk schema.GroupVersionKind) (found Resource, ok bool) {
 	found, ok, err := c.LookupLazily(gvk)
 	if other := otherVersion(err); other != nil {
@@ -107,7 +107,7 @@ func (c *Cache) LookupAnyVersion(gvk schema.GroupVersionKind) (found Resource, o
 	return found, ok
 }
 
-// LookupKnown returns what Lookup would, and has nothing asked.
+// LookupKnown returns what LookupKind would, and has nothing asked.
 func (c *Cache) LookupKnown(gvk schema.GroupVersionKind) (found Resource, ok bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -156,7 +156,7 @@ func (c *Cache) ReleaseUnneeded(kinds []schema.GroupVersionKind, needed func() [
 	return len(c.wanted) < before
 }
 
-// onlyWanted returns those of some kinds that are wanted, and the last call of Lookup.
+// onlyWanted returns those of some kinds that are wanted, and the last call of LookupKind.
 func (c *Cache) onlyWanted(kinds []schema.GroupVersionKind) (wanted []schema.GroupVersionKind, called uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -18,11 +18,11 @@ func TestLookup(t *testing.T) {
 		server := &fakeServer{}
 		c := New(server.options())
 		told := run(t, c)
-		if _, ok, err := c.Lookup(thing); ok || err != nil {
+		if _, ok, err := c.LookupKind(thing); ok || err != nil {
 			t.Fatalf("before the first round: %t, %v, want neither", ok, err)
 		}
 		synctest.Wait()
-		if _, ok, err := c.Lookup(thing); ok || !meta.IsNoMatchError(err) || told.count() != 1 {
+		if _, ok, err := c.LookupKind(thing); ok || !meta.IsNoMatchError(err) || told.count() != 1 {
 			t.Fatalf("after the first round: %t, %v, told %d times", ok, err, told.count())
 		}
 		time.Sleep(time.Minute)
@@ -32,7 +32,7 @@ func TestLookup(t *testing.T) {
 		server.serve(thing.GroupKind(), mapping(thing, things(thing)))
 		time.Sleep(backoffMax)
 		synctest.Wait()
-		if found, ok, err := c.Lookup(thing); !ok || err != nil || found != things(thing) || told.count() != 2 {
+		if found, ok, err := c.LookupKind(thing); !ok || err != nil || found != things(thing) || told.count() != 2 {
 			t.Fatalf("once it is served: %+v, %t, %v, told %d times", found, ok, err, told.count())
 		}
 		asked := server.count()
@@ -85,7 +85,7 @@ func TestLookupAnswers(t *testing.T) {
 			server := &fakeServer{silent: tc.silent}
 			server.answer(thing.GroupKind(), tc.answer)
 			c := New(server.options())
-			c.Lookup(thing)
+			c.LookupKind(thing)
 			if news := c.PollRound(t.Context()); !news[thing.GroupKind()] {
 				t.Errorf("%s: the first answer is no news", tc.reason)
 			}
@@ -96,7 +96,7 @@ func TestLookupAnswers(t *testing.T) {
 			if found != tc.found || ok != tc.ok || (err == nil) != tc.noErr || IsUnserved(err) != tc.unserved || c.AnyUnserved() != tc.unserved {
 				t.Errorf("%s: %+v, %t, %v", tc.reason, found, ok, err)
 			}
-			if looked, lookedOK, lookedErr := c.Lookup(thing); looked != found || lookedOK != ok || lookedErr != err {
+			if looked, lookedOK, lookedErr := c.LookupKind(thing); looked != found || lookedOK != ok || lookedErr != err {
 				t.Errorf("%s: Lookup says %+v, %t, %v", tc.reason, looked, lookedOK, lookedErr)
 			}
 			if found, ok := c.LookupAnyVersion(thing); found != tc.any || ok != tc.anyOK {
@@ -163,7 +163,7 @@ func TestNews(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := &fakeServer{}
 			c := New(server.options())
-			c.Lookup(thing)
+			c.LookupKind(thing)
 			server.answer(gk, tc.before)
 			c.PollRound(t.Context())
 			server.answer(gk, tc.after)
@@ -190,7 +190,7 @@ func TestRelease(t *testing.T) {
 		"Needed":     {reason: "somebody else needs it", kinds: list(thing), others: list(thing), stays: true},
 		"Another":    {reason: "that was not looked up", kinds: list(thingBeta), stays: true, notAsked: true},
 		"None":       {reason: "nothing was given up", stays: true, notAsked: true},
-		"LookedUp":   {reason: "somebody has come to need it, and was not among the others yet", kinds: list(thing), during: func(c *Cache) { c.Lookup(thing) }, stays: true},
+		"LookedUp":   {reason: "somebody has come to need it, and was not among the others yet", kinds: list(thing), during: func(c *Cache) { c.LookupKind(thing) }, stays: true},
 		"Lazily":     {reason: "the same", kinds: list(thing), during: func(c *Cache) { c.LookupLazily(thing) }, stays: true},
 		"AnyVersion": {reason: "the same", kinds: list(thing), during: func(c *Cache) { c.LookupAnyVersion(thing) }, stays: true},
 		"Peeked":     {reason: "who peeks needs nothing", kinds: list(thing), during: func(c *Cache) { c.LookupKnown(thing) }, ended: true},
@@ -199,7 +199,7 @@ func TestRelease(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := &fakeServer{}
 			c := New(server.options())
-			c.Lookup(thing)
+			c.LookupKind(thing)
 			asked := false
 			ended := c.ReleaseUnneeded(tc.kinds, func() []schema.GroupVersionKind {
 				asked = true
@@ -225,7 +225,7 @@ func TestReleasedMeanwhile(t *testing.T) {
 		server := &fakeServer{}
 		server.serve(thing.GroupKind(), served...)
 		c := New(server.options())
-		c.Lookup(thing)
+		c.LookupKind(thing)
 		server.setDuring(func() {
 			c.ReleaseUnneeded([]schema.GroupVersionKind{thing}, func() []schema.GroupVersionKind { return nil })
 		})
@@ -252,7 +252,7 @@ func TestConcurrentUse(t *testing.T) {
 			workers.Go(func() {
 				for i := range 600 {
 					gvk := schema.GroupVersionKind{Group: fmt.Sprint(worker), Version: "v1", Kind: fmt.Sprint("K", i%7)}
-					c.Lookup(gvk)
+					c.LookupKind(gvk)
 					c.LookupLazily(gvk)
 					c.ConfirmGone(things(gvk).GVR, time.Now())
 					if i%5 == 0 {

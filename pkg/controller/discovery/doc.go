@@ -5,7 +5,7 @@
 //
 // # Protocol
 //
-//  1. Lookup returns what is known of a kind. If nothing is known, the kind is wanted from then
+//  1. LookupKind returns what is known of a kind. If nothing is known, the kind is wanted from then
 //     on: it is part of every round until it is found or released. LookupLazily is for kinds
 //     that nobody but one owner waits for.
 //
@@ -15,17 +15,17 @@
 //     handle(cache.Poll(ctx))
 //     }
 //
-//     Wait returns when a round is due. Lookup, ConfirmGone and Refresh wake it.
+//     Wait returns when a round is due. LookupKind, ConfirmGone and Refresh wake it.
 //
 //  3. Poll makes one round: it asks about all wanted kinds and all stale resources in one call
 //     of Options.Served (of kinds that are looked up lazily only as many as cost little: the
 //     others wait for their turn), and returns the kinds whose answer has changed. Whoever needs one of
-//     them calls Lookup again.
+//     them calls LookupKind again.
 //
 //  4. A kind that was found is never asked about again, unless its resource becomes stale: an
 //     informer was answered "not found", and the caller asks ConfirmGone. Only an answer that is
 //     younger than the informer's own, and has no version of the kind, means that the kind is
-//     gone. Lookup still returns the resource, since the kind may be back at any moment.
+//     gone. LookupKind still returns the resource, since the kind may be back at any moment.
 //
 //  5. A stale resource is fresh again when its informer runs and the kind was never seen gone.
 //     If it was, the kind may have another scope or resource now, so it is asked about once more.
@@ -34,7 +34,7 @@
 //     Resource as it is served: enough to ask for rights and to remove objects.
 //
 //  7. Release ends the search for kinds that nobody needs. The caller counts who needs what: it
-//     notes the need first and calls Lookup second. A kind that is looked up while Release runs
+//     notes the need first and calls LookupKind second. A kind that is looked up while Release runs
 //     stays wanted.
 //
 //  8. Refresh makes everything due: a CustomResourceDefinition has changed, which may be about

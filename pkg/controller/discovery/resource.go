@@ -61,7 +61,7 @@ func (e *OtherVersionError) Error() string {
 	return fmt.Sprintf("the API server does not serve kind %s in %s, but in %s", e.Wanted.Kind, e.Wanted.GroupVersion(), e.Served.GroupVersion())
 }
 
-// IsUnserved reports whether an error of Lookup says that a kind is not served in the version
+// IsUnserved reports whether an error of LookupKind says that a kind is not served in the version
 // that was looked up. Every other error means that nobody knows. It is false for nil.
 func IsUnserved(err error) bool { return meta.IsNoMatchError(err) || otherVersion(err) != nil }
 

@@ -43,7 +43,7 @@ func TestRounds(t *testing.T) {
 			t.Errorf("%d rounds in an hour", n)
 		}
 		c.LookupLazily(thing)
-		c.Lookup(thing)
+		c.LookupKind(thing)
 		if n := rounds(server, 20*time.Second); n < 5 || n > 7 {
 			t.Errorf("a kind that is looked up in earnest as well: %d rounds in 20 s", n)
 		}
@@ -56,7 +56,7 @@ func TestRounds(t *testing.T) {
 		}
 		before = server.count()
 		for i := range 2000 { // as a record that is changed a hundred times a second
-			c.Lookup(invented(10_000 + i))
+			c.LookupKind(invented(10_000 + i))
 			time.Sleep(10 * time.Millisecond)
 		}
 		if n := server.count() - before; n > 45 {
@@ -88,7 +88,7 @@ func TestManyLazyKinds(t *testing.T) {
 		if left := kinds - server.distinct(); left != 0 {
 			t.Errorf("%d kinds were not asked about", left)
 		}
-		c.Lookup(thing)
+		c.LookupKind(thing)
 		if synctest.Wait(); !slices.Contains(server.last(), thing.GroupKind()) {
 			t.Error("a kind that is looked up in earnest waits for the others")
 		}
@@ -133,8 +133,8 @@ func TestRoundTimes(t *testing.T) {
 		silent bool
 		want   []time.Duration
 	}{
-		"Wanted":       {"somebody waits for it", func(c *Cache) { c.Lookup(thing) }, false, []time.Duration{0, 1, 3, 7, 11, 15, 19}},
-		"Silent":       {"it may be there", func(c *Cache) { c.Lookup(thing) }, true, []time.Duration{0, 1, 3, 7, 11, 15, 19}},
+		"Wanted":       {"somebody waits for it", func(c *Cache) { c.LookupKind(thing) }, false, []time.Duration{0, 1, 3, 7, 11, 15, 19}},
+		"Silent":       {"it may be there", func(c *Cache) { c.LookupKind(thing) }, true, []time.Duration{0, 1, 3, 7, 11, 15, 19}},
 		"Lazily":       {"hardly anybody does", func(c *Cache) { c.LookupLazily(thing) }, false, []time.Duration{0, 1, 3, 7, 15}},
 		"LazilySilent": {"it is not known to be unserved", func(c *Cache) { c.LookupLazily(thing) }, true, []time.Duration{0, 1, 3, 7, 11, 15, 19}},
 	} {
@@ -178,7 +178,7 @@ func TestLazyShares(t *testing.T) {
 		if server.count() != 1 {
 			t.Errorf("%d rounds before the second is over", server.count())
 		}
-		c.Lookup(thing)
+		c.LookupKind(thing)
 		if synctest.Wait(); server.count() != 2 || len(server.last()) != 7 {
 			t.Errorf("%d rounds, the last of %d kinds, want all in the second", server.count(), len(server.last()))
 		}
@@ -190,10 +190,10 @@ func TestQuestionsAreSorted(t *testing.T) {
 	server := &fakeServer{}
 	c := New(server.options())
 	for _, i := range []int{3, 1, 2} {
-		c.Lookup(invented(i))
+		c.LookupKind(invented(i))
 	}
-	c.Lookup(thing)
-	c.Lookup(thingBeta)
+	c.LookupKind(thing)
+	c.LookupKind(thingBeta)
 	c.PollRound(t.Context())
 	want := []schema.GroupKind{thing.GroupKind(), invented(1).GroupKind(), invented(2).GroupKind(), invented(3).GroupKind()} // by group
 	if diff := cmp.Diff(want, server.last()); diff != "" {
@@ -205,8 +205,8 @@ func TestQuestionsAreSorted(t *testing.T) {
 func TestWait(t *testing.T) {
 	for name, prepare := range map[string]func(*Cache){
 		"Nothing": func(*Cache) {},
-		"Due":     func(c *Cache) { c.Lookup(thing) },
-		"Later":   func(c *Cache) { c.Lookup(thing); c.PollRound(context.Background()) },
+		"Due":     func(c *Cache) { c.LookupKind(thing) },
+		"Later":   func(c *Cache) { c.LookupKind(thing); c.PollRound(context.Background()) },
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c := New((&fakeServer{}).options())

@@ -17,7 +17,7 @@ type staleResource struct {
 
 // ConfirmGone reports whether the kind behind a resource is served in no version. since is when
 // the resource was answered not to be there. It is false while there is no answer that is
-// younger, and the kind is asked about. It is false as well for a resource that Lookup has not
+// younger, and the kind is asked about. It is false as well for a resource that LookupKind has not
 // returned.
 func (c *Cache) ConfirmGone(resource schema.GroupVersionResource, since time.Time) bool {
 	c.mu.Lock()

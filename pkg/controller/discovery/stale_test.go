@@ -14,9 +14,9 @@ func knowing(t *testing.T, server *fakeServer, r Resource) *Cache {
 	t.Helper()
 	server.serve(thing.GroupKind(), mapping(thing, r))
 	c := New(server.options())
-	c.Lookup(thing)
+	c.LookupKind(thing)
 	c.PollRound(t.Context())
-	if found, ok, _ := c.Lookup(thing); !ok || found != r {
+	if found, ok, _ := c.LookupKind(thing); !ok || found != r {
 		t.Fatalf("it is not known: %+v", found)
 	}
 	server.setMissing(r.GVR)
@@ -49,7 +49,7 @@ func TestConfirmGone(t *testing.T) {
 				if news := c.PollRound(t.Context()); news[thing.GroupKind()] != (tc.gone || tc.other) {
 					t.Errorf("%s: news %v", tc.reason, news)
 				}
-				if _, ok, err := c.Lookup(thing); ok == tc.other || (otherVersion(err) != nil) != tc.other {
+				if _, ok, err := c.LookupKind(thing); ok == tc.other || (otherVersion(err) != nil) != tc.other {
 					t.Errorf("%s: %t, %v", tc.reason, ok, err)
 				}
 				want := things(thing)
@@ -148,7 +148,7 @@ func TestMadeAgain(t *testing.T) {
 				if news := c.PollRound(t.Context())[thing.GroupKind()]; news != (before != after) {
 					t.Errorf("news: %t", news)
 				}
-				if found, ok, _ := c.Lookup(thing); !ok || found != after {
+				if found, ok, _ := c.LookupKind(thing); !ok || found != after {
 					t.Errorf("it is %+v, want %+v", found, after)
 				}
 				server.setMissing()

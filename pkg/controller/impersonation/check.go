@@ -29,8 +29,8 @@ type Account struct {
 	By string
 }
 
-// Query is what has to be permitted and watched; the reviews are sent on a payer's account.
-func (a Account) Query(payer access.Payer) permitted.Query {
+// PermittedQuery is what has to be permitted and watched; the reviews are sent on a payer's account.
+func (a Account) PermittedQuery(payer access.Payer) permitted.Query {
 	return permitted.Query{
 		Namespace: a.Namespace, Resources: []schema.GroupVersionResource{serviceAccounts}, Name: a.Name,
 		Verbs: []string{"impersonate"}, TryUndecided: true, Payer: payer,
@@ -54,7 +54,7 @@ func (a Account) deniedProblem(verbs ...string) *plan.Problem {
 	return p
 }
 
-// Watch is what is used of a permitted.Watch on Account.Query.
+// Watch is what is used of a permitted.Watch on Account.PermittedQuery.
 type Watch interface {
 	Require() permitted.Permission
 	ReadObjects() ([]*unstructured.Unstructured, informer.Status)

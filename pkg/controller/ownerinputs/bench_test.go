@@ -46,7 +46,7 @@ func BenchmarkPlan(b *testing.B) {
 			s.SharesStreams = shares
 			b.ReportAllocs()
 			for b.Loop() {
-				bench.Plan(b.Context(), s)
+				bench.PlanInputs(b.Context(), s)
 			}
 			b.ReportMetric(bench.keptInputs(b, shares, func(int) string { return "home" }), "B-kept/owner")
 			b.ReportMetric(bench.keptInputs(b, shares, func(i int) string { return fmt.Sprint("home-", i) }), "B-alone/owner")
@@ -70,8 +70,8 @@ func (b *bench) keptInputs(t testing.TB, shares bool, namespace func(i int) stri
 	inputs := make([]*Inputs, many)
 	before := memory()
 	for i, s := range subjects {
-		inputs[i], _ = b.Plan(t.Context(), s)
-		inputs[i].Open(noInformers{}, nil)
+		inputs[i], _ = b.PlanInputs(t.Context(), s)
+		inputs[i].OpenStreams(noInformers{}, nil)
 	}
 	bytes := float64(memory() - before)
 	runtime.KeepAlive(inputs)

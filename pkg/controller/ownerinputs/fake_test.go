@@ -129,7 +129,7 @@ func (b *bench) serve(t testing.TB, program *policy.Program) *discovery.Cache {
 		return served, nil
 	}})
 	for _, gvk := range kinds {
-		cache.Lookup(gvk)
+		cache.LookupKind(gvk)
 	}
 	cache.PollRound(t.Context())
 	return cache
@@ -154,7 +154,7 @@ func (b *bench) subject(queries ...plan.Query) Subject {
 // layoutOf returns the streams that a subject needs, and what is blocked, a line each.
 func (b *bench) layoutOf(t *testing.T, subject Subject) []string {
 	t.Helper()
-	s, wait := b.Plan(t.Context(), subject)
+	s, wait := b.PlanInputs(t.Context(), subject)
 	if wait > 0 {
 		return []string{"wait"}
 	}

@@ -3,7 +3,7 @@
 //
 // # One layout
 //
-// A Planner belongs to one policy; Plan lays out the inputs of one Subject: an owner, or what the policy
+// A Planner belongs to one policy; PlanInputs lays out the inputs of one Subject: an owner, or what the policy
 // itself ensures.
 //
 //  1. What has to be observed is asked of plan.Queries: for each child the places where its objects are
@@ -11,12 +11,12 @@
 //  2. A place other than the owner's own is used: which owners use which places, and how many of them
 //     they may, is kept by package placeuses, and asked about by placepermissions. A use may be
 //     optional: what may not be watched is then left out.
-//  3. What is permitted in each place has to be known. Plan says how long to wait if it is not.
+//  3. What is permitted in each place has to be known. PlanInputs says how long to wait if it is not.
 //  4. What is permitted becomes interests of package informer, of which those for one kind and place are
 //     shared; what is not becomes a problem.
 //
-// The caller opens the result with Inputs.Open, before anything else is done with it, and reads it with
-// Planner.Read as often as wanted. It holds until IsCurrent says otherwise.
+// The caller opens the result with Inputs.OpenStreams, before anything else is done with it, and reads it with
+// Planner.ReadInputs as often as wanted. It holds until IsCurrent says otherwise.
 //
 // PlanProbe is for an owner that the policy does not want: it says where to look for children that an
 // earlier run may have left, and uses no place for longer than that takes.
@@ -102,8 +102,8 @@ func newOpenStream(of informer.Interest) openStream {
 	return s
 }
 
-// interest is the interest that the stream was opened for, without IndexValue and Names.
-func (s openStream) interest() informer.Interest {
+// openInterest is the interest that the stream was opened for, without IndexValue and Names.
+func (s openStream) openInterest() informer.Interest {
 	form := s.form.Value()
 	n := informer.Interest{Key: form.key, Fields: form.fields, Kind: form.kind, IndexLabel: s.byLabel}
 	n.Key.Namespace, n.Key.LabelSelector, n.Key.FieldSelector = s.namespace, s.labels, s.fields
@@ -156,9 +156,9 @@ type Informers interface {
 	Retry(key informer.Key)
 }
 
-// Open declares the streams for a handler, in place of those that it had. It is called once, before
-// ChildStreams, CheckSync and Planner.Read.
-func (s *Inputs) Open(informers Informers, handler informer.EventHandler) {
+// OpenStreams declares the streams for a handler, in place of those that it had. It is called once, before
+// ChildStreams, CheckSync and Planner.ReadInputs.
+func (s *Inputs) OpenStreams(informers Informers, handler informer.EventHandler) {
 	s.listers = informers.Require(handler, s.interests)
 	s.streams = make([]openStream, len(s.interests))
 	for i, n := range s.interests {
@@ -175,7 +175,7 @@ func (s *Inputs) Open(informers Informers, handler informer.EventHandler) {
 func (s *Inputs) ChildStreams() iter.Seq2[informer.Interest, informer.Lister] {
 	return func(yield func(informer.Interest, informer.Lister) bool) {
 		for i, stream := range s.streams[:s.watching] {
-			if !yield(stream.interest(), s.listers[i]) {
+			if !yield(stream.openInterest(), s.listers[i]) {
 				return
 			}
 		}
@@ -199,8 +199,8 @@ func (s *Inputs) StandingProblems() []plan.Problem {
 	return list
 }
 
-// Namespaced says of each kind that is known whether it lives in namespaces. It is not to be changed.
-func (s *Inputs) Namespaced() map[schema.GroupVersionKind]bool { return s.kinds.namespaced }
+// NamespacedKinds says of each kind that is known whether it lives in namespaces. It is not to be changed.
+func (s *Inputs) NamespacedKinds() map[schema.GroupVersionKind]bool { return s.kinds.namespaced }
 
 // IsObserved reports whether a place of a child is looked at, or would be if nothing blocked it.
 func (s *Inputs) IsObserved(at plan.Location) bool {

@@ -96,9 +96,9 @@ func (s Subject) isCleanedUp() bool {
 	return s.Retire || s.Owner != nil && s.Owner.GetDeletionTimestamp() != nil
 }
 
-// Plan lays out the inputs of a subject; or says how long to wait, because it is not known yet what is
+// PlanInputs lays out the inputs of a subject; or says how long to wait, because it is not known yet what is
 // permitted in a place. The subject uses the places from then on.
-func (p *Planner) Plan(ctx context.Context, subject Subject) (*Inputs, time.Duration) {
+func (p *Planner) PlanInputs(ctx context.Context, subject Subject) (*Inputs, time.Duration) {
 	l := p.newLayout(subject)
 	s := l.inputs
 	s.sharesStreams, s.queries, s.cleans = subject.SharesStreams, subject.Queries, l.cleans
@@ -137,7 +137,7 @@ func (p *Planner) shareKinds(found foundKinds) *foundKinds {
 	return &found
 }
 
-// layout is one run of Plan, over one subject.
+// layout is one run of PlanInputs, over one subject.
 type layout struct {
 	*Planner
 	subject Subject
@@ -267,7 +267,7 @@ func (l *layout) ownPermissions(place string, answer *permissionset.Set) *permis
 		return answer
 	}
 	needs, _ := l.Kinds.ResourceNeeds(l.IsClusterScoped())
-	return answer.Restrict(permissionset.Place{Namespace: place, User: l.User}, func(m permissionset.Missing, verb string) bool {
+	return answer.RestrictTo(permissionset.Place{Namespace: place, User: l.User}, func(m permissionset.Missing, verb string) bool {
 		for _, n := range needs {
 			here := l.subject.Owner != nil && place == l.subject.ownNamespace() && !n.Elsewhere || l.uses.HasParts(place, n.Parts)
 			if here && n.Resource == m.Resource && n.Subresource == m.Subresource && slices.Contains(n.Verbs, verb) {

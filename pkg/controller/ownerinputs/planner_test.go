@@ -182,7 +182,7 @@ func TestScopeOfKinds(t *testing.T) {
 			b.scopes[role] = meta.RESTScopeRoot
 			b.Kinds = policykinds.New(b.Program, b.serve(t, b.Program), func([]schema.GroupVersionKind) {})
 			query := plan.Query{Location: plan.Location{Child: tc.child, Namespace: tc.namespace}, GVK: tc.kind}
-			s, wait := b.Plan(t.Context(), b.subject(query))
+			s, wait := b.PlanInputs(t.Context(), b.subject(query))
 			if wait > 0 {
 				t.Fatalf("%s: it waits for %s", tc.reason, wait)
 			}
@@ -238,7 +238,7 @@ func TestIsCurrent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b = newBench(t, farSpec)
 			subject = b.subject(far("there"))
-			s, _ = b.Plan(t.Context(), subject)
+			s, _ = b.PlanInputs(t.Context(), subject)
 			if !b.IsCurrent(s, subject) {
 				t.Fatal("nothing has changed, and they do not hold")
 			}
@@ -285,7 +285,7 @@ func TestIsCurrentForOwner(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, tc.spec)
 			subject := b.subject()
-			s, _ := b.Plan(t.Context(), subject)
+			s, _ := b.PlanInputs(t.Context(), subject)
 			if !b.IsCurrent(s, subject) {
 				t.Fatal("nothing has changed, and they do not hold")
 			}
@@ -307,7 +307,7 @@ func setSpec(owner *unstructured.Unstructured, name, value string) {
 // TestHasLookedUp: the kinds of children and of what the last plan wanted were looked up, and no others.
 func TestHasLookedUp(t *testing.T) {
 	b := newBench(t, farSpec)
-	s, _ := b.Plan(t.Context(), b.subject(plan.Query{Location: plan.Location{Namespace: "there"}, GVK: thing}))
+	s, _ := b.PlanInputs(t.Context(), b.subject(plan.Query{Location: plan.Location{Namespace: "there"}, GVK: thing}))
 	for gvk, want := range map[schema.GroupVersionKind]bool{{Version: "v1", Kind: "Secret"}: true, thing: true, role: false} {
 		if got := s.HasLookedUp(gvk); got != want {
 			t.Errorf("%v: %t", gvk, got)

@@ -12,9 +12,9 @@ import (
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
-// Read returns what the streams of inputs show now: by the place of a child, and by the id of a watch.
+// ReadInputs returns what the streams of inputs show now: by the place of a child, and by the id of a watch.
 // The maps are the caller's; the objects are the cache's own, and not to be changed.
-func (p *Planner) Read(s *Inputs) (children map[plan.Location]plan.Input, watches map[string]plan.Input) {
+func (p *Planner) ReadInputs(s *Inputs) (children map[plan.Location]plan.Input, watches map[string]plan.Input) {
 	r := reader{planner: p, inputs: s, read: make([]*plan.Input, len(s.listers))}
 	children = make(map[plan.Location]plan.Input, len(s.children))
 	for _, c := range s.children {
@@ -87,7 +87,7 @@ func (r *reader) readInterest(i int32) plan.Input {
 		if status.Synced {
 			input.Objects = objects
 		} else {
-			input.Blocked = r.planner.inputProblem(r.inputs.streams[i].interest().Key, status)
+			input.Blocked = r.planner.inputProblem(r.inputs.streams[i].openInterest().Key, status)
 		}
 		r.read[i] = &input
 	}

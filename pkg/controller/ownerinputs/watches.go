@@ -81,7 +81,7 @@ func (l *layout) findWatchInterest(w *watchQuery) *plan.Problem {
 	}
 	w.interest.Key.LabelSelector = w.Labels.String()
 	if l.sharesStreams() && w.Selector.OwnerSpecific() {
-		w.interest.Key.LabelSelector = w.Selector.Relaxed()
+		w.interest.Key.LabelSelector = w.Selector.RelaxedText()
 		w.interest.IndexLabel, w.interest.IndexValue = w.IndexLabel, w.IndexValue
 	}
 	return nil

@@ -36,7 +36,7 @@ func (w childWriter) isChildHeldBack(ctx context.Context, action plan.Action, ob
 	if wait == 0 {
 		return false
 	}
-	w.problems[action.Key()] = c.Problem()
+	w.problems[action.Key()] = c.ConflictProblem()
 	w.requeueAt(now.Add(wait))
 	return true
 }
@@ -70,7 +70,7 @@ func (w childWriter) reportChildConflict(ctx context.Context, c *writeconflict.C
 		}
 	}
 	log.Info("another writer keeps undoing what is written to a child; backing off")
-	problem := c.Problem()
+	problem := c.ConflictProblem()
 	w.makeEvent(problem.Reason, problem.Message)
 }
 
@@ -95,7 +95,7 @@ func (p *Reconciler) conflictProblems() []plan.Problem {
 	now := p.Now()
 	list := p.state.conflicts.StandingProblems(now)
 	if c := p.state.metadata; c != nil && c.IsStanding(now) {
-		list = append(list, c.Problem())
+		list = append(list, c.ConflictProblem())
 	}
 	slices.SortFunc(list, func(a, b plan.Problem) int { return strings.Compare(a.Message, b.Message) })
 	return list

@@ -36,7 +36,7 @@ func (o ownerWriter) isMetadataHeldBack(ctx context.Context, mark plan.OwnerMeta
 	o.waits = true
 	o.requeueAt(now.Add(wait))
 	if c.IsReported() {
-		o.problems[plan.KeyOwner] = c.Problem()
+		o.problems[plan.KeyOwner] = c.ConflictProblem()
 	}
 	return true, c.IsReported(), nil
 }
@@ -85,7 +85,7 @@ func (o ownerWriter) reportMetadataConflict(ctx context.Context, owner discovery
 		c.Writer = managers[0]
 		log = log.WithValues("managers", managers)
 	}
-	problem := c.Problem()
+	problem := c.ConflictProblem()
 	record, finalizer := c.TakenBack()
 	log.Info("somebody keeps taking back the owner's metadata; it is mended more and more rarely", "record", record, "finalizer", finalizer)
 	o.makeEvent(problem.Reason, problem.Message)

@@ -19,11 +19,11 @@ func (p *Reconciler) requireInputs(ctx context.Context, home *permissionset.Set)
 	shared := p.owner != nil && p.SharesStreams(p.owner.GetNamespace())
 	subject := ownerinputs.Subject{Name: p.state.name, Owner: p.owner, Retire: p.retire, Queries: p.state.queries, SharesStreams: shared, Home: home}
 	if !p.Inputs.IsCurrent(p.state.inputs, subject) {
-		s, wait := p.Inputs.Plan(ctx, subject)
+		s, wait := p.Inputs.PlanInputs(ctx, subject)
 		if wait > 0 {
 			return wait
 		}
-		s.Open(p.Informers, p.state.handler)
+		s.OpenStreams(p.Informers, p.state.handler)
 		p.state.inputs = s
 	}
 	now := p.Now()

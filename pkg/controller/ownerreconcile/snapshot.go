@@ -19,9 +19,9 @@ func (r snapshotReader) takeSnapshot() plan.Snapshot {
 	s := r.state.inputs
 	snap := plan.Snapshot{
 		Owner: r.owner, Problems: r.problems, ServerNormalized: r.state.serverNormalized,
-		Namespaced: s.Namespaced(), Retire: r.retire, OtherStays: r.otherStays(), Claim: r.ownershipToken(), Former: r.state.former, Lives: r.OwnerExists, Now: r.Now(),
+		Namespaced: s.NamespacedKinds(), Retire: r.retire, OtherStays: r.otherStays(), Claim: r.ownershipToken(), Former: r.state.former, Lives: r.OwnerExists, Now: r.Now(),
 	}
-	snap.Children, snap.Watches = r.Inputs.Read(s)
+	snap.Children, snap.Watches = r.Inputs.ReadInputs(s)
 	r.addExisting(snap.Children)
 	r.dropNormalized(snap.Children)
 	r.forgetGoneKinds(snap.Children)

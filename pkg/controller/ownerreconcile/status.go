@@ -190,7 +190,7 @@ func (w statusWriter) statusWritten(ctx context.Context, next map[string]any, wr
 func (w statusWriter) statusRefused(ctx context.Context, owner discovery.Resource, next map[string]any, err error) {
 	problem := plan.Problem{Reason: v1alpha1.ReasonUnavailable, Message: err.Error()}
 	if apierrors.IsForbidden(err) {
-		problem = permissionset.Place{Namespace: w.owner.GetNamespace(), User: w.User}.Forbidden(permissionset.Missing{Resource: owner.GVR.GroupResource(), Subresource: "status", Verbs: []string{"patch"}})
+		problem = permissionset.Place{Namespace: w.owner.GetNamespace(), User: w.User}.ForbiddenProblem(permissionset.Missing{Resource: owner.GVR.GroupResource(), Subresource: "status", Verbs: []string{"patch"}})
 	}
 	a := access.Access{Verb: "patch", Group: owner.GVR.Group, Resource: owner.GVR.Resource, Subresource: "status", Name: w.owner.GetName()}
 	isNews := w.recordRefusal(statusProblem, statusText(next), w.owner.GetNamespace(), a, problem)

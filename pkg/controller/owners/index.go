@@ -38,14 +38,14 @@ func (x *Index[W]) applyEvent(name types.NamespacedName, event func(r *record[W]
 	}
 	before := *r
 	event(r)
-	if worked := difference(before.work != nil, r.work != nil); worked != 0 {
+	if worked := countDifference(before.work != nil, r.work != nil); worked != 0 {
 		x.counts.Working += worked
 		if x.working[name.Namespace] += worked; x.working[name.Namespace] == 0 {
 			delete(x.working, name.Namespace)
 		}
 	}
-	x.counts.Inherited += difference(before.inherited != "", r.inherited != "")
-	x.counts.Missing += difference(before.missing != nil, r.missing != nil)
+	x.counts.Inherited += countDifference(before.inherited != "", r.inherited != "")
+	x.counts.Missing += countDifference(before.missing != nil, r.missing != nil)
 	switch {
 	case r.isEmpty():
 		delete(x.records, name)
@@ -54,8 +54,8 @@ func (x *Index[W]) applyEvent(name types.NamespacedName, event func(r *record[W]
 	}
 }
 
-// difference is what a count changes by when a fact does.
-func difference(before, now bool) int {
+// countDifference is what a count changes by when a fact does.
+func countDifference(before, now bool) int {
 	switch {
 	case before == now:
 		return 0

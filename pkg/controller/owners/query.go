@@ -10,7 +10,7 @@ import (
 // PhaseOf returns where an owner is in its life.
 func (x *Index[W]) PhaseOf(name types.NamespacedName) Phase {
 	if r, ok := x.records[name]; ok {
-		return r.phase()
+		return r.currentPhase()
 	}
 	return Unknown
 }

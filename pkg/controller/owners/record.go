@@ -58,8 +58,8 @@ type missing struct {
 	found *unstructured.Unstructured
 }
 
-// phase returns the phase that follows from the facts.
-func (r *record[W]) phase() Phase {
+// currentPhase returns the phase that follows from the facts.
+func (r *record[W]) currentPhase() Phase {
 	switch u := r.unwanted; {
 	case r.missing != nil && r.missing.found != nil:
 		return Deselected

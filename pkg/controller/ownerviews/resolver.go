@@ -241,7 +241,7 @@ func (o Options) nowhereProblem(denied *plan.Problem) *plan.Problem {
 
 // forbiddenProblem returns the problem of what is missing in all namespaces.
 func (o Options) forbiddenProblem(missing permissionset.Missing) plan.Problem {
-	return permissionset.Place{Namespace: allNamespaces, User: o.User}.Forbidden(missing)
+	return permissionset.Place{Namespace: allNamespaces, User: o.User}.ForbiddenProblem(missing)
 }
 
 // allNamespaces is the namespace of a stream that shows the owners of all namespaces.

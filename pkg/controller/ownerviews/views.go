@@ -83,9 +83,9 @@ type Adoption struct {
 	isNew  map[string]bool
 }
 
-// Concerns reports whether an owner in a namespace has to be looked at: the stream that shows the
+// ConcernsNamespace reports whether an owner in a namespace has to be looked at: the stream that shows the
 // namespace is new or was listed anew, or there is none.
-func (a Adoption) Concerns(namespace string) bool {
+func (a Adoption) ConcernsNamespace(namespace string) bool {
 	stream := streamOf(a.views, namespace)
 	_, seen := a.views[stream]
 	return a.isNew[stream] || !seen

@@ -41,7 +41,7 @@ func TestInstallViews(t *testing.T) {
 	b.status, b.owners = informer.Status{Synced: true, Epoch: 1}, []*unstructured.Unstructured{ownerAt("b", "y")}
 	adoption := install("one has its first list", false, "b/y", map[string]View{"a": a, "b": b})
 	for namespace, want := range map[string]bool{"a": false, "b": true, "c": true} {
-		if got := adoption.Concerns(namespace); got != want {
+		if got := adoption.ConcernsNamespace(namespace); got != want {
 			t.Errorf("owners in %s that were worked on are concerned: %t", namespace, got)
 		}
 	}
@@ -50,7 +50,7 @@ func TestInstallViews(t *testing.T) {
 	install("all are to be looked at", true, "a/x b/y", map[string]View{"a": a, "b": b})
 	install("one is replaced", false, "a/x", map[string]View{"a": synced(ownerAt("a", "x")), "b": b})
 	adoption = install("there is none", false, "", nil)
-	if !adoption.Concerns("a") {
+	if !adoption.ConcernsNamespace("a") {
 		t.Error("an owner that nothing shows any more is not concerned")
 	}
 }
@@ -60,10 +60,10 @@ func TestConcernsCluster(t *testing.T) {
 	v := New(wantsAll)
 	everywhere := synced(ownerAt("a", "x"))
 	scope := WatchScope{Watchable: []string{allNamespaces}}
-	if first := v.InstallViews(map[string]View{allNamespaces: everywhere}, scope, false); !first.Concerns("a") || !first.Concerns("") {
+	if first := v.InstallViews(map[string]View{allNamespaces: everywhere}, scope, false); !first.ConcernsNamespace("a") || !first.ConcernsNamespace("") {
 		t.Error("what was worked on is not looked at when it takes over")
 	}
-	if again := v.InstallViews(map[string]View{allNamespaces: everywhere}, scope, false); again.Concerns("a") {
+	if again := v.InstallViews(map[string]View{allNamespaces: everywhere}, scope, false); again.ConcernsNamespace("a") {
 		t.Error("nothing has changed")
 	}
 }

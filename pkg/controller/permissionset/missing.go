@@ -12,10 +12,10 @@ import (
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
 
-// Restrict returns the rights as they are for somebody who requires only some of what
+// RestrictTo returns the rights as they are for somebody who requires only some of what
 // is missing, and for whom the rest is of use at most. It is the same pointer where
 // nothing is missing.
-func (r *Set) Restrict(place Place, requires func(m Missing, verb string) bool) *Set {
+func (r *Set) RestrictTo(place Place, requires func(m Missing, verb string) bool) *Set {
 	if len(r.Missing) == 0 {
 		return r
 	}
@@ -42,7 +42,7 @@ func (r *Set) AddMissing(place Place, of Missing, verbs []string, optional bool)
 	}
 	m := Missing{Resource: of.Resource, Subresource: of.Subresource, Verbs: verbs, Optional: optional, Problem: of.Problem}
 	if len(verbs) != len(of.Verbs) || m.Problem.Reason == "" {
-		m.Problem = place.Forbidden(m)
+		m.Problem = place.ForbiddenProblem(m)
 	}
 	r.Missing = append(r.Missing, m)
 }
@@ -68,8 +68,8 @@ func (r *Set) AddDenied(place Place, denied []access.Access, optional bool) {
 	}
 }
 
-// Forbidden returns the problem of missing verbs.
-func (p Place) Forbidden(m Missing) plan.Problem {
+// ForbiddenProblem returns the problem of missing verbs.
+func (p Place) ForbiddenProblem(m Missing) plan.Problem {
 	problem := plan.Problem{
 		Reason: v1alpha1.ReasonForbidden, Terminal: true,
 		Message: fmt.Sprintf("cannot %s %s %s as %s", strings.Join(m.Verbs, ", "), ResourceText(m.Resource, m.Subresource), inNamespace(p.Namespace), p.User),

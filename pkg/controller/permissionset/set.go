@@ -3,7 +3,7 @@
 // access. It does no I/O and reads no clock.
 //
 // What is missing is either required, and then a problem of every owner there, or optional: it is of
-// use to have it, and nobody is told that it is not there. Restrict says what of it one owner requires.
+// use to have it, and nobody is told that it is not there. RestrictTo says what of it one owner requires.
 package permissionset
 
 import (

@@ -44,7 +44,7 @@ func TestForbidden(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := (Place{Namespace: tc.namespace, User: "ambit"}).Forbidden(tc.missing)
+			got := (Place{Namespace: tc.namespace, User: "ambit"}).ForbiddenProblem(tc.missing)
 			if got.Message != tc.want || got.Reason != v1alpha1.ReasonForbidden || !got.Terminal {
 				t.Errorf("%s: got %+v, want %q", tc.reason, got, tc.want)
 			}
@@ -129,7 +129,7 @@ func TestRestrict(t *testing.T) {
 	if got, want := all.RequiredText(), `cannot list, watch pods in namespace "a" as ambit; cannot get deployments.apps in namespace "a" as ambit`; got != want {
 		t.Errorf("all require %q, want %q", got, want)
 	}
-	own := all.Restrict(place, func(m Missing, verb string) bool { return m.Resource == pods && verb == "list" })
+	own := all.RestrictTo(place, func(m Missing, verb string) bool { return m.Resource == pods && verb == "list" })
 	if got, want := own.RequiredText(), `cannot list pods in namespace "a" as ambit`; got != want {
 		t.Errorf("one requires %q, want %q", got, want)
 	}
@@ -139,7 +139,7 @@ func TestRestrict(t *testing.T) {
 	if len(own.RequiredProblems(nil)) != 1 || len(all.RequiredProblems(nil)) != 2 || own.IsSame(all) || !all.IsSame(all) || all.IsSame(nil) {
 		t.Errorf("one has %s, and all have %s", own, all)
 	}
-	if none := (&Set{Reviewed: true}); none.Restrict(place, nil) != none || !none.MayWatch(pods) {
+	if none := (&Set{Reviewed: true}); none.RestrictTo(place, nil) != none || !none.MayWatch(pods) {
 		t.Error("where nothing is missing it is another set")
 	}
 }

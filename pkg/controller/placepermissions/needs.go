@@ -99,9 +99,9 @@ type question struct {
 	resourceOf func(schema.GroupVersionKind) (schema.GroupResource, bool)
 }
 
-// accesses returns what to ask, each access once. The first of them are required, the rest is of use
+// accessesToAsk returns what to ask, each access once. The first of them are required, the rest is of use
 // only.
-func (q question) accesses() (list []access.Access, required int) {
+func (q question) accessesToAsk() (list []access.Access, required int) {
 	for _, optional := range []bool{false, true} {
 		for _, n := range q.needs {
 			for _, verb := range n.Verbs {

@@ -200,7 +200,7 @@ func (t *Tracker) accessesAt(needs []Need, place string, scope Scope, used []pla
 	return question{
 		needs: needs, scope: scope, used: used, resourceOf: t.options.ResourceOf,
 		searching: place == allNamespaces && !t.options.IsClusterScoped(),
-	}.accesses()
+	}.accessesToAsk()
 }
 
 // putRequestLocked declares what is asked about a place, unless that is what was asked before. The

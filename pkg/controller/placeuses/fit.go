@@ -22,7 +22,7 @@ func (u *Index) FitOwner(owner types.NamespacedName, next ByPlace) Fit {
 	if len(out) > 0 {
 		b.Message = fmt.Sprintf("the owner uses %d namespaces beside its own, counting each child there up to %d; the limit is %d: name fewer, or have several owners", len(in)+len(out), ownerUses, ownerPlaces)
 	}
-	in = namings{u, owner, next}.fit(in, &b)
+	in = namings{u, owner, next}.fitPlaces(in, &b)
 	in = u.fitTenant(owner, in, &b)
 	division{u, owner, in}.fitPolicy(&b)
 	return b

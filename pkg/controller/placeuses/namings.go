@@ -14,20 +14,20 @@ type namings struct {
 	next  ByPlace
 }
 
-// sum counts the namings of places.
-func (n namings) sum(in []string) (sum int) {
+// countNamings counts the namings of places.
+func (n namings) countNamings(in []string) (sum int) {
 	for _, place := range in {
 		sum += namingsOf(n.next[place])
 	}
 	return sum
 }
 
-// fit leaves out what all owners of the tenant, or of the policy, would name too often, and
+// fitPlaces leaves out what all owners of the tenant, or of the policy, would name too often, and
 // returns the rest. The owner of the tenant with the most gives way; of the policy's share the
 // tenant with the most does.
-func (n namings) fit(in []string, b *Fit) (rest []string) {
+func (n namings) fitPlaces(in []string, b *Fit) (rest []string) {
 	tenant := shareOf(n.Index, n.owner)
-	mine, before := n.sum(in), tenant.owners[n.owner]
+	mine, before := n.countNamings(in), tenant.owners[n.owner]
 	together := tenant.namings - before + mine
 	over, limit, whose := n.namings-before+mine-policyNamings, policyNamings, "of the policy"
 	if over > 0 {
@@ -43,7 +43,7 @@ func (n namings) fit(in []string, b *Fit) (rest []string) {
 	if over <= 0 {
 		return in
 	}
-	if largest := n.largest(tenant); largest.size > mine {
+	if largest := n.largestUser(tenant); largest.size > mine {
 		over -= min(over, largest.size-mine)
 		n.markCrowded(largest.owner, b)
 	}
@@ -69,8 +69,8 @@ func (n namings) heaviestTenant() (heaviest *tenantShare) {
 	return heaviest
 }
 
-// largest returns the owner of a tenant with the most namings, but for the one that asks.
-func (n namings) largest(t *tenantShare) (largest user) {
+// largestUser returns the owner of a tenant with the most namings, but for the one that asks.
+func (n namings) largestUser(t *tenantShare) (largest user) {
 	for owner, size := range t.owners {
 		if who := (user{size, owner}); owner != n.owner && compareUsers(largest, who) < 0 {
 			largest = who

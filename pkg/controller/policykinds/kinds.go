@@ -67,7 +67,7 @@ func (k *Kinds) AllKinds() []schema.GroupVersionKind {
 func (k *Kinds) HaveLookedUp() bool {
 	all := true
 	for _, gvk := range k.NamedKinds() {
-		_, ok, err := k.discovery.Lookup(gvk)
+		_, ok, err := k.discovery.LookupKind(gvk)
 		all = all && (ok || err != nil)
 	}
 	return all
@@ -88,11 +88,11 @@ func (k *Kinds) OwnersOf(kinds map[schema.GroupKind]bool) []types.NamespacedName
 	return k.recorded.OwnersOf(kinds)
 }
 
-// LookupKind is discovery.Cache.Lookup. Nobody waits for a kind that the policy does not name, but its
+// LookupKind is discovery.Cache.LookupKind. Nobody waits for a kind that the policy does not name, but its
 // owner: that is looked up lazily.
 func (k *Kinds) LookupKind(gvk schema.GroupVersionKind) (discovery.Resource, bool, error) {
 	if k.named[gvk] {
-		return k.discovery.Lookup(gvk)
+		return k.discovery.LookupKind(gvk)
 	}
 	return k.discovery.LookupLazily(gvk)
 }

@@ -92,13 +92,13 @@ func (t *Telemetry) BeginReconcile(ctx context.Context, key fairqueue.Key) (cont
 }
 
 // WritesOnly returns a run over what a policy itself ensures: of it only plans and writes are traced, and
-// writes counted. End does nothing.
+// writes counted. EndReconcile does nothing.
 func (t *Telemetry) WritesOnly(policy string) *Reconcile {
 	return &Reconcile{telemetry: t, policy: policy}
 }
 
-// End ends the run; result is one of Result*, and ResultError for an error.
-func (r *Reconcile) End(result string) {
+// EndReconcile ends the run; result is one of Result*, and ResultError for an error.
+func (r *Reconcile) EndReconcile(result string) {
 	if r.span == nil {
 		return
 	}

@@ -46,7 +46,7 @@ func TestReconcile(t *testing.T) {
 			end(outcome)
 		}
 		r.ObserveWrite(schema.GroupResource{Resource: "pods"}, OutcomeCreated)
-		r.End(result)
+		r.EndReconcile(result)
 		r.ObserveRights(planned, &missing)
 	}
 	telemetry.RecordEvent(key)
@@ -75,8 +75,8 @@ func TestNobodyMeasures(t *testing.T) {
 	ctx, r := telemetry.BeginReconcile(t.Context(), key)
 	_, end := r.BeginPlan(ctx)
 	end(&plan.Plan{})
-	r.End(ResultError)
+	r.EndReconcile(ResultError)
 	_, done := telemetry.WritesOnly("p").BeginWrite(t.Context(), "patch", "pods", "n")
 	done(OwnerOutcome(true))
-	telemetry.WritesOnly("p").End(ResultReady)
+	telemetry.WritesOnly("p").EndReconcile(ResultReady)
 }

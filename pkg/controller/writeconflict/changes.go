@@ -40,7 +40,7 @@ func appendChanges(changes []statusChange, path string, before, after any) []sta
 	if len(changes) == conflictFields || equality.Semantic.DeepEqual(before, after) {
 		return changes
 	}
-	if a, b, ok := pair[map[string]any](before, after); ok {
+	if a, b, ok := typedPair[map[string]any](before, after); ok {
 		names := maps.Clone(a)
 		maps.Copy(names, b)
 		for _, name := range slices.Sorted(maps.Keys(names)) {
@@ -48,7 +48,7 @@ func appendChanges(changes []statusChange, path string, before, after any) []sta
 		}
 		return changes
 	}
-	if a, b, ok := pair[[]any](before, after); ok && len(a) == len(b) {
+	if a, b, ok := typedPair[[]any](before, after); ok && len(a) == len(b) {
 		for i := range a {
 			changes = appendChanges(changes, fmt.Sprintf("%s[%d]", path, i), a[i], b[i])
 		}
@@ -57,8 +57,8 @@ func appendChanges(changes []statusChange, path string, before, after any) []sta
 	return append(changes, statusChange{path: path, before: before, after: after})
 }
 
-// pair returns two values as values of one type, and whether they are.
-func pair[T any](a, b any) (T, T, bool) {
+// typedPair returns two values as values of one type, and whether they are.
+func typedPair[T any](a, b any) (T, T, bool) {
 	x, ok := a.(T)
 	y, both := b.(T)
 	return x, y, ok && both

@@ -101,8 +101,8 @@ func (c *Child) IsReported() bool { return c.reported }
 // MarkReported notes that it was said who undoes what is written.
 func (c *Child) MarkReported() { c.reported = true }
 
-// Problem returns what the owner says of a child that is fought over.
-func (c *Child) Problem() plan.Problem {
+// ConflictProblem returns what the owner says of a child that is fought over.
+func (c *Child) ConflictProblem() plan.Problem {
 	who, what := "another writer", "undoes what is written, at once and again and again: "+strings.Join(c.fields, ", ")
 	if c.Writer != "" {
 		who = fmt.Sprintf("field manager %q", c.Writer)

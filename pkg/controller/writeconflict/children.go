@@ -35,13 +35,13 @@ func (c *Children) ChildOf(action plan.Action) *Child {
 	return c.list[i].child
 }
 
-// forget drops what is remembered of the objects that gone picks.
-func (c *Children) forget(gone func(childOf) bool) { c.list = slices.DeleteFunc(c.list, gone) }
+// forgetGone drops what is remembered of the objects that gone picks.
+func (c *Children) forgetGone(gone func(childOf) bool) { c.list = slices.DeleteFunc(c.list, gone) }
 
 // RecordWrite notes that a write of a child was accepted. What is deleted for good is no
 // matter of conflict any more; nor is what was written so long ago that it stands.
 func (c *Children) RecordWrite(action plan.Action, wait Wait, now time.Time) {
-	c.forget(func(e childOf) bool { return !e.child.reported && e.child.IsOver(now) })
+	c.forgetGone(func(e childOf) bool { return !e.child.reported && e.child.IsOver(now) })
 	if action.Wanted == "" {
 		c.ForgetChild(action)
 		return
@@ -58,12 +58,12 @@ func (c *Children) RecordWrite(action plan.Action, wait Wait, now time.Time) {
 // or with its namespace, and nobody has undone anything.
 func (c *Children) ForgetChild(action plan.Action) {
 	object := action.ObjectKey()
-	c.forget(func(e childOf) bool { return e.object == object })
+	c.forgetGone(func(e childOf) bool { return e.object == object })
 }
 
 // ForgetKinds drops what is remembered of children of the kinds that went; gone reports which did.
 func (c *Children) ForgetKinds(gone func(schema.GroupKind) bool) {
-	c.forget(func(e childOf) bool { return gone(e.object.Kind) })
+	c.forgetGone(func(e childOf) bool { return gone(e.object.Kind) })
 }
 
 // IsEmpty reports whether nothing is remembered.
@@ -74,7 +74,7 @@ func (c *Children) IsEmpty() bool { return len(c.list) == 0 }
 func (c *Children) StandingProblems(now time.Time) (list []plan.Problem) {
 	for _, e := range c.list {
 		if e.child.reported && !e.child.IsOver(now) {
-			list = append(list, e.child.Problem())
+			list = append(list, e.child.ConflictProblem())
 		}
 	}
 	slices.SortFunc(list, func(a, b plan.Problem) int { return strings.Compare(a.Message, b.Message) })
@@ -85,7 +85,7 @@ func (c *Children) StandingProblems(now time.Time) (list []plan.Problem) {
 // objects, sorted. at is when the next one of the others that were reported may be over; zero: there
 // is none.
 func (c *Children) EndIfOver(now time.Time) (ended []string, at time.Time) {
-	c.forget(func(e childOf) bool {
+	c.forgetGone(func(e childOf) bool {
 		child := e.child
 		switch {
 		case !child.reported:

@@ -86,8 +86,8 @@ func (m *Metadata) TakenBack() (record, finalizer bool) { return m.record, m.fin
 // IsStanding reports whether the problem is to be said between two writes as well.
 func (m *Metadata) IsStanding(now time.Time) bool { return m.IsReported() && !m.backoff.IsOver(now) }
 
-// Problem returns what the owner says of its metadata that is fought over.
-func (m *Metadata) Problem() plan.Problem {
+// ConflictProblem returns what the owner says of its metadata that is fought over.
+func (m *Metadata) ConflictProblem() plan.Problem {
 	var what []string
 	if m.record {
 		what = append(what, "annotation "+v1alpha1.AnnotationChildren)

@@ -66,7 +66,7 @@ func TestMetadataProblem(t *testing.T) {
 		"Both":       {Metadata{record: true, final: true}, []string{v1alpha1.FinalizerCleanup, v1alpha1.AnnotationChildren}, "field manager"},
 	}
 	for name, tc := range cases {
-		problem := tc.c.Problem()
+		problem := tc.c.ConflictProblem()
 		if problem.Reason != v1alpha1.ReasonContested || !problem.Terminal || strings.Contains(problem.Message, tc.not) {
 			t.Errorf("%s: %+v", name, problem)
 		}

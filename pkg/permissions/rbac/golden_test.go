@@ -124,7 +124,7 @@ func (r request) run(ctx context.Context, program *policy.Program) string {
 			g = g.LackingVerbs(r.isGranted)
 		}
 		if len(g.Rules) > 0 {
-			describe(&b, g.Objects(r.Present))
+			describe(&b, g.GrantObjects(r.Present))
 		}
 	}
 	return b.String()

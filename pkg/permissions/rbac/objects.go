@@ -26,11 +26,11 @@ type Present struct {
 	Subjects []rbacv1.Subject
 }
 
-// Objects returns the Role and RoleBinding of the grant, or ClusterRole and
+// GrantObjects returns the Role and RoleBinding of the grant, or ClusterRole and
 // ClusterRoleBinding if it holds Everywhere. What is present stays in them, so
 // that applying them takes nothing away; rules that it already has are not said
 // twice. The caller owns the result.
-func (g Grant) Objects(present Present) []runtime.Object {
+func (g Grant) GrantObjects(present Present) []runtime.Object {
 	rules, subjects := g.policyRules(present), g.bindingSubjects(present)
 	group, roleMeta := rbacv1.SchemeGroupVersion.String(), g.objectMeta()
 	if g.Namespace == Everywhere {
@@ -55,9 +55,9 @@ func (g Grant) Objects(present Present) []runtime.Object {
 	}
 }
 
-// Exceeds says whether what is present grants more than g, or grants it to others
+// ExceedsGrant says whether what is present grants more than g, or grants it to others
 // too.
-func (g Grant) Exceeds(present Present) bool {
+func (g Grant) ExceedsGrant(present Present) bool {
 	own := g.Subject.bindingSubject()
 	return slices.ContainsFunc(present.Subjects, func(s rbacv1.Subject) bool { return s != own }) ||
 		slices.ContainsFunc(present.Rules, g.exceedsRule)

@@ -120,7 +120,7 @@ func isAllowed(grants []Grant, c Check, name string) bool {
 func checkNoMore(t *rapid.T, program *policy.Program, grants []Grant, wanted map[Check]bool) {
 	count := map[Check]int{}
 	for _, g := range grants {
-		for _, check := range g.Checks() {
+		for _, check := range g.GrantChecks() {
 			count[check]++
 		}
 	}

@@ -36,7 +36,7 @@ func TestSubject(t *testing.T) {
 			if got := tc.subject.UserName(); got != tc.user {
 				t.Errorf("%s User() = %q, want %q", tc.reason, got, tc.user)
 			}
-			if diff := cmp.Diff(tc.groups, tc.subject.Groups()); diff != "" {
+			if diff := cmp.Diff(tc.groups, tc.subject.ImpliedGroups()); diff != "" {
 				t.Errorf("%s Groups(): -want +got\n%s", tc.reason, diff)
 			}
 		})
@@ -45,7 +45,7 @@ func TestSubject(t *testing.T) {
 
 func TestWatching(t *testing.T) {
 	var b strings.Builder
-	objects := WatchingGrant(Subject{Namespace: "ambit-system", Name: "ambit"}).Objects(Present{})
+	objects := WatchingGrant(Subject{Namespace: "ambit-system", Name: "ambit"}).GrantObjects(Present{})
 	describe(&b, objects)
 	want := `
 ClusterRole ambit:watch-rbac
@@ -180,7 +180,7 @@ func TestExceeds(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := grants[0].Exceeds(tc.present); got != tc.want {
+			if got := grants[0].ExceedsGrant(tc.present); got != tc.want {
 				t.Errorf("%s got %t, want %t", tc.reason, got, tc.want)
 			}
 		})
@@ -200,7 +200,7 @@ func TestLacking(t *testing.T) {
 		granted := map[Check]bool{}
 		var want, got []Check
 		for _, g := range grants {
-			for _, c := range g.Checks() {
+			for _, c := range g.GrantChecks() {
 				if granted[c] = rapid.Bool().Draw(t, "granted"); !granted[c] {
 					want = append(want, c)
 				}
@@ -208,7 +208,7 @@ func TestLacking(t *testing.T) {
 		}
 		for _, g := range grants {
 			lacking := g.LackingVerbs(func(c Check) bool { return granted[c] })
-			got = append(got, lacking.Checks()...)
+			got = append(got, lacking.GrantChecks()...)
 			if left := lacking.LackingVerbs(func(Check) bool { return true }); len(left.Rules) > 0 {
 				t.Errorf("with everything granted %v is left", left.Rules)
 			}
@@ -287,7 +287,7 @@ func TestNoMore(t *testing.T) {
 		grants, _ := NeededGrants(t.Context(), request)
 		got, want := map[right]bool{}, map[right]bool{}
 		for _, g := range grants {
-			for _, check := range g.Checks() {
+			for _, check := range g.GrantChecks() {
 				got[right{check.Group, check.Resource, check.Subresource, check.Verb}] = true
 			}
 		}

@@ -5,7 +5,7 @@
 // program needs into grants: one for each subject and namespace. It knows where that is
 // as far as the policy says so itself: a template is evaluated without an owner, and
 // what fails then is up to owners. Grant.LackingVerbs leaves of a grant what the answers to
-// its Checks do not allow yet. Grant.Objects is a Role and a RoleBinding, or their
+// its GrantChecks do not allow yet. Grant.GrantObjects is a Role and a RoleBinding, or their
 // cluster-wide kin.
 //
 // No rule has a wildcard or one of the verbs escalate and bind; impersonate comes

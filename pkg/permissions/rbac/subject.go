@@ -32,9 +32,9 @@ func (s Subject) String() string {
 	return s.UserName()
 }
 
-// Groups are those that the API server puts the subject in by itself. Of a user
+// ImpliedGroups are those that the API server puts the subject in by itself. Of a user
 // that is one only: which others it has, only its credentials say.
-func (s Subject) Groups() []string {
+func (s Subject) ImpliedGroups() []string {
 	const everybody = "system:authenticated"
 	if s.Namespace == "" {
 		return []string{everybody}
@@ -65,9 +65,9 @@ type Check struct {
 	Verb, Group, Resource, Subresource, Name string
 }
 
-// Checks are the questions whose answers LackingVerbs wants, in the order of the
+// GrantChecks are the questions whose answers LackingVerbs wants, in the order of the
 // rules.
-func (g Grant) Checks() []Check {
+func (g Grant) GrantChecks() []Check {
 	var checks []Check
 	for _, rule := range g.Rules {
 		for _, verb := range rule.Verbs {

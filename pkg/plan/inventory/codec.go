@@ -34,9 +34,9 @@ type objectGroup struct {
 	Objects    []string `json:"objects"`
 }
 
-// Parse reads an inventory; that of "" is empty. What String cannot have written is an error:
+// ParseInventory reads an inventory; that of "" is empty. What String cannot have written is an error:
 // nothing may be concluded from it.
-func Parse(text string) (Inventory, error) {
+func ParseInventory(text string) (Inventory, error) {
 	if text == "" {
 		return Inventory{}, nil
 	}

@@ -8,7 +8,7 @@
 //
 // An Inventory has an Entry for each object that no ownerReference leads to, and for each place
 // in which objects with an ownerReference may be outside the owner's namespace. Its text is
-// compact and canonical: equal inventories have equal texts (Inventory.String, Parse). What
+// compact and canonical: equal inventories have equal texts (Inventory.String, ParseInventory). What
 // String cannot have written is an error, and nothing may be concluded from it; nor from an
 // inventory that the policy, or an earlier revision of it, cannot have written (Read).
 //

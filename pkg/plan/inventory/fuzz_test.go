@@ -9,7 +9,7 @@ func FuzzInventory(f *testing.F) {
 	f.Add(`{"policy":"test"}`)
 	f.Add(`{"policy":"test","claim":"0123456789abcdef","groups":[{"child":"c","apiVersion":"v1","kind":"Pod","merged":true,"rank":2,"objects":["a/b/c"]},{"child":"c","apiVersion":"a.b/v1","kind":"Pod","objects":["a//","a/x/"]}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		inv, err := Parse(text)
+		inv, err := ParseInventory(text)
 		if err != nil {
 			if len(inv.Entries) > 0 || inv.TokenSecret != "" || inv.Policy != "" {
 				t.Fatalf("what cannot be read gives %v", inv)
@@ -17,7 +17,7 @@ func FuzzInventory(f *testing.F) {
 			return
 		}
 		written := inv.String()
-		again, err := Parse(written)
+		again, err := ParseInventory(written)
 		if err != nil || again.String() != written || len(again.Entries) != len(inv.Entries) {
 			t.Fatalf("%q was written as %q, and read as %v, %v", text, written, again, err)
 		}

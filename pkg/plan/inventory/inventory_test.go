@@ -55,7 +55,7 @@ func TestInventoryText(t *testing.T) {
 			if got != tc.want {
 				t.Fatalf("%s: got\n%s\nwant\n%s", tc.reason, got, tc.want)
 			}
-			read, err := Parse(got)
+			read, err := ParseInventory(got)
 			if err != nil || read.String() != got {
 				t.Errorf("%s: read again: %v, %s", tc.reason, err, read)
 			}
@@ -95,7 +95,7 @@ func TestInventoryRefused(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			inv, err := Parse(tc.text)
+			inv, err := ParseInventory(tc.text)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}

@@ -41,7 +41,7 @@ func (m OwnerMetadata) DoubtfulEntries(program *policy.Program, owner *unstructu
 	stored := ReadStored(program, owner)
 	doubtful = stored.Inventory
 	doubtful.Entries = nil
-	next, err := Parse(m.Children)
+	next, err := ParseInventory(m.Children)
 	if stored.Err != nil || err != nil || len(stored.Entries) == 0 {
 		return doubtful, nil
 	}
@@ -65,7 +65,7 @@ func (m OwnerMetadata) DoubtfulEntries(program *policy.Program, owner *unstructu
 // policy's. It is pure; the result is the caller's.
 func (m OwnerMetadata) DroppedLeads(program *policy.Program, owner *unstructured.Unstructured) []Entry {
 	stored := ReadStored(program, owner)
-	next, err := Parse(m.Children)
+	next, err := ParseInventory(m.Children)
 	if stored.Err != nil || err != nil {
 		return nil
 	}
@@ -95,7 +95,7 @@ func keyOf(e Entry) entryKey {
 // no room for both. It is pure.
 func (m OwnerMetadata) KeepRecorded(program *policy.Program, owner *unstructured.Unstructured, stay []Entry) (OwnerMetadata, bool) {
 	stored := ReadStored(program, owner)
-	next, err := Parse(m.Children)
+	next, err := ParseInventory(m.Children)
 	if stored.Err != nil || err != nil {
 		return m, false
 	}
@@ -140,7 +140,7 @@ func (m *OwnerMetadata) Text() string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "mark:\n  finalizer: %t\n  children:", m.Finalizer)
-	inv, err := Parse(m.Children)
+	inv, err := ParseInventory(m.Children)
 	if err != nil {
 		fmt.Fprintf(&b, " %v", err)
 	}

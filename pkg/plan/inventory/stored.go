@@ -51,7 +51,7 @@ func readAsPolicy(policy string, owner *unstructured.Unstructured) Stored {
 	finalizers, _, _ := unstructured.NestedFieldNoCopy(owner.Object, "metadata", "finalizers")
 	list, _ := finalizers.([]any)
 	stored.HasFinalizer = slices.Contains(list, any(v1alpha1.FinalizerCleanup))
-	stored.Inventory, stored.Err = Parse(stored.Text)
+	stored.Inventory, stored.Err = ParseInventory(stored.Text)
 	if stored.Err == nil && stored.Policy != "" && stored.Policy != policy {
 		return Stored{OtherPolicy: stored.Policy}
 	}

@@ -26,9 +26,9 @@ type Refusal struct {
 	Err error
 }
 
-// Refuse says why a policy does not serve an owner, nil if it does, as far as the two tell: the
+// RefuseOwner says why a policy does not serve an owner, nil if it does, as far as the two tell: the
 // labels of the owner's namespace are not looked at. It is pure.
-func Refuse(ctx context.Context, program *policy.Program, owner *unstructured.Unstructured) *Refusal {
+func RefuseOwner(ctx context.Context, program *policy.Program, owner *unstructured.Unstructured) *Refusal {
 	namespace := ScopeNamespace(owner)
 	switch {
 	case program.Retire:

@@ -83,7 +83,7 @@ func TestRefuse(t *testing.T) {
 			}
 			program, owner := compilePolicy(t, kind, tc.spec), makeOwner(t, tc.owner)
 			before := owner.DeepCopy()
-			refusal := Refuse(t.Context(), program, owner)
+			refusal := RefuseOwner(t.Context(), program, owner)
 			switch {
 			case refusal == nil && tc.want != "", refusal != nil && (tc.want == "" || !strings.HasPrefix(refusal.Reason, tc.want)):
 				t.Errorf("%s: got %+v, want %q", tc.reason, refusal, tc.want)

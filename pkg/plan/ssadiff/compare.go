@@ -84,8 +84,8 @@ type comparison struct {
 	needsApply bool
 }
 
-func (d *comparison) push(s segment) { d.path = append(d.path, s) }
-func (d *comparison) pop()           { d.path = d.path[:len(d.path)-1] }
+func (d *comparison) pushSegment(s segment) { d.path = append(d.path, s) }
+func (d *comparison) popSegment()           { d.path = d.path[:len(d.path)-1] }
 
 // addDifference notes a difference at the current path.
 func (d *comparison) addDifference(want, have any) {
@@ -127,7 +127,7 @@ func (d *comparison) compareMaps(want, have map[string]any, own managedfields.Ow
 		if value == nil || d.isIgnored(key) {
 			continue
 		}
-		d.push(segment{name: key})
+		d.pushSegment(segment{name: key})
 		below, lost := own.OfField(key)
 		if !lost && !below.IsKnown() && own.IsKnown() && d.isGranular() {
 			below = managedfields.OwnsNothing() // a leaf is the map itself, each key of which others have taken over
@@ -140,7 +140,7 @@ func (d *comparison) compareMaps(want, have map[string]any, own managedfields.Ow
 			d.compareValue(value, have[key], below)
 		}
 		d.lost, d.isOwn = before, false
-		d.pop()
+		d.popSegment()
 	}
 	d.addRemovedFields(want, have, own)
 }
@@ -185,9 +185,9 @@ func (d *comparison) unwantedField(element string, want map[string]any) (key str
 }
 
 func (d *comparison) addRemovedField(key string, have map[string]any, update bool) {
-	d.push(segment{name: key})
+	d.pushSegment(segment{name: key})
 	d.addRemoved(have[key], update)
-	d.pop()
+	d.popSegment()
 }
 
 // addRemoved notes that the value at the current path is to be removed. A projected live

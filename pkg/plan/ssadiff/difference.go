@@ -35,9 +35,9 @@ func (d Difference) String() string {
 	return d.Path + " is " + d.Have + ", want " + d.Want
 }
 
-// Digest returns a short text that stands for all differences, values included; it is empty
+// DigestOf returns a short text that stands for all differences, values included; it is empty
 // for none.
-func Digest(differences []Difference) string {
+func DigestOf(differences []Difference) string {
 	if len(differences) == 0 {
 		return ""
 	}
@@ -50,10 +50,10 @@ func Digest(differences []Difference) string {
 	return strconv.FormatUint(h.Sum64(), 16)
 }
 
-// Drift returns the differences that somebody other than the API server and admission has
+// DriftOf returns the differences that somebody other than the API server and admission has
 // made: fields that the manager has lost, and a desired object that has other fields than
 // before. differences is not changed.
-func Drift(differences []Difference) []Difference {
+func DriftOf(differences []Difference) []Difference {
 	return slices.DeleteFunc(slices.Clone(differences), func(d Difference) bool { return !d.isFieldSet() && !d.lost })
 }
 
@@ -63,8 +63,8 @@ func HasOtherFields(differences []Difference) bool {
 	return slices.ContainsFunc(differences, Difference.isFieldSet)
 }
 
-// Paths returns the paths of differences. That of the field set is left out beside others.
-func Paths(differences []Difference) []string {
+// PathsOf returns the paths of differences. That of the field set is left out beside others.
+func PathsOf(differences []Difference) []string {
 	paths := make([]string, 0, len(differences))
 	for _, d := range differences {
 		if len(differences) == 1 || !d.isFieldSet() {
@@ -77,8 +77,8 @@ func Paths(differences []Difference) []string {
 // maxReasons is how many differences a reason lists.
 const maxReasons = 3
 
-// Reason lists differences for people. That of the field set is left out beside others.
-func Reason(differences []Difference) string {
+// ReasonText lists differences for people. That of the field set is left out beside others.
+func ReasonText(differences []Difference) string {
 	if len(differences) > 1 {
 		differences = slices.DeleteFunc(slices.Clone(differences), Difference.isFieldSet)
 	}

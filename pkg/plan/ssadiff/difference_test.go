@@ -98,7 +98,7 @@ func TestDrift(t *testing.T) {
 			desired, live := objectOf(t, tc.desired), managedBy(t, tc.live, tc.fields)
 			differences := Compare(desired, live, "us").Differences
 			var got []string
-			for _, d := range Drift(differences) {
+			for _, d := range DriftOf(differences) {
 				got = append(got, d.Path)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -146,10 +146,10 @@ func TestReasonAndPaths(t *testing.T) {
 			"a is another number; b is another number; c is another number; and 2 more", []string{"a", "b", "c", "d", "e"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := Reason(tc.differences); got != tc.text {
+			if got := ReasonText(tc.differences); got != tc.text {
 				t.Errorf("%s reason %q, want %q", tc.reason, got, tc.text)
 			}
-			if diff := cmp.Diff(tc.paths, Paths(tc.differences)); diff != "" {
+			if diff := cmp.Diff(tc.paths, PathsOf(tc.differences)); diff != "" {
 				t.Errorf("%s -want +got:\n%s", tc.reason, diff)
 			}
 		})
@@ -158,7 +158,7 @@ func TestReasonAndPaths(t *testing.T) {
 
 func TestDigest(t *testing.T) {
 	digest := func(want, have string) string {
-		return Digest(Compare(objectOf(t, want), objectOf(t, have), "us").Differences)
+		return DigestOf(Compare(objectOf(t, want), objectOf(t, have), "us").Differences)
 	}
 	const secret = `{kind: Secret, data: {p: eA==}}`
 	switch {

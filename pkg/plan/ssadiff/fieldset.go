@@ -28,9 +28,9 @@ func (d *comparison) compareFieldSets(desired, live *unstructured.Unstructured) 
 	if have == "" {
 		return
 	}
-	d.push(segment{name: "metadata"})
-	d.push(segment{name: "annotations"})
-	d.push(segment{name: annotationFields})
+	d.pushSegment(segment{name: "metadata"})
+	d.pushSegment(segment{name: "annotations"})
+	d.pushSegment(segment{name: annotationFields})
 	d.addDifference(want, have)
 	d.path = d.path[:0]
 }

@@ -30,21 +30,21 @@ func (d *comparison) compareByPosition(want, have []any) {
 		return
 	}
 	for i := range want {
-		d.push(segment{index: i + 1})
+		d.pushSegment(segment{index: i + 1})
 		d.compareValue(want[i], have[i], managedfields.Ownership{})
-		d.pop()
+		d.popSegment()
 	}
 }
 
 func (d *comparison) compareSet(want, have []any, own managedfields.Ownership) {
 	for _, w := range want {
 		if !containsScalar(have, w) {
-			d.push(segment{value: w})
+			d.pushSegment(segment{value: w})
 			before := d.lost
 			d.lost = before || own.IsKnown()
 			d.addDifference(w, nil)
 			d.lost = before
-			d.pop()
+			d.popSegment()
 		}
 	}
 	for element, update := range own.Elements {
@@ -52,9 +52,9 @@ func (d *comparison) compareSet(want, have []any, own managedfields.Ownership) {
 		if !ok || containsScalar(want, v) {
 			continue
 		}
-		d.push(segment{value: v})
+		d.pushSegment(segment{value: v})
 		d.addRemoved(v, update)
-		d.pop()
+		d.popSegment()
 	}
 }
 
@@ -82,9 +82,9 @@ func (d *comparison) compareByKey(want, have []any, own managedfields.Ownership)
 	}
 	for i := range items {
 		if it := &items[i]; !it.wanted {
-			d.push(segment{key: it.Key})
-			d.addRemoved(first(candidates(have, it.Key)), it.Update)
-			d.pop()
+			d.pushSegment(segment{key: it.Key})
+			d.addRemoved(firstItem(itemsWithKey(have, it.Key)), it.Update)
+			d.popSegment()
 		}
 	}
 	return true
@@ -102,13 +102,13 @@ func (d *comparison) compareItem(want map[string]any, have []any, items []listIt
 	}
 	before := d.lost
 	d.lost = before || match < 0
-	d.push(segment{key: key})
-	if live := candidates(have, key); len(live) == 0 {
+	d.pushSegment(segment{key: key})
+	if live := itemsWithKey(have, key); len(live) == 0 {
 		d.addDifference(want, nil)
 	} else {
 		d.compareBestItem(want, live, own)
 	}
-	d.pop()
+	d.popSegment()
 	d.lost = before
 }
 
@@ -140,7 +140,7 @@ func matchItems(want []any, items []listItem, match []int) []int {
 				continue
 			}
 			match[i] = slices.IndexFunc(items, func(it listItem) bool {
-				return !it.wanted && agrees(want[i].(map[string]any), it.Key) == absent
+				return !it.wanted && countAbsent(want[i].(map[string]any), it.Key) == absent
 			})
 			if match[i] >= 0 {
 				items[match[i]].wanted = true
@@ -150,9 +150,9 @@ func matchItems(want []any, items []listItem, match []int) []int {
 	return match
 }
 
-// agrees returns how many of the key's fields m does not have, or -1 if it has
+// countAbsent returns how many of the key's fields m does not have, or -1 if it has
 // another value for one.
-func agrees(m map[string]any, key []managedfields.KeyField) (absent int) {
+func countAbsent(m map[string]any, key []managedfields.KeyField) (absent int) {
 	for _, k := range key {
 		v, ok := m[k.Name]
 		switch {
@@ -165,16 +165,16 @@ func agrees(m map[string]any, key []managedfields.KeyField) (absent int) {
 	return absent
 }
 
-// candidates returns the live items that may have the key: at least one field of
+// itemsWithKey returns the live items that may have the key: at least one field of
 // it, and no other value for any.
-func candidates(have []any, key []managedfields.KeyField) []map[string]any {
+func itemsWithKey(have []any, key []managedfields.KeyField) []map[string]any {
 	var found []map[string]any
 	for _, h := range have {
 		m, ok := h.(map[string]any)
 		if !ok {
 			continue
 		}
-		if absent := agrees(m, key); absent >= 0 && absent < len(key) {
+		if absent := countAbsent(m, key); absent >= 0 && absent < len(key) {
 			found = append(found, m)
 		}
 	}
@@ -196,7 +196,7 @@ func allMaps(list []any) bool {
 	return !slices.ContainsFunc(list, func(v any) bool { _, ok := v.(map[string]any); return !ok })
 }
 
-func first(items []map[string]any) any {
+func firstItem(items []map[string]any) any {
 	if len(items) == 0 {
 		return nil
 	}

@@ -50,17 +50,17 @@ func equalScalar(a, b any) bool {
 }
 
 func equalNumber(a, b any) bool {
-	x, xInt, ok := number(a)
+	x, xInt, ok := numberOf(a)
 	if !ok {
 		return false
 	}
-	y, yInt, ok := number(b)
+	y, yInt, ok := numberOf(b)
 	return ok && x == y && xInt == yInt
 }
 
-// number returns the value of a number as a float and, where the float is a whole
+// numberOf returns the value of a number as a float and, where the float is a whole
 // number in range, as an integer, which is exact beyond 2^53.
-func number(v any) (f float64, i int64, ok bool) {
+func numberOf(v any) (f float64, i int64, ok bool) {
 	switch v := v.(type) {
 	case int64:
 		return float64(v), v, true
@@ -174,7 +174,7 @@ func DescribeValue(v any) string {
 	case map[string]any:
 		return countText("a map of %d key", len(v))
 	}
-	if _, _, ok := number(v); ok {
+	if _, _, ok := numberOf(v); ok {
 		return "a number"
 	}
 	return fmt.Sprintf("a value of type %T", v)

@@ -78,7 +78,7 @@ func (q *Queue) SetManifests(shown []manifest.Manifest, now time.Time) {
 	})
 }
 
-// TakeNext returns the manifest whose turn it is, which Finish is to be called with. If there is none, it
+// TakeNext returns the manifest whose turn it is, which FinishCompile is to be called with. If there is none, it
 // returns nil, and after which time there may be one without a call of another method; 0 for never.
 func (q *Queue) TakeNext(now time.Time) (*manifest.Manifest, time.Duration) {
 	q.mu.Lock()
@@ -126,8 +126,8 @@ func (p pace) nextTurn() time.Time {
 	return p.restUntil
 }
 
-// Finish keeps what a manifest was compiled to from one time to another.
-func (q *Queue) Finish(m manifest.Manifest, contents *manifest.Contents, from, to time.Time) {
+// FinishCompile keeps what a manifest was compiled to from one time to another.
+func (q *Queue) FinishCompile(m manifest.Manifest, contents *manifest.Contents, from, to time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.busy, m.Origin.Namespace)

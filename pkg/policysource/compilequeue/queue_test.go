@@ -34,7 +34,7 @@ func turnsOf(q *Queue, now *time.Time, took time.Duration) []string {
 		got = append(got, t.Origin.Namespace+"/"+t.Origin.Name+t.Origin.File+" "+t.Digest)
 		from := *now
 		*now = now.Add(took)
-		q.Finish(*t, &manifest.Contents{}, from, *now)
+		q.FinishCompile(*t, &manifest.Contents{}, from, *now)
 	}
 }
 
@@ -110,11 +110,11 @@ func TestLargeTexts(t *testing.T) {
 	if second == nil || second.Origin != small.Origin {
 		t.Fatalf("beside %v, %v is compiled", first.Origin, second)
 	}
-	q.Finish(*second, &manifest.Contents{}, now, now)
+	q.FinishCompile(*second, &manifest.Contents{}, now, now)
 	if third, _ := q.TakeNext(now); third != nil {
 		t.Errorf("%v is compiled beside another large one", third.Origin)
 	}
-	q.Finish(*first, &manifest.Contents{}, now, now)
+	q.FinishCompile(*first, &manifest.Contents{}, now, now)
 
 	quiet := large("quiet", "large", "1")
 	for n := 0; ; n++ {
@@ -124,7 +124,7 @@ func TestLargeTexts(t *testing.T) {
 			t.Fatalf("after %d others that of the quiet namespace is not compiled", n)
 		}
 		now = now.Add(time.Second)
-		q.Finish(*next, &manifest.Contents{}, now.Add(-time.Second), now)
+		q.FinishCompile(*next, &manifest.Contents{}, now.Add(-time.Second), now)
 		if next.Origin == quiet.Origin {
 			break
 		}

@@ -129,8 +129,8 @@ func TestNewsOfReadings(t *testing.T) {
 		step.do()
 		now.Step(steadyInterval)
 		s.readAndCompare()
-		if woken != step.wakes || len(s.Problems()) != step.problems {
-			t.Errorf("%s: it woke %d times, want %d; problems: %q", step.name, woken, step.wakes, s.Problems())
+		if woken != step.wakes || len(s.ReadProblems()) != step.problems {
+			t.Errorf("%s: it woke %d times, want %d; problems: %q", step.name, woken, step.wakes, s.ReadProblems())
 		}
 		if diff := cmp.Diff(step.logs, logged); diff != "" {
 			t.Errorf("%s: the log (-want +got):\n%s", step.name, diff)

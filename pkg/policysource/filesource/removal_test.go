@@ -96,10 +96,10 @@ func TestRemoval(t *testing.T) {
 					var shown manifest.Snapshot
 					s.AddTo(&shown)
 					for i, m := range shown.Manifests {
-						shown.Manifests[i].Contents = manifest.Compile(m, "own", nil, nil)
+						shown.Manifests[i].Contents = manifest.CompileManifest(m, "own", nil, nil)
 					}
-					decisions.Update(shown, now.Now())
-					d = decisions.Decide(now.Now())
+					decisions.TakeSnapshot(shown, now.Now())
+					d = decisions.DecidePolicies(now.Now())
 					now.Step(registry.DeletionGrace / 2)
 				}
 				return d

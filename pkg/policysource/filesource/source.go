@@ -96,8 +96,8 @@ func (f *Source) AddTo(s *manifest.Snapshot) bool {
 	return f.isRead && len(f.last.withheld) == 0
 }
 
-// Problems returns why arguments cannot be read.
-func (f *Source) Problems() []string {
+// ReadProblems returns why arguments cannot be read.
+func (f *Source) ReadProblems() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.last.problems

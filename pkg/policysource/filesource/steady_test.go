@@ -45,8 +45,8 @@ func (r *reader) reads(text string, after time.Duration) registry.Decision {
 func (r *reader) decides() registry.Decision {
 	var shown manifest.Snapshot
 	r.source.AddTo(&shown)
-	r.registry.Update(shown, r.clock.Now())
-	return r.registry.Decide(r.clock.Now())
+	r.registry.TakeSnapshot(shown, r.clock.Now())
+	return r.registry.DecidePolicies(r.clock.Now())
 }
 
 func childrenOf(d registry.Decision, id string) int {

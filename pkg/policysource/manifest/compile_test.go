@@ -92,7 +92,7 @@ func TestCompile(t *testing.T) {
 		"TooDeep":        {reason: "nobody walks through it", manifest: Manifest{Origin: resourceOrigin, Object: withField("spec", nested(2000))}, unreadable: "reconcilepolicy team/cache: "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := Compile(c.manifest, "own", nil, nil)
+			r := CompileManifest(c.manifest, "own", nil, nil)
 			var got []string
 			for _, d := range r.Documents {
 				got = append(got, describeDocument(d))
@@ -125,7 +125,7 @@ func TestIdentity(t *testing.T) {
 		"Account":     {reason: "it names one", origin: configMapOrigin, words: "a v1 account=web", want: "web"},
 		"Own":         {reason: "whoever writes in Ambit's own namespace runs Ambit", origin: Origin{Kind: ConfigMap, Namespace: "own", Name: "maps", Key: "a.yaml"}, words: "a v1"},
 	} {
-		r := Compile(Manifest{Origin: c.origin, Data: []byte(policytext.Document(c.words))}, "own", nil, nil)
+		r := CompileManifest(Manifest{Origin: c.origin, Data: []byte(policytext.Document(c.words))}, "own", nil, nil)
 		if program := r.Documents[0].Compiled.Program; program == nil || program.ServiceAccount != c.want {
 			t.Errorf("%s: %s: it is %+v, want the account %q", name, c.reason, program, c.want)
 		}
@@ -153,7 +153,7 @@ func TestSchemas(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			calls, asked := 0, []schema.GroupVersionKind{}
-			Compile(Manifest{Origin: fileOrigin, Data: c.data}, "own", nil, func(kinds []schema.GroupVersionKind) policy.Schemas {
+			CompileManifest(Manifest{Origin: fileOrigin, Data: c.data}, "own", nil, func(kinds []schema.GroupVersionKind) policy.Schemas {
 				calls++
 				asked = kinds
 				return nil

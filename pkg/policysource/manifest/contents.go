@@ -35,9 +35,9 @@ type Contents struct {
 	Unreadable error
 }
 
-// Compile parses a manifest and compiles what is legible of it. own is Ambit's own namespace. schemas
+// CompileManifest parses a manifest and compiles what is legible of it. own is Ambit's own namespace. schemas
 // is called once with the kinds that the manifest names; nil: nothing is known of any kind. functions may be nil.
-func Compile(t Manifest, own string, functions *policy.Functions, schemas func([]schema.GroupVersionKind) policy.Schemas) *Contents {
+func CompileManifest(t Manifest, own string, functions *policy.Functions, schemas func([]schema.GroupVersionKind) policy.Schemas) *Contents {
 	r := &Contents{}
 	r.Documents, r.Unreadable = parseDocuments(t, own)
 	known := policy.Options{Functions: functions}
@@ -135,7 +135,7 @@ const MaxMessage = 4096
 func BriefMessage(err error) string {
 	var found syntax.Errors
 	if !errors.As(err, &found) {
-		return Truncate(err.Error(), MaxMessage)
+		return TruncateText(err.Error(), MaxMessage)
 	}
 	var lines []string
 	for i, e := range found {
@@ -145,11 +145,11 @@ func BriefMessage(err error) string {
 		}
 		lines = append(lines, e.Brief())
 	}
-	return Truncate(strings.Join(lines, "\n"), MaxMessage)
+	return TruncateText(strings.Join(lines, "\n"), MaxMessage)
 }
 
-// Truncate cuts a text to so many bytes, at a rune.
-func Truncate(s string, most int) string {
+// TruncateText cuts a text to so many bytes, at a rune.
+func TruncateText(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}

@@ -174,7 +174,7 @@ func (c *cluster) start(make func(Options) *Source, namespaces ...string) {
 		})
 	}
 	c.Cleanup(func() {
-		c.source.Release()
+		c.source.ReleaseAll()
 		cancel()
 		running.Wait()
 	})
@@ -283,5 +283,5 @@ func (c *cluster) must(err error) {
 
 // objectOf returns an object as the source has it.
 func (c *cluster) objectOf(kind manifest.Kind, namespace, name string) *unstructured.Unstructured {
-	return c.source.Object(manifest.Origin{Kind: kind, Namespace: namespace, Name: name})
+	return c.source.FindObject(manifest.Origin{Kind: kind, Namespace: namespace, Name: name})
 }

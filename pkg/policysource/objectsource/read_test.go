@@ -17,7 +17,7 @@ type readStep struct {
 	reason  string
 	do      func(*cluster)
 	want    string
-	problem string // what Problems says, in part; empty: nothing
+	problem string // what ReadProblems says, in part; empty: nothing
 }
 
 // playSteps plays steps on a new cluster.
@@ -33,7 +33,7 @@ func playSteps(t *testing.T, make func(Options) *Source, prepare func(*cluster),
 			if got := c.describe(); got != step.want {
 				t.Errorf("%s: it reads %q, want %q", step.reason, got, step.want)
 			}
-			if got := strings.Join(c.source.Problems(), "\n"); !strings.Contains(got, step.problem) || step.problem == "" && got != "" {
+			if got := strings.Join(c.source.ReadProblems(), "\n"); !strings.Contains(got, step.problem) || step.problem == "" && got != "" {
 				t.Errorf("%s: the problems are %q, want %q", step.reason, got, step.problem)
 			}
 		}

@@ -42,7 +42,7 @@ type Options struct {
 	Wake func()
 }
 
-// Source reads the objects of one kind in which policies stand, and writes on them. AddTo, Problems and Release
+// Source reads the objects of one kind in which policies stand, and writes on them. AddTo, ReadProblems and ReleaseAll
 // belong to one goroutine. All other methods are safe for concurrent use.
 type Source struct {
 	kind      objectKind
@@ -132,14 +132,14 @@ func (s *Source) reportWithoutPolicy() {
 	}
 }
 
-// Problems returns why objects cannot be read, or where only they are.
-func (s *Source) Problems() []string {
+// ReadProblems returns why objects cannot be read, or where only they are.
+func (s *Source) ReadProblems() []string {
 	list := []string{s.scope.problem, s.scope.narrow}
 	return slices.DeleteFunc(list, func(problem string) bool { return problem == "" })
 }
 
-// Release gives back all informers and reviews.
-func (s *Source) Release() {
+// ReleaseAll gives back all informers and reviews.
+func (s *Source) ReleaseAll() {
 	s.informers.ReleaseAll()
 	s.writes.releaseReviews()
 }

@@ -66,7 +66,7 @@ func TestAnnotated(t *testing.T) {
 		c.patch(mapResource, "team", "emptied", `{"metadata":{"annotations":{"ambit.dev/status":""}},"data":null}`)
 		c.start(ForConfigMaps)
 		names := func() (list []string) {
-			for _, origin := range c.source.Annotated() {
+			for _, origin := range c.source.AnnotatedOrigins() {
 				list = append(list, origin.Name+origin.Key)
 			}
 			slices.Sort(list)
@@ -75,8 +75,8 @@ func TestAnnotated(t *testing.T) {
 		if diff := cmp.Diff([]string{"emptied", "noted"}, names()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		object := c.source.Object(manifest.Origin{Kind: manifest.ConfigMap, Namespace: "team", Name: "noted", Key: "a.yaml"})
-		if err := c.source.Patch(t.Context(), object, "", []byte(`{"metadata":{"annotations":{"ambit.dev/status":null}}}`)); err != nil {
+		object := c.source.FindObject(manifest.Origin{Kind: manifest.ConfigMap, Namespace: "team", Name: "noted", Key: "a.yaml"})
+		if err := c.source.PatchObject(t.Context(), object, "", []byte(`{"metadata":{"annotations":{"ambit.dev/status":null}}}`)); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff([]string{"emptied"}, names()); diff != "" {

@@ -19,16 +19,16 @@ import (
 // fieldManager is who writes finalizers, statuses and annotations of policies.
 const fieldManager = "ambit"
 
-// Object returns the object of an origin as it was last seen; nil if it is not there. It is shared:
+// FindObject returns the object of an origin as it was last seen; nil if it is not there. It is shared:
 // nobody changes it.
-func (s *Source) Object(o manifest.Origin) *unstructured.Unstructured {
+func (s *Source) FindObject(o manifest.Origin) *unstructured.Unstructured {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.objects[o.WithoutKey()]
 }
 
-// Annotated returns the objects with the annotation of the statuses of policies.
-func (s *Source) Annotated() []manifest.Origin {
+// AnnotatedOrigins returns the objects with the annotation of the statuses of policies.
+func (s *Source) AnnotatedOrigins() []manifest.Origin {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var list []manifest.Origin
@@ -78,9 +78,9 @@ func (s *Source) canSetFinalizer(object *unstructured.Unstructured) bool {
 	return allowed || !s.writes.isReviewed(allNamespaces) || s.writes.reviewed[namespace] && !s.writes.isReviewed(namespace)
 }
 
-// Patch sends a merge patch of an object, or of its subresource if that is not "". The error is that of
-// the API server. The answer enters the informers' caches, and is what Object returns next.
-func (s *Source) Patch(ctx context.Context, object *unstructured.Unstructured, subresource string, patch []byte) error {
+// PatchObject sends a merge patch of an object, or of its subresource if that is not "". The error is that of
+// the API server. The answer enters the informers' caches, and is what FindObject returns next.
+func (s *Source) PatchObject(ctx context.Context, object *unstructured.Unstructured, subresource string, patch []byte) error {
 	var below []string
 	if subresource != "" {
 		below = []string{subresource}

@@ -59,7 +59,7 @@ func TestCannotSetFinalizer(t *testing.T) {
 			{reason: "where all was permitted nobody asks again by himself", do: func() { revokeAll() }},
 			{reason: "a refused write tells", do: func() {
 				object := c.objectOf(manifest.CustomResource, "other", "p")
-				if err := c.source.Patch(t.Context(), object, "", []byte(`{"metadata":{"finalizers":["ambit.dev/cleanup"]}}`)); !apierrors.IsForbidden(err) {
+				if err := c.source.PatchObject(t.Context(), object, "", []byte(`{"metadata":{"finalizers":["ambit.dev/cleanup"]}}`)); !apierrors.IsForbidden(err) {
 					t.Errorf("the error is %v", err)
 				}
 			}, want: "other/p"},
@@ -145,7 +145,7 @@ func TestPatchOnServer(t *testing.T) {
 				if allowed, _ := s.source.MayPatch(object, c.subresource); !allowed {
 					t.Fatal("it may not be written at first")
 				}
-				err := s.source.Patch(t.Context(), object, c.subresource, []byte(patch))
+				err := s.source.PatchObject(t.Context(), object, c.subresource, []byte(patch))
 				if c.isError == nil && err != nil || c.isError != nil && !c.isError(err) {
 					t.Fatalf("%s: the error is %v", c.reason, err)
 				}
@@ -186,7 +186,7 @@ func TestRefusedComesBack(t *testing.T) {
 		c.createPolicy("team", "p v1")
 		c.start(ForCustomResources)
 		write := func(name string) error {
-			return c.source.Patch(t.Context(), c.objectOf(manifest.CustomResource, "team", name), "status", []byte(patch))
+			return c.source.PatchObject(t.Context(), c.objectOf(manifest.CustomResource, "team", name), "status", []byte(patch))
 		}
 		may := func(name string) bool {
 			allowed, _ := c.source.MayPatch(c.objectOf(manifest.CustomResource, "team", name), "status")
@@ -239,7 +239,7 @@ func TestFinalizerRejected(t *testing.T) {
 			if allowed, _ := c.source.MayPatch(object, ""); !allowed {
 				t.Fatalf("%s: it may not be tried", step.reason)
 			}
-			if err := c.source.Patch(t.Context(), object, "", []byte(`{"metadata":{"finalizers":["ambit.dev/cleanup"]}}`)); (err != nil) != step.isGuarded {
+			if err := c.source.PatchObject(t.Context(), object, "", []byte(`{"metadata":{"finalizers":["ambit.dev/cleanup"]}}`)); (err != nil) != step.isGuarded {
 				t.Errorf("%s: the error is %v", step.reason, err)
 			}
 			c.read()
@@ -289,7 +289,7 @@ func TestRelease(t *testing.T) {
 		if open := len(c.server.Watches()); open != 2 {
 			t.Errorf("%d watches are open", open)
 		}
-		c.source.Release()
+		c.source.ReleaseAll()
 		time.Sleep(time.Second)
 		before := maps.Clone(c.faults.counts)
 		time.Sleep(time.Hour)

@@ -112,11 +112,11 @@ func TestPatch(t *testing.T) {
 				if allowed, known := s.MayPatch(before, "status"); !allowed || !known {
 					t.Fatalf("it may be patched: %t, known: %t", allowed, known)
 				}
-				if err := s.Patch(t.Context(), before, "status", []byte("{}")); err != c.server.err {
+				if err := s.PatchObject(t.Context(), before, "status", []byte("{}")); err != c.server.err {
 					t.Errorf("the error is %v", err)
 				}
-				if allowed, _ := s.MayPatch(before, "status"); s.Object(at) != c.want || allowed != c.may || wakes.Load() != c.wakes {
-					t.Errorf("%s: it is %v, may be patched: %t, and woke %d times", c.reason, s.Object(at), allowed, wakes.Load())
+				if allowed, _ := s.MayPatch(before, "status"); s.FindObject(at) != c.want || allowed != c.may || wakes.Load() != c.wakes {
+					t.Errorf("%s: it is %v, may be patched: %t, and woke %d times", c.reason, s.FindObject(at), allowed, wakes.Load())
 				}
 			})
 		})

@@ -22,7 +22,7 @@ func permittedCondition(working, cleaning []v1alpha1.DeniedAccess) Condition {
 	if len(lines) == 0 {
 		return Condition{True, v1alpha1.ReasonPermitted, ""}
 	}
-	return Condition{False, v1alpha1.ReasonForbidden, manifest.Truncate(strings.Join(lines, "; "), manifest.MaxMessage)}
+	return Condition{False, v1alpha1.ReasonForbidden, manifest.TruncateText(strings.Join(lines, "; "), manifest.MaxMessage)}
 }
 
 // maxNamed is how many denied accesses a message names.
@@ -46,7 +46,7 @@ func DescribeDenied(denied []v1alpha1.DeniedAccess) string {
 	if more := len(denied) - maxNamed; more > 0 {
 		lines = append(lines, fmt.Sprintf("%d accesses are denied in all", len(denied)))
 	}
-	return manifest.Truncate(strings.Join(lines, "; "), manifest.MaxMessage)
+	return manifest.TruncateText(strings.Join(lines, "; "), manifest.MaxMessage)
 }
 
 // neededForRemoval is what of denied accesses keeps from cleaning up, which creates nothing.

@@ -51,7 +51,7 @@ func TestPermitted(t *testing.T) {
 			denied: []v1alpha1.DeniedAccess{{Verb: "list", Resource: "serviceaccounts", Namespace: "team", Name: "sites", Message: "no account"}}, want: "no account", count: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := Of(registry.PolicyState{ID: "p", Resolution: registry.Resolution{Program: c.program}}, &Report{Serving: true, Denied: c.denied}, 0)
+			s := StatusOf(registry.PolicyState{ID: "p", Resolution: registry.Resolution{Program: c.program}}, &Report{Serving: true, Denied: c.denied}, 0)
 			if s.Permitted.Message != c.want || len(s.Denied) != c.count || (s.Permitted.Status == True) != (c.count == 0) {
 				t.Errorf("%s: it is %v, and %d are denied; want %q and %d", c.reason, s.Permitted, len(s.Denied), c.want, c.count)
 			}

@@ -109,7 +109,7 @@ func nextCondition(old []any, kind string, c Condition, generation int64, now ti
 			}
 		}
 	}
-	made := map[string]any{"type": kind, "status": c.Status, "reason": c.Reason, "message": manifest.Truncate(c.Message, manifest.MaxMessage), "lastTransitionTime": since}
+	made := map[string]any{"type": kind, "status": c.Status, "reason": c.Reason, "message": manifest.TruncateText(c.Message, manifest.MaxMessage), "lastTransitionTime": since}
 	if generation != 0 {
 		made["observedGeneration"] = generation
 	}

@@ -203,7 +203,7 @@ func TestRetired(t *testing.T) {
 		"Deleted":   {reason: "a deletion is said before spec.retire", policy: registry.PolicyState{RetiredBySpec: true, Deleting: true}, want: "False Deleting: the policy was deleted, and is cleaning up: 2 left"},
 		"Invalid":   {reason: "somebody has to act, but not to clean up", policy: registry.PolicyState{Resolution: registry.Resolution{State: registry.Invalid}}, want: "False Invalid: the policy does not compile, and nothing is run"},
 	} {
-		s := Of(c.policy, c.report, 2)
+		s := StatusOf(c.policy, c.report, 2)
 		if got := s.Ready.Status + " " + s.Ready.Reason + ": " + s.Ready.Message; got != c.want || s.IsCleanupBlocked() != c.blocked {
 			t.Errorf("%s: %s: it is %q, blocked: %t", name, c.reason, got, s.IsCleanupBlocked())
 		}

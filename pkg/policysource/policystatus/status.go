@@ -62,9 +62,9 @@ type PolicyError struct {
 	Reason, Message string
 }
 
-// Of returns the status of a policy. r is the report on what runs because of it, nil for
+// StatusOf returns the status of a policy. r is the report on what runs because of it, nil for
 // nothing. left is how many owners are left to clean up after.
-func Of(d registry.PolicyState, r *Report, left int) Status {
+func StatusOf(d registry.PolicyState, r *Report, left int) Status {
 	s := Status{Valid: Condition{True, v1alpha1.ReasonValid, ""}}
 	if d.State == registry.Invalid {
 		s.Valid = Condition{False, v1alpha1.ReasonInvalid, d.Message}

@@ -29,11 +29,11 @@ type Summary struct {
 
 // SummaryOf returns the summary of a policy with a status.
 func SummaryOf(d registry.PolicyState, s Status) Summary {
-	n := Summary{Key: d.Origin.Key, Policy: manifest.Truncate(d.Name, maxSummaryMessage), Ready: s.Ready.Status == True, Reason: s.Ready.Reason, Denied: len(s.Denied) > 0}
+	n := Summary{Key: d.Origin.Key, Policy: manifest.TruncateText(d.Name, maxSummaryMessage), Ready: s.Ready.Status == True, Reason: s.Ready.Reason, Denied: len(s.Denied) > 0}
 	if n.Message = s.Ready.Message; s.Ready.Reason == v1alpha1.ReasonInvalid {
 		n.Message += ": " + s.Valid.Message
 	}
-	n.Message = manifest.Truncate(n.Message, maxSummaryMessage)
+	n.Message = manifest.TruncateText(n.Message, maxSummaryMessage)
 	return n
 }
 

@@ -23,18 +23,18 @@ func BenchmarkRegistry(b *testing.B) {
 		}
 		now := time.Now()
 		registry := New("own", false)
-		registry.Update(shown, now)
-		registry.Decide(now)
+		registry.TakeSnapshot(shown, now)
+		registry.DecidePolicies(now)
 		b.Run(fmt.Sprintf("read/%d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				registry.Update(shown, now)
+				registry.TakeSnapshot(shown, now)
 			}
 		})
 		b.Run(fmt.Sprintf("decide/%d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				registry.Decide(now)
+				registry.DecidePolicies(now)
 			}
 		})
 	}

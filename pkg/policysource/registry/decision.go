@@ -74,8 +74,8 @@ func (e *entry) policyState() PolicyState {
 	}
 }
 
-// Decide chooses what is run. The same entries give the same decision.
-func (b *Registry) Decide(now time.Time) Decision {
+// DecidePolicies chooses what is run. The same entries give the same decision.
+func (b *Registry) DecidePolicies(now time.Time) Decision {
 	b.dropFinished(now)
 	all := b.entriesByPrecedence()
 	inheritLastGood(all, now)

@@ -18,12 +18,12 @@ func TestForgetTexts(t *testing.T) {
 			o := manifest.Origin{Kind: manifest.ConfigMap, Namespace: "own", Name: fmt.Sprintf("map-%d-%d", i, j), Key: "a.yaml"}
 			put := manifest.Manifest{Origin: o, Data: []byte(content)}
 			put = put.WithDigest()
-			b.Update(manifest.Snapshot{Manifests: []manifest.Manifest{put}}, time.Time{}.Add(time.Hour))
+			b.TakeSnapshot(manifest.Snapshot{Manifests: []manifest.Manifest{put}}, time.Time{}.Add(time.Hour))
 		}
 	}
 	for i := range 2 {
-		b.Update(manifest.Snapshot{Complete: []manifest.Location{{Kind: manifest.ConfigMap}}}, time.Time{}.Add(time.Duration(i+2)*time.Hour))
-		b.Decide(time.Time{}.Add(time.Duration(i+2) * time.Hour))
+		b.TakeSnapshot(manifest.Snapshot{Complete: []manifest.Location{{Kind: manifest.ConfigMap}}}, time.Time{}.Add(time.Duration(i+2)*time.Hour))
+		b.DecidePolicies(time.Time{}.Add(time.Duration(i+2) * time.Hour))
 	}
 	if len(b.digests) > 0 || len(b.entries) > 0 {
 		t.Errorf("there are %d digests and %d entries left", len(b.digests), len(b.entries))

@@ -68,8 +68,8 @@ func TestTaken(t *testing.T) {
 		for step := range rapid.IntRange(1, 12).Draw(r, "steps") {
 			s.now = s.now.Add(time.Duration(rapid.IntRange(0, 6).Draw(r, "seconds")) * time.Second)
 			s.line(drawEvent(r, step))
-			s.registry.Update(s.snapshot(), s.now)
-			d := s.registry.Decide(s.now)
+			s.registry.TakeSnapshot(s.snapshot(), s.now)
+			d := s.registry.DecidePolicies(s.now)
 			if err := errors.Join(policy.CheckConflicts(d.Programs), policy.CheckRemoval(d.Programs, d.Retire)); err != nil {
 				r.Fatalf("the engine refuses:\n%s\n%v", s.print(d), err)
 			}
@@ -105,6 +105,6 @@ func (s *story) again() *story {
 }
 
 func (s *story) decided(shown manifest.Snapshot) string {
-	s.registry.Update(shown, s.now)
-	return s.print(s.registry.Decide(s.now))
+	s.registry.TakeSnapshot(shown, s.now)
+	return s.print(s.registry.DecidePolicies(s.now))
 }

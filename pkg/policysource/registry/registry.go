@@ -40,8 +40,8 @@ const DeletionGrace = 5 * time.Second
 // doubtfulSuffix marks the digest of a manifest that lacks something, and is to be read again.
 const doubtfulSuffix = " (doubtful)"
 
-// Registry has all that is known of policies. It is not safe for concurrent use. Update takes in what
-// the sources hold, and Decide says what is run.
+// Registry has all that is known of policies. It is not safe for concurrent use. TakeSnapshot takes in what
+// the sources hold, and DecidePolicies says what is run.
 type Registry struct {
 	ownNamespace       string
 	retireRemovedFiles bool
@@ -56,10 +56,10 @@ func New(own string, retireRemovedFiles bool) *Registry {
 	return &Registry{ownNamespace: own, retireRemovedFiles: retireRemovedFiles, digests: map[manifest.Origin]string{}, entries: map[Key]*entry{}}
 }
 
-// Update takes in what the sources hold. The order of the manifests is irrelevant. A manifest without
+// TakeSnapshot takes in what the sources hold. The order of the manifests is irrelevant. A manifest without
 // Contents is compiled, without schemas and functions. The cost is proportional to manifests and entries, for
-// Update is called for each event.
-func (b *Registry) Update(s manifest.Snapshot, now time.Time) {
+// TakeSnapshot is called for each event.
+func (b *Registry) TakeSnapshot(s manifest.Snapshot, now time.Time) {
 	seen := make(map[manifest.Origin]*manifest.Manifest, len(s.Manifests))
 	for i := range s.Manifests {
 		t := &s.Manifests[i]
@@ -108,7 +108,7 @@ func (e *entry) updateObject(t *manifest.Manifest) {
 // written still, is not taken before it is steady.
 func (b *Registry) updateContents(t manifest.Manifest, now time.Time) {
 	if t.Contents == nil {
-		t.Contents = manifest.Compile(t, b.ownNamespace, nil, nil)
+		t.Contents = manifest.CompileManifest(t, b.ownNamespace, nil, nil)
 	}
 	documents, illegible := t.Contents.Documents, t.Contents.Unreadable
 	switch isEmpty := errors.Is(illegible, manifest.ErrNoPolicy); {

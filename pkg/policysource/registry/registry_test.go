@@ -95,8 +95,8 @@ func (s *story) play(lines []string) string {
 			s.line(line)
 		}
 	}
-	s.registry.Update(s.snapshot(), s.now)
-	return s.print(s.registry.Decide(s.now))
+	s.registry.TakeSnapshot(s.snapshot(), s.now)
+	return s.print(s.registry.DecidePolicies(s.now))
 }
 
 func (s *story) line(line string) {
@@ -190,7 +190,7 @@ func (s *story) text(o manifest.Origin, words []string, body string) manifest.Ma
 
 // remember notes which version has which hash.
 func (s *story) remember(t manifest.Manifest, body string) {
-	for i, d := range manifest.Compile(t, s.registry.ownNamespace, nil, nil).Documents {
+	for i, d := range manifest.CompileManifest(t, s.registry.ownNamespace, nil, nil).Documents {
 		if p := d.Compiled.Program; p != nil {
 			s.versions[p.Hash] = strings.Fields(strings.Split(body, ";")[i])[1]
 		}

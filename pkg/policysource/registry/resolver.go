@@ -133,7 +133,7 @@ func (c *resolver) acceptEntry(e *entry) {
 		active.Suspend = false
 		p = &active
 	}
-	taken := slices.IndexFunc(c.accepted, p.Overlaps)
+	taken := slices.IndexFunc(c.accepted, p.OverlapsWith)
 	switch {
 	case taken < 0:
 		c.accepted, c.acceptedBy = append(c.accepted, p), append(c.acceptedBy, e)

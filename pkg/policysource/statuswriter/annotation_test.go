@@ -54,7 +54,7 @@ func TestAnnotation(t *testing.T) {
 		} {
 			step.do()
 			maps.see()
-			c.writer.Update(registry.Decision{Policies: step.policies})
+			c.writer.TakeDecision(registry.Decision{Policies: step.policies})
 			before := len(c.patches)
 			for range 10 {
 				c.pass()
@@ -135,13 +135,13 @@ func TestStart(t *testing.T) {
 			writes int
 		}{
 			{reason: "there is no decision", do: func() {}, after: time.Hour},
-			{reason: "it is about to be run", do: func() { c.writer.Update(registry.Decision{Policies: []registry.PolicyState{p}}) }, after: transientDebounce - 300*time.Millisecond},
-			{reason: "the same decision again does not put it off", do: func() { c.writer.Update(registry.Decision{Policies: []registry.PolicyState{p}}) }, after: 299 * time.Millisecond},
+			{reason: "it is about to be run", do: func() { c.writer.TakeDecision(registry.Decision{Policies: []registry.PolicyState{p}}) }, after: transientDebounce - 300*time.Millisecond},
+			{reason: "the same decision again does not put it off", do: func() { c.writer.TakeDecision(registry.Decision{Policies: []registry.PolicyState{p}}) }, after: 299 * time.Millisecond},
 			{reason: "it is not run for long enough", do: func() {}, after: 2 * time.Millisecond, writes: 1},
 			{reason: "it is run", do: func() {
 				resources.see()
 				c.report(serving("team/p"))
-				c.writer.Update(registry.Decision{Policies: []registry.PolicyState{p}})
+				c.writer.TakeDecision(registry.Decision{Policies: []registry.PolicyState{p}})
 			}, after: WriteInterval, writes: 1},
 			{reason: "nothing changes", do: resources.see, after: time.Hour},
 			{reason: "somebody takes it off", do: func() { c.patch(policyResource, "p", `{"status":null}`, "status"); resources.see() }, after: WriteInterval, writes: 1},

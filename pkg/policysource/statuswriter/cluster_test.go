@@ -81,13 +81,13 @@ type seenObjects struct {
 	kind     manifest.Kind
 }
 
-func (s *seenObjects) Object(o manifest.Origin) *unstructured.Unstructured {
+func (s *seenObjects) FindObject(o manifest.Origin) *unstructured.Unstructured {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.seen[o.WithoutKey()]
 }
 
-func (s *seenObjects) Annotated() (list []manifest.Origin) {
+func (s *seenObjects) AnnotatedOrigins() (list []manifest.Origin) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for origin, object := range s.seen {
@@ -102,7 +102,7 @@ func (s *seenObjects) MayPatch(*unstructured.Unstructured, string) (allowed, kno
 	return true, true
 }
 
-func (s *seenObjects) Patch(ctx context.Context, object *unstructured.Unstructured, subresource string, patch []byte) error {
+func (s *seenObjects) PatchObject(ctx context.Context, object *unstructured.Unstructured, subresource string, patch []byte) error {
 	var below []string
 	if subresource != "" {
 		below = append(below, subresource)

@@ -34,7 +34,7 @@ func TestFinalizerConflict(t *testing.T) {
 		p.AwaitsFinalizer = true
 		resources.see()
 		c.patch(policyResource, "p", `{"metadata":{"finalizers":["example.com/other"]}}`)
-		c.writer.Update(registry.Decision{Policies: []registry.PolicyState{p}})
+		c.writer.TakeDecision(registry.Decision{Policies: []registry.PolicyState{p}})
 		if sent := c.pass(); !slices.Equal(sent, []string{"p"}) {
 			t.Errorf("it sent %q", sent)
 		}
@@ -58,7 +58,7 @@ func TestFinalizerConflict(t *testing.T) {
 		resources.see()
 		p.AwaitsFinalizer = false
 		c.report(serving("team/p"))
-		c.writer.Update(registry.Decision{Policies: []registry.PolicyState{p}})
+		c.writer.TakeDecision(registry.Decision{Policies: []registry.PolicyState{p}})
 		if sent := c.pass(); !slices.Equal(sent, []string{"p status"}) {
 			t.Errorf("after the finalizer it sent %q", sent)
 		}
@@ -78,7 +78,7 @@ func TestFinalizerRefused(t *testing.T) {
 		p := c.createPolicy("p")
 		p.AwaitsFinalizer = true
 		c.report(serving("team/p"))
-		c.writer.Update(registry.Decision{Policies: []registry.PolicyState{p}})
+		c.writer.TakeDecision(registry.Decision{Policies: []registry.PolicyState{p}})
 		counts := map[string]int{}
 		for range 120 {
 			resources.see()
@@ -130,12 +130,12 @@ func TestOutdated(t *testing.T) {
 				if c.isSeen {
 					resources.see()
 				}
-				s.writer.Update(registry.Decision{Policies: []registry.PolicyState{p}})
+				s.writer.TakeDecision(registry.Decision{Policies: []registry.PolicyState{p}})
 				if diff := cmp.Diff(c.want, s.pass()); diff != "" {
 					t.Errorf("%s: it sent (-want +got):\n%s", c.reason, diff)
 				}
 				resources.see()
-				if object := resources.Object(p.Origin); object != nil && string(object.GetUID()) != p.UID && object.Object["status"] != nil {
+				if object := resources.FindObject(p.Origin); object != nil && string(object.GetUID()) != p.UID && object.Object["status"] != nil {
 					t.Errorf("%s: the other one says %v", c.reason, object.Object["status"])
 				}
 				time.Sleep(maxBackoff)
@@ -195,7 +195,7 @@ func TestRefusedWrites(t *testing.T) {
 				bad, good := s.createPolicy("bad"), s.createPolicy("good")
 				s.report(serving("team/bad", "team/good"))
 				resources.see()
-				s.writer.Update(registry.Decision{Policies: []registry.PolicyState{bad, good}})
+				s.writer.TakeDecision(registry.Decision{Policies: []registry.PolicyState{bad, good}})
 				passes := 0
 				for range 120 {
 					sent := s.pass()
@@ -234,7 +234,7 @@ func TestLostAnswer(t *testing.T) {
 		p := c.createPolicy("p")
 		c.report(serving("team/p"))
 		resources.see()
-		c.writer.Update(registry.Decision{Policies: []registry.PolicyState{p}})
+		c.writer.TakeDecision(registry.Decision{Policies: []registry.PolicyState{p}})
 		c.pass()
 		resources.see()
 		for range 60 {

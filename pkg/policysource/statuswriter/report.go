@@ -124,7 +124,7 @@ func (r *conditionReporter) recordEvent(p registry.PolicyState, now policystatus
 	if objects == nil {
 		return
 	}
-	object := objects.Object(p.Origin)
+	object := objects.FindObject(p.Origin)
 	if object == nil || isReported(object, p, now) {
 		return
 	}
@@ -139,7 +139,7 @@ func (r *conditionReporter) recordEvent(p registry.PolicyState, now policystatus
 	if p.Origin.Kind == manifest.ConfigMap {
 		note = policyTitle(p) + " in " + p.Origin.Key + ": " + note
 	}
-	objects.RecordEvent(object, eventType, now.Reason, manifest.Truncate(note, maxEventNote))
+	objects.RecordEvent(object, eventType, now.Reason, manifest.TruncateText(note, maxEventNote))
 }
 
 // policyTitle returns what a note calls a policy. One whose text cannot be read has no name.

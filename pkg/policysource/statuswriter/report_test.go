@@ -60,7 +60,7 @@ func TestAnnounceStuck(t *testing.T) {
 	}{
 		{left: 0}, {left: 2}, {report: denied, left: 2}, {report: denied, left: 1}, {left: 1},
 	} {
-		s.reporter.reportReady(d, policystatus.Of(d, step.report, step.left))
+		s.reporter.reportReady(d, policystatus.StatusOf(d, step.report, step.left))
 	}
 	const line = `"level"=0 "msg"="policy is not ready" "policy"="p" "origin"="reconcilepolicy team/p" "reason"="Deleting" "message"="the policy was deleted, and `
 	want := []string{line + `is cleaning up"`, line + `cannot clean up: cannot delete apps"`, line + `is cleaning up: 1 left"`}
@@ -114,13 +114,13 @@ func TestForgetLast(t *testing.T) {
 	s := New(Options{Reporter: fakeReporter{{Policy: "p", Serving: true, Denied: []v1alpha1.DeniedAccess{{Verb: "list", Resource: "apps"}}}}, Logger: funcr.New(func(_, args string) { log = append(log, args) }, funcr.Options{}), Clock: clock.RealClock{}})
 	there := registry.Decision{Policies: []registry.PolicyState{{Key: registry.Key{Origin: manifest.Origin{Kind: manifest.File, File: "a.yaml"}, Name: "p"}, ID: "p"}}}
 	for _, d := range []registry.Decision{there, {}, there} {
-		s.Update(d)
+		s.TakeDecision(d)
 		s.writeAll(t.Context())
 	}
 	if len(log) != 4 {
 		t.Errorf("of a policy that comes, goes and comes it is said: %q", log)
 	}
-	s.Update(registry.Decision{})
+	s.TakeDecision(registry.Decision{})
 	s.writeAll(t.Context())
 	if n := len(s.reporter.reported) + len(s.reporter.permissions); n > 0 {
 		t.Errorf("it is remembered when it has gone")

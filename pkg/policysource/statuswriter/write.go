@@ -98,13 +98,13 @@ func (w *Writer) writeAnnotations(ctx context.Context, summaries map[manifest.Or
 	if objects == nil {
 		return
 	}
-	for _, origin := range objects.Annotated() {
+	for _, origin := range objects.AnnotatedOrigins() {
 		if _, has := summaries[origin]; !has {
 			summaries[origin] = nil
 		}
 	}
 	for origin, list := range summaries {
-		object := objects.Object(origin)
+		object := objects.FindObject(origin)
 		if object == nil {
 			continue
 		}
@@ -156,7 +156,7 @@ func (w *Writer) sendPatch(ctx context.Context, r patchRequest) bool {
 	delete(w.logged, r.resourceName())
 	sending, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	err := objects.Patch(sending, r.object, r.subresource, r.patch)
+	err := objects.PatchObject(sending, r.object, r.subresource, r.patch)
 	switch {
 	case err != nil:
 		last.failures++

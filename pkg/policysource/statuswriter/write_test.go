@@ -35,14 +35,14 @@ type fakeObjects struct {
 	answered  int
 }
 
-func (f *fakeObjects) Object(o manifest.Origin) *unstructured.Unstructured {
+func (f *fakeObjects) FindObject(o manifest.Origin) *unstructured.Unstructured {
 	return f.objects[o.WithoutKey()]
 }
-func (f *fakeObjects) Annotated() []manifest.Origin { return nil }
+func (f *fakeObjects) AnnotatedOrigins() []manifest.Origin { return nil }
 func (f *fakeObjects) MayPatch(*unstructured.Unstructured, string) (allowed, known bool) {
 	return !f.forbidden, true
 }
-func (f *fakeObjects) Patch(ctx context.Context, _ *unstructured.Unstructured, _ string, _ []byte) error {
+func (f *fakeObjects) PatchObject(ctx context.Context, _ *unstructured.Unstructured, _ string, _ []byte) error {
 	if f.isAway {
 		<-ctx.Done()
 		return ctx.Err()
@@ -84,7 +84,7 @@ func TestAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, d := invalidPolicies(20)
 		w := New(Options{Reporter: fakeReporter{}, Objects: map[manifest.Kind]Objects{manifest.CustomResource: server}, Clock: clock.RealClock{}})
-		w.Update(d)
+		w.TakeDecision(d)
 		pass := func() time.Duration {
 			from := time.Now()
 			w.writeAll(t.Context())
@@ -115,7 +115,7 @@ func TestForbidden(t *testing.T) {
 			Reporter: fakeReporter{}, Objects: map[manifest.Kind]Objects{manifest.CustomResource: server}, Clock: clock.RealClock{},
 			Logger: funcr.New(func(_, args string) { log = append(log, args) }, funcr.Options{}),
 		})
-		w.Update(d)
+		w.TakeDecision(d)
 		for range 3 {
 			w.writeAll(t.Context())
 			time.Sleep(WriteInterval)

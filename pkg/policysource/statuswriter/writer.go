@@ -42,16 +42,16 @@ type Reporter interface {
 
 // Objects are the objects of one kind that policies stand in. They are safe for concurrent use.
 type Objects interface {
-	// Object returns the object of an origin as it was last seen; nil if it is not there. It is
+	// FindObject returns the object of an origin as it was last seen; nil if it is not there. It is
 	// shared: nobody changes it.
-	Object(manifest.Origin) *unstructured.Unstructured
-	// Annotated returns the objects with the annotation of the statuses of policies.
-	Annotated() []manifest.Origin
+	FindObject(manifest.Origin) *unstructured.Unstructured
+	// AnnotatedOrigins returns the objects with the annotation of the statuses of policies.
+	AnnotatedOrigins() []manifest.Origin
 	// MayPatch reports whether an object, or its subresource if that is not "", may be patched,
 	// and whether that is known yet.
 	MayPatch(object *unstructured.Unstructured, subresource string) (allowed, known bool)
-	// Patch sends a merge patch of what MayPatch allows. The error is that of the API server.
-	Patch(ctx context.Context, object *unstructured.Unstructured, subresource string, patch []byte) error
+	// PatchObject sends a merge patch of what MayPatch allows. The error is that of the API server.
+	PatchObject(ctx context.Context, object *unstructured.Unstructured, subresource string, patch []byte) error
 	// RecordEvent makes an event of an object, if that is permitted.
 	RecordEvent(object *unstructured.Unstructured, eventType, reason, note string)
 }
@@ -98,8 +98,8 @@ func New(o Options) *Writer {
 	}
 }
 
-// Update gives the writer a decision, which may be the one before.
-func (w *Writer) Update(d registry.Decision) {
+// TakeDecision gives the writer a decision, which may be the one before.
+func (w *Writer) TakeDecision(d registry.Decision) {
 	w.mu.Lock()
 	w.last = &d
 	w.mu.Unlock()
@@ -148,7 +148,7 @@ func (w *Writer) writeAll(ctx context.Context) {
 		return
 	}
 	w.apiUnavailable = false
-	statuses := w.Statuses(d.Policies)
+	statuses := w.ReportStatuses(d.Policies)
 	summaries := map[manifest.Origin][]policystatus.Summary{}
 	for i, p := range d.Policies {
 		w.reporter.reportReady(p, statuses[i])
@@ -165,8 +165,8 @@ func (w *Writer) writeAll(ctx context.Context) {
 	w.forgetGone(d.Policies)
 }
 
-// Statuses returns the status of each of the policies, as they are reported now.
-func (w *Writer) Statuses(policies []registry.PolicyState) []policystatus.Status {
+// ReportStatuses returns the status of each of the policies, as they are reported now.
+func (w *Writer) ReportStatuses(policies []registry.PolicyState) []policystatus.Status {
 	list := w.o.Reporter.Reports()
 	reports := make(map[string]*policystatus.Report, len(list))
 	for i := range list {
@@ -178,7 +178,7 @@ func (w *Writer) Statuses(policies []registry.PolicyState) []policystatus.Status
 		if p.Retiring {
 			left, _ = w.o.Reporter.RetiredOf(p.ID)
 		}
-		statuses[i] = policystatus.Of(p, reports[p.ID], left)
+		statuses[i] = policystatus.StatusOf(p, reports[p.ID], left)
 	}
 	return statuses
 }
@@ -201,5 +201,5 @@ func (w *Writer) objectOf(origin manifest.Origin) *unstructured.Unstructured {
 	if objects == nil {
 		return nil
 	}
-	return objects.Object(origin)
+	return objects.FindObject(origin)
 }

@@ -83,7 +83,7 @@ func (w *World) editRecord(namespace, name string, edit func(*inventory.Inventor
 	if owner == nil {
 		return
 	}
-	record, err := inventory.Parse(owner.GetAnnotations()[v1alpha1.AnnotationChildren])
+	record, err := inventory.ParseInventory(owner.GetAnnotations()[v1alpha1.AnnotationChildren])
 	if err != nil {
 		return
 	}
@@ -95,7 +95,7 @@ func (w *World) editRecord(namespace, name string, edit func(*inventory.Inventor
 		w.annotate(namespace, name, nil)
 		return
 	}
-	if _, err := inventory.Parse(record.String()); err == nil {
+	if _, err := inventory.ParseInventory(record.String()); err == nil {
 		w.annotate(namespace, name, record.String())
 	}
 }
@@ -114,7 +114,7 @@ func (w *World) annotate(namespace, name string, record any) {
 // look at stay, as they should.
 func (w *World) unforge() {
 	for _, owner := range w.list(w.plan.Scenario.Owners) {
-		record, err := inventory.Parse(owner.GetAnnotations()[v1alpha1.AnnotationChildren])
+		record, err := inventory.ParseInventory(owner.GetAnnotations()[v1alpha1.AnnotationChildren])
 		if err != nil || !slices.ContainsFunc(record.Entries, isForged) {
 			continue
 		}

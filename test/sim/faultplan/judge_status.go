@@ -46,7 +46,7 @@ func (j *judge) mayNotKnow(process string, uid types.UID, child madeChild) bool 
 // isGivenUp reports whether nothing proves any more that a child was made for its owner: it was left
 // behind, so that the owner's record has it no more, and then somebody took a label off.
 func (j *judge) isGivenUp(uid types.UID, owner *unstructured.Unstructured) bool {
-	record, err := inventory.Parse(owner.GetAnnotations()[v1alpha1.AnnotationChildren])
+	record, err := inventory.ParseInventory(owner.GetAnnotations()[v1alpha1.AnnotationChildren])
 	return j.unproven[uid] && err == nil && !slices.ContainsFunc(record.Entries, func(e inventory.Entry) bool { return e.UID == uid })
 }
 

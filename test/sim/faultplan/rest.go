@@ -64,7 +64,7 @@ func (w *World) isHeldForGone(key string) bool {
 		if keyOf(obj) != key || !isOwner(obj, w.plan.Scenario) {
 			return false
 		}
-		record, err := inventory.Parse(obj.GetAnnotations()[v1alpha1.AnnotationChildren])
+		record, err := inventory.ParseInventory(obj.GetAnnotations()[v1alpha1.AnnotationChildren])
 		return err == nil && slices.ContainsFunc(record.Entries, func(e inventory.Entry) bool { return e.Merged && !w.isThere(e) })
 	})
 }

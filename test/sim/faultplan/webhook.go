@@ -270,7 +270,7 @@ func (w *World) isAbandoned(obj *unstructured.Unstructured, wanted string) bool 
 		return ownerIn(wanted) != ownerIn(textOf(obj))
 	}
 	return !slices.ContainsFunc(w.server.Objects(), func(owner *unstructured.Unstructured) bool {
-		record, err := inventory.Parse(owner.GetAnnotations()[v1alpha1.AnnotationChildren])
+		record, err := inventory.ParseInventory(owner.GetAnnotations()[v1alpha1.AnnotationChildren])
 		record.Owner = owner.GetUID()
 		return err == nil && slices.ContainsFunc(record.Entries, func(e inventory.Entry) bool {
 			_, ours := record.MatchToken(e, obj)

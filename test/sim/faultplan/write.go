@@ -212,7 +212,7 @@ func (j *judge) recordedOwnerOf(obj *unstructured.Unstructured) *unstructured.Un
 
 // records says whether an owner's record has an object, by its name.
 func records(owner, obj *unstructured.Unstructured) bool {
-	record, err := inventory.Parse(owner.GetAnnotations()[v1alpha1.AnnotationChildren])
+	record, err := inventory.ParseInventory(owner.GetAnnotations()[v1alpha1.AnnotationChildren])
 	return err == nil && slices.ContainsFunc(record.Entries, func(e inventory.Entry) bool {
 		return e.GVK.GroupKind() == obj.GroupVersionKind().GroupKind() && e.Namespace == obj.GetNamespace() && e.Name == obj.GetName()
 	})
@@ -227,7 +227,7 @@ func (j *judge) judgeOwner(c sim.Change) {
 	if c.New != nil && (!had || slices.Contains(c.New.GetFinalizers(), v1alpha1.FinalizerCleanup)) {
 		return
 	}
-	record, err := inventory.Parse(c.Old.GetAnnotations()[v1alpha1.AnnotationChildren])
+	record, err := inventory.ParseInventory(c.Old.GetAnnotations()[v1alpha1.AnnotationChildren])
 	if err != nil {
 		return
 	}
