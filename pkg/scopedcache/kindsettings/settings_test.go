@@ -234,7 +234,7 @@ func TestBookmarks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		source, err := k.Source("one", cache.Config{EnableWatchBookmarks: tc.enabled})
+		source, err := k.MakeSource("one", cache.Config{EnableWatchBookmarks: tc.enabled})
 		if err != nil {
 			t.Fatal(err)
 		}
