@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/ambit-dev/ambit/pkg/internal/sharedrun"
+	"github.com/ambit-dev/ambit/pkg/internal/wakeup"
 )
 
 // Options are the inputs of a Reviewer.
@@ -266,10 +267,7 @@ func (r *reviewPool) scheduleReview(p *reviewState) {
 
 // wakeUp makes the goroutine of Start look for work.
 func (r *reviewPool) wakeUp() {
-	select {
-	case r.wake <- struct{}{}:
-	default: // it will look anyway
-	}
+	wakeup.SendWake(r.wake)
 }
 
 // owesNotification says whether subscribers are to be told now: of changes once everything is

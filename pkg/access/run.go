@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/ambit-dev/ambit/pkg/internal/wakeup"
 )
 
 // nowhere is no namespace, and cannot be one, for its name has a dot. The rules there
@@ -46,27 +48,10 @@ func (r *reviewPool) runReviews(ctx context.Context) {
 	for {
 		r.notifyAll()
 		wait := r.sendDue(ctx, &running)
-		if !r.waitForDue(ctx, wait) {
+		if wakeup.WaitFor(ctx, r.clock, wait, r.wake); ctx.Err() != nil {
 			return
 		}
 	}
-}
-
-// waitForDue waits until there is something to do, and says whether there may be. A
-// negative wait has no end.
-func (r *reviewPool) waitForDue(ctx context.Context, wait time.Duration) bool {
-	var over <-chan time.Time
-	if wait >= 0 {
-		timer := r.clock.NewTimer(wait)
-		defer timer.Stop()
-		over = timer.C()
-	}
-	select {
-	case <-ctx.Done():
-	case <-r.wake:
-	case <-over:
-	}
-	return ctx.Err() == nil
 }
 
 // notifyAll tells the subscribers of all keys that have something new.

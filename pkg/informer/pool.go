@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/ambit-dev/ambit/pkg/internal/sharedrun"
+	"github.com/ambit-dev/ambit/pkg/internal/wakeup"
 )
 
 // pool has the informers that some Sets share, and their streams.
@@ -82,10 +83,7 @@ func (p *pool) addStreamLocked(st *sharedInformer) {
 	s := newStream(p.env, st, p.detachInformer)
 	p.streams[s.key] = append(p.streams[s.key], s)
 	p.unstarted = append(p.unstarted, s)
-	select {
-	case p.wakeStart <- struct{}{}:
-	default: // it will look anyway
-	}
+	wakeup.SendWake(p.wakeStart)
 }
 
 // removeInformerLocked ends an informer that nobody needs, and its stream if nobody else has that.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ambit-dev/ambit/pkg/informer/listwatch"
+	"github.com/ambit-dev/ambit/pkg/internal/wakeup"
 )
 
 // stream is one list and watch at the API server, for all informers that share it. Its own goroutine executes runEpochs;
@@ -87,23 +88,13 @@ func (s *stream) stopStream() {
 // wakeUp ends a wait of the stream, or the next one if an attempt is under way: its
 // answer may be older than the hint.
 func (s *stream) wakeUp() {
-	select {
-	case s.woken <- struct{}{}:
-	default: // one is enough
-	}
+	wakeup.SendWake(s.woken)
 }
 
 // waitOrWake returns after d, on a wake-up, or when ctx ends.
 func (s *stream) waitOrWake(ctx context.Context, d time.Duration) {
-	timer := s.env.options.Clock.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-	case <-s.woken:
-		if ctx.Err() != nil {
-			s.wakeUp() // for the next epoch
-		}
-	case <-ctx.Done():
+	if wakeup.WaitFor(ctx, s.env.options.Clock, max(d, 0), s.woken) == wakeup.Woken && ctx.Err() != nil {
+		s.wakeUp() // for the next epoch
 	}
 }
 

@@ -1,6 +1,7 @@
 package policysource
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/ambit-dev/ambit/pkg/internal/wakeup"
 	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/pkg/policysource/compilequeue"
 	"github.com/ambit-dev/ambit/pkg/policysource/manifest"
@@ -60,35 +62,16 @@ func (c *compilers) compileNext(ctx context.Context) {
 		c.ready()
 		return
 	}
-	waitFor(ctx, c.clock, wait, c.work)
+	wakeup.WaitFor(ctx, c.clock, cmp.Or(wait, wakeup.NoEnd), c.work)
 }
 
-func (c *compilers) wakeOne() {
-	select {
-	case c.work <- struct{}{}:
-	default: // somebody is awake
-	}
-}
+// wakeOne wakes a compiler, unless one is awake.
+func (c *compilers) wakeOne() { wakeup.SendWake(c.work) }
 
 // setManifests has all of these manifests compiled that are not yet, and no others.
 func (c *compilers) setManifests(shown []manifest.Manifest) {
 	c.queue.SetManifests(shown, c.clock.Now())
 	c.wakeOne()
-}
-
-// waitFor waits until ctx ends, a time has passed, or there is news; a wait of 0 has no end.
-func waitFor(ctx context.Context, c clock.Clock, wait time.Duration, news <-chan struct{}) {
-	var over <-chan time.Time
-	if wait > 0 {
-		timer := c.NewTimer(wait)
-		defer timer.Stop()
-		over = timer.C()
-	}
-	select {
-	case <-ctx.Done():
-	case <-news:
-	case <-over:
-	}
 }
 
 const (

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
+	"github.com/ambit-dev/ambit/pkg/internal/wakeup"
 	"github.com/ambit-dev/ambit/pkg/permitted"
 	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/pkg/policysource/filesource"
@@ -103,10 +104,7 @@ func New(o Options) (*Source, error) {
 
 // wakeUp has another decision made. It never blocks.
 func (s *Source) wakeUp() {
-	select {
-	case s.wake <- struct{}{}:
-	default: // it is awake
-	}
+	wakeup.SendWake(s.wake)
 }
 
 // Start reads policies and has the controller run them, until ctx ends. It returns when all that it
@@ -131,7 +129,7 @@ func (s *Source) Start(ctx context.Context) error {
 
 // waitForNews waits until there is something to decide; a wait of 0 has no end.
 func (s *Source) waitForNews(ctx context.Context, wait time.Duration) {
-	waitFor(ctx, s.o.Clock, wait, s.wake)
+	wakeup.WaitFor(ctx, s.o.Clock, cmp.Or(wait, wakeup.NoEnd), s.wake)
 }
 
 // decideOnce reads the sources, decides, and gives the decision to the controller and to the writer. It

@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	authenticationv1client "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/ambit-dev/ambit/pkg/internal/wakeup"
 )
 
 // identity is whom the API server takes the cache for. It is asked for once, when a denial is to be worded that
@@ -36,10 +38,7 @@ func (i *identity) userName() string {
 
 // wantName has the API server asked.
 func (i *identity) wantName() {
-	select {
-	case i.wanted <- struct{}{}:
-	default: // one is enough
-	}
+	wakeup.SendWake(i.wanted)
 }
 
 // askName asks the API server when the name is wanted, once: it may refuse to say. It returns then, or when

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/ambit-dev/ambit/pkg/informer"
+	"github.com/ambit-dev/ambit/pkg/internal/wakeup"
 	"github.com/ambit-dev/ambit/pkg/permitted"
 )
 
@@ -51,7 +52,7 @@ func (a *DefinitionWatcher) CheckSoon(missing bool) {
 	if !a.isAnyMissing.Load() {
 		return
 	}
-	wakeUp(a.wake)
+	wakeup.SendWake(a.wake)
 }
 
 // retryDelays are the times after a change at which to look at what is missing: the
@@ -66,10 +67,15 @@ func (a *DefinitionWatcher) Run(ctx context.Context) {
 	var looks []time.Duration // still to come
 	refused := false          // while the same things are missing, it is not asked for again
 	for {
-		due, ok := a.waitForCheck(ctx, looks)
-		if !ok {
+		wait := wakeup.NoEnd
+		if len(looks) > 0 {
+			wait = looks[0]
+		}
+		cause := wakeup.WaitFor(ctx, a.Clock, wait, a.wake)
+		if cause == wakeup.Ended {
 			return
 		}
+		due := cause == wakeup.TimePassed
 		a.isAnyMissing.Store(false)
 		missing := missingStreams(a.Informers)
 		if len(missing) == 0 && !a.Kinds.AnyUnserved() {
@@ -88,25 +94,6 @@ func (a *DefinitionWatcher) Run(ctx context.Context) {
 		if !refused {
 			refused = a.watchDefinitions()
 		}
-	}
-}
-
-// waitForCheck returns when there is something to look at, and whether that is the next of
-// the looks; not ok: ctx has ended.
-func (a *DefinitionWatcher) waitForCheck(ctx context.Context, looks []time.Duration) (due, ok bool) {
-	var timeout <-chan time.Time
-	if len(looks) > 0 {
-		timer := a.Clock.NewTimer(looks[0])
-		defer timer.Stop()
-		timeout = timer.C()
-	}
-	select {
-	case <-ctx.Done():
-		return false, false
-	case <-a.wake:
-		return false, true
-	case <-timeout:
-		return true, true
 	}
 }
 

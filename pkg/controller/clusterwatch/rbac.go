@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/ambit-dev/ambit/pkg/informer"
+	"github.com/ambit-dev/ambit/pkg/internal/wakeup"
 	"github.com/ambit-dev/ambit/pkg/permitted"
 )
 
@@ -95,7 +96,7 @@ func (t *RBACWatcher) objectsChanged(event permitted.Event) {
 		t.Access.Invalidate(event.Object.GetNamespace())
 		return
 	}
-	wakeUp(t.wake)
+	wakeup.SendWake(t.wake)
 }
 
 // CheckSoon says that of what was missing some may be there: the right to watch RBAC objects
@@ -104,7 +105,7 @@ func (t *RBACWatcher) CheckSoon() {
 	t.mu.Lock()
 	t.isCheckWanted = true
 	t.mu.Unlock()
-	wakeUp(t.wake)
+	wakeup.SendWake(t.wake)
 }
 
 // Run follows the right to watch RBAC objects until ctx ends.
@@ -121,13 +122,7 @@ func (t *RBACWatcher) Run(ctx context.Context) {
 			on, settled = now, true
 			t.setEventDriven(on)
 		}
-		timer := t.Clock.NewTimer(rbacRetryMin)
-		select {
-		case <-ctx.Done():
-		case <-t.wake:
-		case <-timer.C():
-		}
-		timer.Stop()
+		wakeup.WaitFor(ctx, t.Clock, rbacRetryMin, t.wake)
 	}
 }
 
@@ -181,13 +176,4 @@ func (t *RBACWatcher) setEventDriven(on bool) {
 	}
 	t.Logger.Info("following permissions by watching Roles and bindings")
 	t.Access.Invalidate("") // what changed before the first list was in
-}
-
-// wakeUp wakes who waits for a channel that holds one, or will do so: one is enough.
-// It never blocks.
-func wakeUp(wake chan<- struct{}) {
-	select {
-	case wake <- struct{}{}:
-	default:
-	}
 }

@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
+
+	"github.com/ambit-dev/ambit/pkg/internal/wakeup"
 )
 
 // Options are the inputs of a Cache.
@@ -186,10 +188,7 @@ func (c *Cache) RefreshAll() {
 
 // wakeUp has Wait look at what is due. It never blocks.
 func (c *Cache) wakeUp() {
-	select {
-	case c.wake <- struct{}{}:
-	default: // it is about to look anyway
-	}
+	wakeup.SendWake(c.wake)
 }
 
 func (c *Cache) currentTime() time.Time { return c.options.Clock.Now() }

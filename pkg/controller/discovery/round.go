@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/ambit-dev/ambit/pkg/internal/wakeup"
 )
 
 // WaitForRound blocks until a round is due. It returns false when ctx has ended.
@@ -17,28 +19,13 @@ func (c *Cache) WaitForRound(ctx context.Context) bool {
 		if ok && wait <= 0 {
 			return ctx.Err() == nil
 		}
-		if !c.sleepUntilWoken(ctx, wait, ok) {
+		if !ok {
+			wait = wakeup.NoEnd
+		}
+		if wakeup.WaitFor(ctx, c.options.Clock, wait, c.wake) == wakeup.Ended {
 			return false
 		}
 	}
-}
-
-// sleepUntilWoken blocks until it is woken or, if limited, for the given time. It returns false when ctx
-// has ended.
-func (c *Cache) sleepUntilWoken(ctx context.Context, wait time.Duration, limited bool) bool {
-	var over <-chan time.Time
-	if limited {
-		timer := c.options.Clock.NewTimer(wait)
-		defer timer.Stop()
-		over = timer.C()
-	}
-	select {
-	case <-ctx.Done():
-		return false
-	case <-c.wake:
-	case <-over:
-	}
-	return true
 }
 
 // untilRound returns how long it is until the next round; not ok: there is nothing to ask about.

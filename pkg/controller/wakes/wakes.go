@@ -22,6 +22,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/ambit-dev/ambit/pkg/controller/fairqueue"
+	"github.com/ambit-dev/ambit/pkg/internal/wakeup"
 )
 
 const (
@@ -74,10 +75,7 @@ func (q *Queue) SetWake(key fairqueue.Key, at time.Time) {
 		heap.Fix(&q.order, e.index)
 	}
 	if e.index == 0 {
-		select {
-		case q.news <- struct{}{}:
-		default:
-		}
+		wakeup.SendWake(q.news)
 	}
 }
 
@@ -105,27 +103,10 @@ func (q *Queue) WakeOwners(ctx context.Context) {
 		for _, key := range due {
 			q.wake(key)
 		}
-		if !q.sleep(ctx, wait) {
+		if wakeup.WaitFor(ctx, q.clock, wait, q.news) == wakeup.Ended {
 			return
 		}
 	}
-}
-
-// sleep waits for so long, at least 0, or for another earliest wake. It returns false when ctx has ended.
-func (q *Queue) sleep(ctx context.Context, wait time.Duration) bool {
-	var over <-chan time.Time
-	if wait >= 0 {
-		timer := q.clock.NewTimer(wait)
-		defer timer.Stop()
-		over = timer.C()
-	}
-	select {
-	case <-ctx.Done():
-		return false
-	case <-q.news:
-	case <-over:
-	}
-	return true
 }
 
 // takeDue takes the owners out that are to be woken now, and says how long to wait then; negative: until there is a wake.

@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/ambit-dev/ambit/pkg/internal/wakeup"
 )
 
 // awaitHolder returns when the ConfigMap has changed since it was read, when it is time to
@@ -19,7 +21,7 @@ func (l *Lock) awaitHolder(ctx context.Context) {
 	if !l.blind && l.watchUntilGone(ctx) {
 		return
 	}
-	l.sleepFor(ctx, l.options.Poll)
+	wakeup.WaitFor(ctx, l.options.Clock, l.options.Poll, nil)
 }
 
 // watchUntilGone waits for a change by a watch. It is false if that could not be opened.
@@ -49,13 +51,4 @@ func (l *Lock) watchUntilGone(ctx context.Context) bool {
 	case <-ctx.Done():
 	}
 	return true
-}
-
-func (l *Lock) sleepFor(ctx context.Context, d time.Duration) {
-	timer := l.options.Clock.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-	case <-ctx.Done():
-	}
 }

@@ -34,6 +34,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
+
+	"github.com/ambit-dev/ambit/pkg/internal/wakeup"
 )
 
 // ErrLost says that this process is not the leader any more.
@@ -114,7 +116,7 @@ func (l *Lock) AcquireLeadership(ctx context.Context) error {
 			return fmt.Errorf("becoming the leader by ConfigMap %s/%s: %w", l.options.Namespace, l.options.Name, err)
 		case err != nil:
 			l.options.Logger.Info("cannot become the leader now", "reason", err.Error())
-			l.sleepFor(ctx, l.options.Poll)
+			wakeup.WaitFor(ctx, l.options.Clock, l.options.Poll, nil)
 		default:
 			l.awaitHolder(ctx)
 		}
@@ -135,7 +137,7 @@ func (l *Lock) HoldLeadership(ctx context.Context) error {
 		case err == nil && podOf(found).UID != l.pod: // whose it is leads
 			return fmt.Errorf("%w: ConfigMap %s/%s was given to Pod %q", ErrLost, l.options.Namespace, l.options.Name, podOf(found).Name)
 		case err != nil:
-			l.sleepFor(ctx, l.options.Poll)
+			wakeup.WaitFor(ctx, l.options.Clock, l.options.Poll, nil)
 		default:
 			l.awaitHolder(ctx)
 		}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/clock"
 
+	"github.com/ambit-dev/ambit/pkg/internal/wakeup"
 	"github.com/ambit-dev/ambit/pkg/policysource/manifest"
 	"github.com/ambit-dev/ambit/pkg/policysource/policystatus"
 	"github.com/ambit-dev/ambit/pkg/policysource/registry"
@@ -103,10 +104,7 @@ func (w *Writer) TakeDecision(d registry.Decision) {
 	w.mu.Lock()
 	w.last = &d
 	w.mu.Unlock()
-	select {
-	case w.wake <- struct{}{}:
-	default: // it is awake
-	}
+	wakeup.SendWake(w.wake)
 }
 
 // Start writes until ctx ends. It may be called once.
@@ -116,14 +114,7 @@ func (w *Writer) Start(ctx context.Context) {
 		if !w.nextWrite.IsZero() {
 			wait = min(wait, max(w.nextWrite.Sub(w.o.Clock.Now()), time.Millisecond))
 		}
-		timer := w.o.Clock.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-		case <-w.wake:
-		case <-timer.C():
-		}
-		timer.Stop()
-		if ctx.Err() == nil {
+		if wakeup.WaitFor(ctx, w.o.Clock, wait, w.wake); ctx.Err() == nil {
 			w.nextWrite = time.Time{}
 			w.writeAll(ctx)
 		}

@@ -5,6 +5,8 @@ package eventqueue
 import (
 	"context"
 	"sync"
+
+	"github.com/ambit-dev/ambit/pkg/internal/wakeup"
 )
 
 // Mailbox hands values to one goroutine. It is safe for concurrent use.
@@ -23,10 +25,7 @@ func (m *Mailbox[T]) PushValue(value T) {
 	m.mu.Lock()
 	m.list = append(m.list, value)
 	m.mu.Unlock()
-	select {
-	case m.woken <- struct{}{}:
-	default: // one is enough
-	}
+	wakeup.SendWake(m.woken)
 }
 
 // Woken holds something when there may be values to take.

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/ambit-dev/ambit/pkg/access"
+	"github.com/ambit-dev/ambit/pkg/internal/wakeup"
 	"github.com/ambit-dev/ambit/pkg/scopedcache/streamlayout"
 )
 
@@ -123,10 +124,7 @@ func (d *dirtyKinds) addKind(k *kind) {
 
 // wakeUp has the goroutine look.
 func (d *dirtyKinds) wakeUp() {
-	select {
-	case d.woken <- struct{}{}:
-	default: // it will look anyway
-	}
+	wakeup.SendWake(d.woken)
 }
 
 func (d *dirtyKinds) takeAll() map[*kind]struct{} {
