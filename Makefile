@@ -65,7 +65,7 @@ PROPERTIES := go list -f '{{range .TestImports}}{{if eq . "pgregory.net/rapid"}}
 FEWER := go list -test -f '{{if .ForTest}}{{range .Imports}}{{if or (eq . "github.com/ambit-dev/ambit/test/raced") (eq . "github.com/ambit-dev/ambit/test/draws")}}{{$$.ForTest}}{{"\n"}}{{end}}{{end}}{{end}}' ./pkg/... ./test/sim/... | sort -u
 # How many plans of faults `make test` runs without the race detector; `make soak` runs them for
 # SOAK_TIME, and RACED_PLANS with the race detector.
-PLANS ?= 5000
+PLANS ?= 3000
 RACED_PLANS ?= 3000
 # Which seeded bugs `make bugs` runs, a regular expression, and how many plans may go by until
 # one of them catches a bug.

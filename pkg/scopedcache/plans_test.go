@@ -31,11 +31,12 @@ import (
 	"github.com/ambit-dev/ambit/pkg/informer/listwatch"
 	"github.com/ambit-dev/ambit/pkg/scopedcache/kindsettings"
 	"github.com/ambit-dev/ambit/pkg/scopedcache/streamlayout"
+	"github.com/ambit-dev/ambit/test/raced"
 	"github.com/ambit-dev/ambit/test/sim"
 )
 
 var (
-	plansFlag = flag.Int("plans", 200, "how many random plans are run on the simulated cluster")
+	plansFlag = flag.Int("plans", raced.Few(30, 200), "how many random plans are run on the simulated cluster")
 	firstFlag = flag.Uint64("first", 1, "the seed of the first plan")
 )
 

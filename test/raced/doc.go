@@ -2,3 +2,13 @@
 // long and finds nothing in it that few cases do not show as well. So a test that draws many cases runs few of them
 // with the detector, and all of them without it: `make test-unraced` is that run.
 package raced
+
+import "testing"
+
+// Skip skips a test that takes long, and in which nothing runs concurrently: the race detector finds nothing in it.
+func Skip(t testing.TB) {
+	t.Helper()
+	if Enabled {
+		t.Skip("without the race detector it is run: see package raced")
+	}
+}

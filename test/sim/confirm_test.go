@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/test/raced"
 	"github.com/ambit-dev/ambit/test/sim"
 )
 
@@ -146,7 +147,7 @@ func TestHostileConfirm(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		var fighters sync.WaitGroup
 		full := madeUpRecord(1000)
-		for i := range 10 {
+		for i := range raced.Few(3, 10) {
 			name := fmt.Sprint("hostile-", i)
 			s.recorded(name, 1000)
 			fighters.Go(func() { s.rewrite(ctx, name, full) })

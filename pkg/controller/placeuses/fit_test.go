@@ -10,6 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/ambit-dev/ambit/test/raced"
 )
 
 // crowd is the uses of owners, as layouts note them.
@@ -60,6 +62,7 @@ func TestPlacesOfAnOwner(t *testing.T) {
 // TestPlacesOfATenant: owners of one namespace, however many and small, leave places to those
 // of others, and to a smaller owner of their own.
 func TestPlacesOfATenant(t *testing.T) {
+	raced.Skip(t)
 	c := crowd{t, New()}
 	refused := 0
 	for i := range policyPlaces + 100 {
@@ -284,6 +287,7 @@ func TestNamings(t *testing.T) {
 // TestNamingsOfSmallOwners: many owners with one naming each make room for one with more, as
 // many of them as it takes.
 func TestNamingsOfSmallOwners(t *testing.T) {
+	raced.Skip(t)
 	c := crowd{t, New()}
 	c.crowdOf("evil-0", tenantNamings, placesOf(0, 1))
 	c.crowdOf("evil-1", tenantNamings, placesOf(0, 1))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/pkg/policy/syntax"
+	"github.com/ambit-dev/ambit/test/raced"
 )
 
 // good is a policy of a name without mistakes; typed has a field that things do not have, and
@@ -176,6 +177,7 @@ func TestReadObject(t *testing.T) {
 
 // TestReadBounds: what is longer than a file may be is refused with its name, of stdin too; objects may be longer than policies.
 func TestReadBounds(t *testing.T) {
+	raced.Skip(t)
 	t.Chdir(t.TempDir())
 	long := good("a") + strings.Repeat("#", syntax.MaxText)
 	write(t, map[string]string{"long.yaml": long, "pod.yaml": "{apiVersion: v1, kind: Pod, metadata: {name: a}}\n" + strings.Repeat("#", syntax.MaxText)})

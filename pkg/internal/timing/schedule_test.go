@@ -197,6 +197,7 @@ func TestTwin(t *testing.T) {
 // TestKubernetes: where clocks change by whole hours the runs are those that the library has itself, which is
 // what Kubernetes goes by.
 func TestKubernetes(t *testing.T) {
+	raced.Skip(t)
 	for _, zone := range []string{"UTC", "Europe/Berlin", "America/New_York", "America/Sao_Paulo", "Pacific/Auckland", "Asia/Kathmandu"} {
 		for _, text := range []string{"30 2 * * *", "0 0 * * *", "15 * * * *", "*/10 1-3 * * 0", "0 12 1,15 * *", "59 23 28-31 * *"} {
 			theirs, err := cron.ParseStandard("TZ=" + zone + " " + text)
@@ -204,7 +205,7 @@ func TestKubernetes(t *testing.T) {
 				t.Fatal(err)
 			}
 			ours, a, b := parse(t, text, zone), at(t, "2017-12-31T23:00:00Z"), at(t, "2017-12-31T23:00:00Z")
-			for a.Year() < raced.Few(2019, 2020) {
+			for a.Year() < 2020 {
 				if a, b = ours.NextRun(a), theirs.Next(b).UTC(); !a.Equal(b) {
 					t.Errorf("%s: %s, and the library has %s", ours.name, a, b)
 					break
