@@ -91,10 +91,10 @@ func (r snapshotReader) forgetGoneKinds(children map[plan.Location]plan.Input) {
 
 // conflictProblems are those of children, and of the owner's metadata, that are fought over: they
 // hold between two writes as well.
-func (p *Reconciler) conflictProblems() []plan.Problem {
-	now := p.Now()
-	list := p.state.conflicts.StandingProblems(now)
-	if c := p.state.metadata; c != nil && c.IsStanding(now) {
+func (r snapshotReader) conflictProblems() []plan.Problem {
+	now := r.Now()
+	list := r.state.conflicts.StandingProblems(now)
+	if c := r.state.metadata; c != nil && c.IsStanding(now) {
 		list = append(list, c.ConflictProblem())
 	}
 	slices.SortFunc(list, func(a, b plan.Problem) int { return strings.Compare(a.Message, b.Message) })

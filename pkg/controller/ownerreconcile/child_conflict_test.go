@@ -33,7 +33,7 @@ func TestChildConflict(t *testing.T) {
 		p.state.conflicts.RecordWrite(create, testBackoff, clock.Now())
 	}
 	p := b.begin(nil)
-	if list := p.conflictProblems(); len(list) != 1 || !strings.Contains(list[0].Message, `Deployment "web": another writer deletes it`) {
+	if list := (snapshotReader{p}).conflictProblems(); len(list) != 1 || !strings.Contains(list[0].Message, `Deployment "web": another writer deletes it`) {
 		t.Errorf("between two writes it says %v", list)
 	}
 	p.endConflicts(t.Context())
@@ -41,8 +41,8 @@ func TestChildConflict(t *testing.T) {
 		t.Errorf("it is looked at again in %s", wait)
 	}
 	clock.Step(writeconflict.Over)
-	if p.endConflicts(t.Context()); p.conflictProblems() != nil || !state.conflicts.IsEmpty() {
-		t.Errorf("it is over, and remembered: %v", p.conflictProblems())
+	if p.endConflicts(t.Context()); (snapshotReader{p}).conflictProblems() != nil || !state.conflicts.IsEmpty() {
+		t.Errorf("it is over, and remembered: %v", (snapshotReader{p}).conflictProblems())
 	}
 }
 
@@ -58,7 +58,7 @@ func TestConflictEndsWithTheKind(t *testing.T) {
 		v1alpha1.ReasonKindMissing: true, v1alpha1.ReasonSyncing: false, v1alpha1.ReasonForbidden: false,
 	} {
 		p.state.conflicts.RecordWrite(create, testBackoff, time.Unix(1000, 0))
-		snapshotReader{p}.forgetGoneKinds(map[plan.Location]plan.Input{at: {Blocked: &plan.Problem{Reason: reason}}})
+		(snapshotReader{p}).forgetGoneKinds(map[plan.Location]plan.Input{at: {Blocked: &plan.Problem{Reason: reason}}})
 		if got := p.state.conflicts.IsEmpty(); got != forgotten {
 			t.Errorf("%s: forgotten is %t", reason, got)
 		}

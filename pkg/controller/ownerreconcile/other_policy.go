@@ -40,8 +40,8 @@ func (p *Reconciler) recordOtherPolicy(planned *plan.Plan) {
 
 // otherStays reports whether the other policy does not clean up after the owner, as far as is
 // known here: it has had the time, and is not one that this controller is retiring.
-func (p *Reconciler) otherStays() bool {
-	other := p.state.other
-	return other.name != "" && p.Now().Sub(other.since) >= otherGrace &&
-		!p.IsRetired(other.name)
+func (r snapshotReader) otherStays() bool {
+	other := r.state.other
+	return other.name != "" && r.Now().Sub(other.since) >= otherGrace &&
+		!r.IsRetired(other.name)
 }

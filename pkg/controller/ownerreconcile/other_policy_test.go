@@ -16,20 +16,20 @@ func TestOtherStays(t *testing.T) {
 	p := b.begin(nil)
 	foreign := &plan.Plan{Foreign: "b", Blockers: []plan.Problem{{Reason: v1alpha1.ReasonOtherPolicy}}}
 	p.recordOtherPolicy(foreign)
-	if wait := p.RequeueAfter(foreign); p.otherStays() || wait != otherGrace {
-		t.Errorf("at first it stays: %t, and is looked at in %s", p.otherStays(), wait)
+	if wait := p.RequeueAfter(foreign); (snapshotReader{p}).otherStays() || wait != otherGrace {
+		t.Errorf("at first it stays: %t, and is looked at in %s", (snapshotReader{p}).otherStays(), wait)
 	}
 	b.clock.Step(otherGrace)
 	p.recordOtherPolicy(foreign)
-	if !p.otherStays() {
+	if !(snapshotReader{p}).otherStays() {
 		t.Error("after a moment nobody has to act")
 	}
 	isRetired = true
-	if p.otherStays() {
+	if (snapshotReader{p}).otherStays() {
 		t.Error("somebody has to act though it is being retired")
 	}
 	p.recordOtherPolicy(&plan.Plan{})
-	if p.otherStays() || p.state.other != (otherPolicy{}) {
+	if (snapshotReader{p}).otherStays() || p.state.other != (otherPolicy{}) {
 		t.Errorf("it has let go, and %+v is remembered", p.state.other)
 	}
 }
