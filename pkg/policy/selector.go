@@ -46,9 +46,6 @@ func (s Selector) templates() []*cel.Template {
 	return list
 }
 
-// IsEmpty says whether the selector selects everything.
-func (s Selector) IsEmpty() bool { return len(s.terms) == 0 }
-
 // ForOwner returns the exact selector for the owner that a binds. An error says that
 // a value could not be computed or is no label value.
 func (s Selector) ForOwner(ctx context.Context, a cel.Activation) (labels.Selector, error) {

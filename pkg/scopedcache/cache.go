@@ -88,7 +88,7 @@ func newCache(o Options, options cache.Options, settings *kindsettings.Settings,
 	}
 	c.registry, err = kindregistry.New(kindregistry.Options{
 		Settings: settings, Namespaces: o.Namespaces.given, DeleteOnLeave: o.DeleteOnLeave,
-		Informers: c.informers, Reviews: c.reviews, OnNews: func(change kindregistry.Change) { c.logChange(Change(change)) },
+		Informers: c.informers, Reviews: c.reviews, OnNews: c.logChange,
 	})
 	made := &Cache{parts: c, handles: map[Owner]*Handle{}}
 	made.root = &Handle{cache: made}
@@ -212,7 +212,7 @@ func (c *Cache) For(owner Owner) *Handle {
 // OnChange has tell called until ctx ends: at first for each stream as it is, then for every change. It is called
 // by one goroutine, which it holds up: it must not block, nor read the cache.
 func (c *Cache) OnChange(ctx context.Context, tell func(Change)) {
-	c.registry.SubscribeChanges(ctx, false, func(change kindregistry.Change) { tell(Change(change)) })
+	c.registry.SubscribeChanges(ctx, false, tell)
 }
 
 // SetNamespaces replaces the names that InNamespaces or Permitted were given. Reads follow at once. It is an

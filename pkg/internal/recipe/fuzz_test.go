@@ -19,7 +19,7 @@ func FuzzCheck(f *testing.F) {
 	w := &world{secrets: map[string]map[string]any{}, now: began}
 	w.add("ca")
 	w.add("leaf")
-	for name, r := range map[string]recipe.Recipe{"ca": readAuthority(), "leaf": serving()} {
+	for name, r := range map[string]recipe.Recipe{"ca": authority(), "leaf": serving()} {
 		issuers := map[string]recipe.Whole{"ca": recipe.ReadWhole(w.secrets["ca"])}
 		if write, err := recipe.MakeValues([]recipe.Recipe{r}, recipe.Whole{}, issuers, began, rand.Reader); err == nil {
 			f.Add(write.Public["tls.crt"], write.Private["tls.key"].RevealValue(), write.Public["ca.crt"], `{"tls.key":{"at":"2026-03-01T12:00:00Z"}}`, "token", int64(0))
@@ -41,7 +41,7 @@ func FuzzCheck(f *testing.F) {
 		}
 		view := recipe.ReadWhole(secret).View
 		in := recipe.Input{Secret: view, Issuers: map[string]secretview.View{"ca": view}, Now: now}
-		for _, r := range []recipe.Recipe{readAuthority(), serving(), password(32), recipe.UUID{Key: "k"}, recipe.KeyPair{PrivateKey: "k", PublicKey: "pub"}} {
+		for _, r := range []recipe.Recipe{authority(), serving(), password(32), recipe.UUID{Key: "k"}, recipe.KeyPair{PrivateKey: "k", PublicKey: "pub"}} {
 			in.Now = now
 			v := recipe.CheckSecret([]recipe.Recipe{r}, in)
 			if v.Until.IsZero() {

@@ -16,7 +16,7 @@ func TestHandshake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.now = time.Now().UTC()
-		ca, leaf := readAuthority(), serving()
+		ca, leaf := authority(), serving()
 		ca.Lifetime, ca.Propagation, ca.LeafLifetime = 80*time.Second, 4*time.Second, 16*time.Second
 		leaf.Lifetime = 16 * time.Second
 		w.add("ca")
@@ -87,7 +87,7 @@ func connect(certificate, bundle string) error {
 func TestHandshakeRefused(t *testing.T) {
 	w := newWorld(t)
 	w.now = time.Now().UTC().Truncate(time.Second)
-	ca, leaf := readAuthority(), serving()
+	ca, leaf := authority(), serving()
 	ca.Propagation = 0
 	w.add("ca")
 	w.add("leaf")

@@ -31,11 +31,6 @@ func CharacterSet(name string) (string, bool) {
 	return set, ok
 }
 
-// CharacterSets are the names of the sets, sorted.
-func CharacterSets() []string {
-	return []string{"alphanumeric", "digits", "hex", "lowercase", "symbols"}
-}
-
 // String is the text form.
 func (r Random) String() string {
 	if r.Characters == "" {

@@ -175,22 +175,6 @@ func shortDuration(d time.Duration) string {
 	return text
 }
 
-// FindAllProblems says what is wrong with recipes that one Secret has: each by itself, and that two make one key.
-func FindAllProblems(recipes []Recipe) []string {
-	var list []string
-	makers := map[string]Recipe{}
-	for _, r := range recipes {
-		list = append(list, r.FindProblems()...)
-		for _, key := range slices.Concat(r.PrivateKeys(), r.PublicKeys(), previousKeys(r)) {
-			if other := makers[key]; other != nil {
-				list = append(list, fmt.Sprintf("two recipes make key %q: %s and %s", key, other, r))
-			}
-			makers[key] = r
-		}
-	}
-	return list
-}
-
 // AllPrivateKeys are the keys of private values that a recipe makes or keeps.
 func AllPrivateKeys(r Recipe) []string { return slices.Concat(r.PrivateKeys(), previousKeys(r)) }
 

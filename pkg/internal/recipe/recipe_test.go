@@ -20,7 +20,7 @@ import (
 
 const day = 24 * time.Hour
 
-func readAuthority() recipe.CA {
+func authority() recipe.CA {
 	return recipe.CA{CommonName: "web", Lifetime: 365 * day, RenewAt: 0.66, Propagation: time.Hour, LeafLifetime: 90 * day}
 }
 
@@ -47,7 +47,7 @@ func TestMake(t *testing.T) {
 		"Ed25519":   {[]recipe.Recipe{recipe.KeyPair{PrivateKey: "k", PublicKey: "pub", Algorithm: recipe.Ed25519}}, map[string]string{"k": `^-----BEGIN PRIVATE KEY-----\n`}, 0},
 		"RSA":       {[]recipe.Recipe{recipe.KeyPair{PrivateKey: "k", PublicKey: "pub", Algorithm: recipe.RSA3072}}, map[string]string{"k": `^-----BEGIN PRIVATE KEY-----\n`}, 0},
 		"Htpasswd":  {[]recipe.Recipe{recipe.Htpasswd{Key: "auth", User: "admin", Password: "password"}, password(20)}, map[string]string{"auth": `^admin:\$2a\$10\$\S{53}\n$`}, 0},
-		"CA":        {[]recipe.Recipe{readAuthority()}, map[string]string{"tls.crt": `^-----BEGIN CERT`, "tls.key": `^-----BEGIN PRIVATE`, "ca.crt": `^-----BEGIN CERT`}, (365 * day * 66 / 100).Truncate(time.Second)},
+		"CA":        {[]recipe.Recipe{authority()}, map[string]string{"tls.crt": `^-----BEGIN CERT`, "tls.key": `^-----BEGIN PRIVATE`, "ca.crt": `^-----BEGIN CERT`}, (365 * day * 66 / 100).Truncate(time.Second)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -91,7 +91,7 @@ func TestMadeFormats(t *testing.T) {
 		t.Errorf("the public key is %s, want %s", w.value("s", "pub"), got)
 	}
 	w.add("ca")
-	w.mustMake("ca", readAuthority())
+	w.mustMake("ca", authority())
 	for _, algorithm := range append(recipe.AllAlgorithms(), "") {
 		leaf := serving()
 		leaf.Algorithm, leaf.Client = recipe.Algorithm(algorithm), true
@@ -140,13 +140,13 @@ func TestCheck(t *testing.T) {
 		"Leaf's end":    {reason: "Ambit was away for long", made: []recipe.Recipe{serving()}, change: func(w *world) { w.now = w.now.Add(90 * day) }, code: recipe.Ended, changes: []string{"tls.crt", "tls.key"}, keys: []string{"ca.crt", "tls.crt", "tls.key"}},
 		"Leaf's key":    {reason: "somebody took the key away", made: []recipe.Recipe{serving()}, change: func(w *world) { delete(w.data("s"), "tls.key") }, code: recipe.Missing, changes: []string{"tls.crt", "tls.key"}, keys: []string{"ca.crt", "tls.crt", "tls.key"}},
 		"Leaf's bundle": {reason: "somebody wrote another bundle", made: []recipe.Recipe{serving()}, change: func(w *world) { w.set("s", "ca.crt", "x") }, code: recipe.BundleDiffers, stays: []string{"tls.crt", "tls.key", "ca.crt"}, keys: []string{"ca.crt"}},
-		"Other CA":      {reason: "the CA was made anew", made: []recipe.Recipe{serving()}, change: func(w *world) { w.add("ca"); w.mustMake("ca", readAuthority()) }, code: recipe.OtherIssuer, changes: []string{"tls.crt", "tls.key", "ca.crt"}, keys: []string{"ca.crt", "tls.crt", "tls.key"}},
+		"Other CA":      {reason: "the CA was made anew", made: []recipe.Recipe{serving()}, change: func(w *world) { w.add("ca"); w.mustMake("ca", authority()) }, code: recipe.OtherIssuer, changes: []string{"tls.crt", "tls.key", "ca.crt"}, keys: []string{"ca.crt", "tls.crt", "tls.key"}},
 		"Clock":         {reason: "the certificate begins later", made: []recipe.Recipe{serving()}, change: func(w *world) { w.now = w.now.Add(-day) }, code: recipe.NotYetValid, changes: []string{"tls.crt", "tls.key"}, keys: []string{"ca.crt", "tls.crt", "tls.key"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.add("ca")
-			w.mustMake("ca", readAuthority())
+			w.mustMake("ca", authority())
 			w.add("s")
 			w.mustMake("s", tc.made...)
 			before := map[string]string{}
@@ -236,26 +236,26 @@ func TestDrawCharacters(t *testing.T) {
 
 // TestProblems: recipes that cannot be made, or would lock users out, are refused.
 func TestProblems(t *testing.T) {
-	ca, leaf := readAuthority(), serving()
+	ca, leaf := authority(), serving()
 	ca.Lifetime = 100 * day
 	leaf.DNSNames, leaf.Addresses = []string{"a b", "ok.example", "*.x", "-a"}, []string{"10.0.0", "fe80::1%eth0"}
 	for name, tc := range map[string]struct {
-		recipes []recipe.Recipe
-		want    []string
+		recipe recipe.Recipe
+		want   []string
 	}{
-		"Fine":       {[]recipe.Recipe{password(32), readAuthority()}, nil},
-		"Short":      {[]recipe.Recipe{password(4)}, []string{"the length must be between 8 and 4096, is 4"}},
-		"Weak":       {[]recipe.Recipe{recipe.Random{Key: "k", Length: 16, Characters: "0123456789"}}, []string{"16 of 10 different characters can be guessed: it takes 27 at least"}},
-		"Characters": {[]recipe.Recipe{recipe.Random{Key: "k", Length: 99, Characters: "aab"}}, []string{"the characters must be printable ASCII, each once"}},
-		"CA":         {[]recipe.Recipe{ca}, []string{"the CA signs for 1585h of its 2400h, so that a certificate of 2160h could outlive it: give it a longer lifetime, or an earlier renewAt"}},
-		"Leaf":       {[]recipe.Recipe{leaf}, []string{`"a b" is no DNS name`, `"-a" is no DNS name`, `"10.0.0" is no IP address`, `"fe80::1%eth0" is no IP address`}},
-		"Empty":      {[]recipe.Recipe{recipe.Certificate{Lifetime: day, RenewAt: 0.5}}, []string{"it must be for a common name, or 1 to 64 dnsNames and ipAddresses, and is for 0"}},
-		"Twice":      {[]recipe.Recipe{password(32), recipe.UUID{Key: "id", Rotation: recipe.Rotation{KeepPrevious: "password"}}}, []string{`two recipes make key "password": random 32 and uuid`}},
-		"Life":       {[]recipe.Recipe{recipe.Certificate{CommonName: "x", Lifetime: time.Second, RenewAt: 2}}, []string{"the lifetime must be whole seconds, and at least 4s"}},
-		"Algorithm":  {[]recipe.Recipe{recipe.KeyPair{PrivateKey: "a", PublicKey: "b", Algorithm: "DSA"}}, []string{`there is no algorithm "DSA"`}},
-		"User":       {[]recipe.Recipe{recipe.Htpasswd{Key: "k", User: "a:b", Password: "p"}}, []string{"the user must have 1 to 255 bytes, without a colon and control characters"}},
+		"Password":   {password(32), nil},
+		"Fine":       {authority(), nil},
+		"Short":      {password(4), []string{"the length must be between 8 and 4096, is 4"}},
+		"Weak":       {recipe.Random{Key: "k", Length: 16, Characters: "0123456789"}, []string{"16 of 10 different characters can be guessed: it takes 27 at least"}},
+		"Characters": {recipe.Random{Key: "k", Length: 99, Characters: "aab"}, []string{"the characters must be printable ASCII, each once"}},
+		"CA":         {ca, []string{"the CA signs for 1585h of its 2400h, so that a certificate of 2160h could outlive it: give it a longer lifetime, or an earlier renewAt"}},
+		"Leaf":       {leaf, []string{`"a b" is no DNS name`, `"-a" is no DNS name`, `"10.0.0" is no IP address`, `"fe80::1%eth0" is no IP address`}},
+		"Empty":      {recipe.Certificate{Lifetime: day, RenewAt: 0.5}, []string{"it must be for a common name, or 1 to 64 dnsNames and ipAddresses, and is for 0"}},
+		"Life":       {recipe.Certificate{CommonName: "x", Lifetime: time.Second, RenewAt: 2}, []string{"the lifetime must be whole seconds, and at least 4s"}},
+		"Algorithm":  {recipe.KeyPair{PrivateKey: "a", PublicKey: "b", Algorithm: "DSA"}, []string{`there is no algorithm "DSA"`}},
+		"User":       {recipe.Htpasswd{Key: "k", User: "a:b", Password: "p"}, []string{"the user must have 1 to 255 bytes, without a colon and control characters"}},
 	} {
-		if diff := cmp.Diff(tc.want, recipe.FindAllProblems(tc.recipes)); diff != "" {
+		if diff := cmp.Diff(tc.want, tc.recipe.FindProblems()); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", name, diff)
 		}
 	}
@@ -268,21 +268,21 @@ func TestNoIssuer(t *testing.T) {
 		want    string
 	}{
 		"None":   {func(w *world) { w.add("ca") }, "cannot be issued: its CA is missing"},
-		"No key": {func(w *world) { w.add("ca"); w.mustMake("ca", readAuthority()); delete(w.data("ca"), "tls.key") }, "reading the key of its CA: it is not one PEM block"},
+		"No key": {func(w *world) { w.add("ca"); w.mustMake("ca", authority()); delete(w.data("ca"), "tls.key") }, "reading the key of its CA: it is not one PEM block"},
 		"Other key": {func(w *world) {
 			w.add("ca")
-			w.mustMake("ca", readAuthority())
+			w.mustMake("ca", authority())
 			key := w.data("ca")["tls.key"]
 			w.add("ca")
-			w.mustMake("ca", readAuthority())
+			w.mustMake("ca", authority())
 			w.data("ca")["tls.key"] = key
 		}, "the key of its CA is not that of the CA's certificate"},
 		"Wrong": {func(w *world) {
 			w.add("ca")
-			w.mustMake("ca", readAuthority())
+			w.mustMake("ca", authority())
 			w.set("ca", "tls.crt", w.value("ca", "tls.crt")[:100])
 		}, "cannot be issued: its CA is missing"},
-		"Ends": {func(w *world) { w.add("ca"); w.mustMake("ca", readAuthority()); w.now = w.now.Add(360 * day) }, "cannot be issued: its CA ends before it would"},
+		"Ends": {func(w *world) { w.add("ca"); w.mustMake("ca", authority()); w.now = w.now.Add(360 * day) }, "cannot be issued: its CA ends before it would"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

@@ -64,7 +64,7 @@ func TestRenewal(t *testing.T) {
 		leaf := serving()
 		leaf.Lifetime = time.Duration(rapid.IntRange(100, 3000).Draw(rt, "leaf")) * time.Minute
 		leaf.RenewAt = rapid.Float64Range(0.4, 0.8).Draw(rt, "renewLeafAt")
-		ca := readAuthority()
+		ca := authority()
 		ca.Propagation = time.Duration(rapid.IntRange(1, 60).Draw(rt, "propagation")) * time.Minute
 		late := time.Duration(rapid.IntRange(0, 30).Draw(rt, "late")) * time.Minute
 		ca.LeafLifetime = leaf.Lifetime
@@ -73,7 +73,7 @@ func TestRenewal(t *testing.T) {
 		}
 		ca.RenewAt = rapid.Float64Range(0.3, 0.6).Draw(rt, "renewAt")
 		ca.Lifetime = (leaf.Lifetime+ca.Propagation+2*late)*3 + time.Duration(rapid.IntRange(0, 500).Draw(rt, "longer"))*time.Minute
-		if problems := recipe.FindAllProblems([]recipe.Recipe{ca, leaf}[:1]); problems != nil {
+		if problems := ca.FindProblems(); problems != nil {
 			rt.Fatalf("the CA is refused: %v", problems)
 		}
 		w := newWorld(t)
@@ -132,7 +132,7 @@ func (v verifier) checkAll(rt *rapid.T, bundles, leaves history, propagation tim
 func TestUntil(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(t)
-		ca, leaf, word := readAuthority(), serving(), password(24)
+		ca, leaf, word := authority(), serving(), password(24)
 		ca.Lifetime, ca.LeafLifetime, leaf.Lifetime = 100*time.Hour, 20*time.Hour, 20*time.Hour
 		word.Rotation = recipe.Rotation{After: 30 * time.Hour, KeepPrevious: "previous"}
 		recipes := map[string][]recipe.Recipe{

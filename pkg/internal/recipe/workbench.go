@@ -30,8 +30,10 @@ func ReadWhole(secret map[string]any) Whole {
 }
 
 // WipePrivate overwrites the private values.
-func (w Whole) WipePrivate() {
-	for _, value := range w.Private {
+func (w Whole) WipePrivate() { wipeValues(w.Private) }
+
+func wipeValues(values map[string]Private) {
+	for _, value := range values {
 		value.WipeValue()
 	}
 }
@@ -55,11 +57,7 @@ type Write struct {
 func (w Write) IsEmpty() bool { return w.Verdict.IsValid() && !w.repaired }
 
 // WipePrivate overwrites the private values, once they are written.
-func (w Write) WipePrivate() {
-	for _, value := range w.Private {
-		value.WipeValue()
-	}
-}
+func (w Write) WipePrivate() { wipeValues(w.Private) }
 
 // workbench is a Secret while values are made for it.
 type workbench struct {

@@ -19,16 +19,31 @@ import (
 	"github.com/ambit-dev/ambit/pkg/scopedcache/streamstore"
 )
 
-// Change is scopedcache.Change, which says what it is.
+// Change says that a stream has another state. It is a copy, but for Missing, which nobody may change.
 type Change struct {
-	GVK       schema.GroupVersionKind
+	GVK schema.GroupVersionKind
+	// Namespace is where; "" is all namespaces, or a kind without any.
 	Namespace string
-	State     informer.State
-	Missing   []access.Access
-	Since     time.Time
-	Owners    []readlog.Owner
-	Object    types.NamespacedName
+	// State is informer.Live once objects can be read, informer.Degraded while they may be stale, Forbidden,
+	// Unauthenticated, Missing or Invalid when the API server has refused and they are dropped, and
+	// Stopped when the namespace is not watched any more.
+	State informer.State
+	// Missing is what is denied; nil if nothing is.
+	Missing []access.Access
+	// Since is when a refusal was first seen.
+	Since time.Time
+	// Owners are those whose handles need the stream, sorted; or, if Object is set, those who have read that.
+	Owners []readlog.Owner
+	// Object, if it is not empty, has changed since the owners have read it, or a list that it is in or was in; State is
+	// informer.Live then. scopedcache.Source tells of that, OnChange does not.
+	Object types.NamespacedName
 }
+
+// IsLost reports whether there is nothing to read.
+func (c Change) IsLost() bool { return c.State.IsFinal() || c.State == informer.Stopped }
+
+// IsLive reports whether there is all to read.
+func (c Change) IsLive() bool { return c.State == informer.Live }
 
 // subscriber is told of changes, at first of how all streams are.
 type subscriber struct {

@@ -1,6 +1,7 @@
 package kindsettings
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -193,24 +194,13 @@ func exceptNamespaces(selector fields.Selector, namespaces []string) fields.Sele
 
 // fillConfig returns a configuration with what it lacks from another one.
 func fillConfig(config, from cache.Config) cache.Config {
-	if config.LabelSelector == nil {
-		config.LabelSelector = from.LabelSelector
-	}
-	if config.FieldSelector == nil {
-		config.FieldSelector = from.FieldSelector
-	}
 	if config.Transform == nil {
 		config.Transform = from.Transform
 	}
-	if config.UnsafeDisableDeepCopy == nil {
-		config.UnsafeDisableDeepCopy = from.UnsafeDisableDeepCopy
-	}
-	if config.EnableWatchBookmarks == nil {
-		config.EnableWatchBookmarks = from.EnableWatchBookmarks
-	}
-	if config.SyncPeriod == nil {
-		config.SyncPeriod = from.SyncPeriod
-	}
+	config.LabelSelector, config.FieldSelector = cmp.Or(config.LabelSelector, from.LabelSelector), cmp.Or(config.FieldSelector, from.FieldSelector)
+	config.UnsafeDisableDeepCopy = cmp.Or(config.UnsafeDisableDeepCopy, from.UnsafeDisableDeepCopy)
+	config.EnableWatchBookmarks = cmp.Or(config.EnableWatchBookmarks, from.EnableWatchBookmarks)
+	config.SyncPeriod = cmp.Or(config.SyncPeriod, from.SyncPeriod)
 	return config
 }
 
