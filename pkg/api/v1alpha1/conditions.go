@@ -1,5 +1,7 @@
 package v1alpha1
 
+import "slices"
+
 // Types of the conditions that Ambit sets on owners. They follow kstatus:
 // Reconciling and Stalled are present only while they are True.
 const (
@@ -29,12 +31,7 @@ var reservedConditions = []string{ConditionReady, ConditionReconciling, Conditio
 
 // IsReservedCondition says whether Ambit itself sets conditions of this type.
 func IsReservedCondition(t string) bool {
-	for _, r := range reservedConditions {
-		if r == t {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(reservedConditions, t)
 }
 
 // Reasons of conditions on owners.
