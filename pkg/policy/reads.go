@@ -65,7 +65,7 @@ func (p *Program) selectionReads() *fields.Set {
 		}
 	}
 	for _, w := range p.Watches {
-		for _, template := range slices.Concat([]*cel.Template{w.Name, w.Namespace, w.FieldTemplate}, w.Selector.templates()) {
+		for _, template := range slices.Concat([]*cel.Template{w.Name, w.Namespace, w.FieldTemplate}, w.Selector.valueTemplates()) {
 			if template != nil {
 				note(template.FieldsRead())
 			}

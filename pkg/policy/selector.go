@@ -37,8 +37,8 @@ func (s Selector) OwnerSpecific() bool {
 	return false
 }
 
-// templates are those of all values.
-func (s Selector) templates() []*cel.Template {
+// valueTemplates are those of all values.
+func (s Selector) valueTemplates() []*cel.Template {
 	var list []*cel.Template
 	for _, t := range s.terms {
 		list = append(list, t.values...)

@@ -12,3 +12,11 @@ func Skip(t testing.TB) {
 		t.Skip("without the race detector it is run: see package raced")
 	}
 }
+
+// Few is how many cases a test runs: all of them, or with the race detector no more than few.
+func Few(few, all int) int {
+	if Enabled {
+		return few
+	}
+	return all
+}

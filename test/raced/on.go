@@ -4,6 +4,3 @@ package raced
 
 // Enabled says whether this test was built with the race detector.
 const Enabled = true
-
-// Few is how many cases a test runs: all of them, or with the race detector no more than few.
-func Few(few, _ int) int { return few }

@@ -63,8 +63,9 @@ type Inputs struct {
 
 	uid             types.UID
 	cleans          bool
+	resourceVersion string // of the owner when it was last compared with selectedBy
 	selectedBy      string // see Planner.selectionDigest
-	failedAt        string // the resourceVersion of an owner for which something of a watch failed; empty if nothing did
+	hasFailed       bool   // something of a watch failed, and is tried again with the next version of the owner
 	sharesStreams   bool
 	complete        bool                        // every kind is known
 	queries         []plan.Query                // that they were laid out for
@@ -262,9 +263,20 @@ func (p *Planner) IsCurrent(s *Inputs, subject Subject) bool {
 	return SameQueries(s.queries, subject.Queries)
 }
 
-// isSelectionCurrent reports whether an owner's watches still select what they did.
+// isSelectionCurrent reports whether an owner's watches still select what they did. It compares each version of an
+// owner once.
 func (p *Planner) isSelectionCurrent(s *Inputs, owner *unstructured.Unstructured) bool {
-	return s.uid == owner.GetUID() && (s.failedAt == "" || s.failedAt == owner.GetResourceVersion()) && s.selectedBy == p.selectionDigest(owner)
+	version := owner.GetResourceVersion()
+	switch {
+	case s.uid != owner.GetUID():
+		return false
+	case s.resourceVersion == version:
+		return true
+	case s.hasFailed || s.selectedBy != p.selectionDigest(owner):
+		return false
+	}
+	s.resourceVersion = version
+	return true
 }
 
 // selectionDigest is equal for equal values of what the owner's watches are selected by; empty if that is its

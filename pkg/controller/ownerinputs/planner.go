@@ -104,7 +104,7 @@ func (p *Planner) PlanInputs(ctx context.Context, subject Subject) (*Inputs, tim
 	s.sharesStreams, s.queries, s.cleans = subject.SharesStreams, subject.Queries, l.cleans
 	s.listed, s.selected = p.Namespaces.FollowedList(), p.Scope.SelectedNames()
 	if subject.Owner != nil {
-		s.uid, s.selectedBy = subject.Owner.GetUID(), p.selectionDigest(subject.Owner)
+		s.uid, s.resourceVersion, s.selectedBy = subject.Owner.GetUID(), subject.Owner.GetResourceVersion(), p.selectionDigest(subject.Owner)
 	}
 	l.findQueries(ctx, plan.Snapshot{Owner: subject.Owner, Retire: subject.Retire})
 	s.MayNeedRecord = subject.Owner != nil && (p.Program.NeedsFinalizerFor(p.Kinds.IsNamespaced) || slices.ContainsFunc(p.Program.Children, IsElsewhere))

@@ -53,9 +53,7 @@ func (l *layout) findWatchedKinds(snapshot plan.Snapshot) []watchedKind {
 // addWatchQuery adds what a watch of the policy is for this owner.
 func (l *layout) addWatchQuery(query plan.WatchQuery, of watchedKind) {
 	w := watchQuery{WatchQuery: query, watchedKind: of, problem: of.unknown}
-	if query.Problem != nil {
-		l.inputs.failedAt = l.subject.Owner.GetResourceVersion()
-	}
+	l.inputs.hasFailed = l.inputs.hasFailed || query.Problem != nil
 	if w.problem == nil {
 		w.problem = l.findWatchInterest(&w)
 	}
