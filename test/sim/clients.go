@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
 )
 
 // Client talks to the server as a user. It is immutable.
@@ -48,6 +49,20 @@ func (c *Client) Named(process string) *Client {
 
 // Dynamic returns the client of whole objects.
 func (c *Client) Dynamic() dynamic.Interface { return dynamicClient{c} }
+
+// CreateYAML creates the object that a text is of, in the namespace that it says.
+func (c *Client) CreateYAML(ctx context.Context, text string) error {
+	obj := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &obj.Object); err != nil {
+		return err
+	}
+	mapping, err := c.Mapper().RESTMapping(obj.GroupVersionKind().GroupKind())
+	if err != nil {
+		return err
+	}
+	_, err = c.Dynamic().Resource(mapping.Resource).Namespace(obj.GetNamespace()).Create(ctx, obj, metav1.CreateOptions{})
+	return err
+}
 
 // request is a request of the client.
 func (c *Client) request(verb string, resource schema.GroupVersionResource, namespace, name string, subresources ...string) Request {

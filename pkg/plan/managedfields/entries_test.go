@@ -1,6 +1,10 @@
 package managedfields
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/ambit-dev/ambit/test/objecttext"
+)
 
 func TestWroteAnnotation(t *testing.T) {
 	const of = `, operation: Apply, apiVersion: v1, fieldsV1: {"f:metadata": {"f:annotations": {"f:proof": {}}}}}`
@@ -19,23 +23,23 @@ func TestWroteAnnotation(t *testing.T) {
 		"OtherKey": {"Another annotation is another one.", []string{`{manager: us, fieldsV1: {"f:metadata": {"f:annotations": {"f:other": {}}}}}`}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := WroteAnnotation(withEntry(t, "{}", tc.entries...), "us", "proof"); got != tc.want {
+			if got := WroteAnnotation(objecttext.ReadManaged(t, "{}", tc.entries...), "us", "proof"); got != tc.want {
 				t.Errorf("%s got %t", tc.reason, got)
 			}
 		})
 	}
-	if WroteAnnotation(objectOf(t, "{metadata: {managedFields: [null, 1]}}"), "us", "proof") {
+	if WroteAnnotation(objecttext.ReadObject(t, "{metadata: {managedFields: [null, 1]}}"), "us", "proof") {
 		t.Error("what is no entry proves something")
 	}
 }
 
 func TestHasManager(t *testing.T) {
-	with := withEntry(t, "{}", "{manager: us, operation: Apply, subresource: status}")
-	without := objectOf(t, "{metadata: {name: a}}")
+	with := objecttext.ReadManaged(t, "{}", "{manager: us, operation: Apply, subresource: status}")
+	without := objecttext.ReadObject(t, "{metadata: {name: a}}")
 	switch {
 	case !HasManager(with, "us"), HasManager(with, "them"), HasManager(without, "us"):
 		t.Error("a manager is who has an entry, of whatever kind")
-	case !IsPresent(with), IsPresent(without), IsPresent(objectOf(t, "{}")):
+	case !IsPresent(with), IsPresent(without), IsPresent(objecttext.ReadObject(t, "{}")):
 		t.Error("an object has managedFields, or has none")
 	}
 }
@@ -58,13 +62,13 @@ func TestEntriesOf(t *testing.T) {
 		"Malformed":   {"An entry without fields is none.", []string{"{manager: us, operation: Apply, apiVersion: v1}"}, "nothing", false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := FindEntries(withEntry(t, "{}", tc.entries...), "us")
+			got := FindEntries(objecttext.ReadManaged(t, "{}", tc.entries...), "us")
 			if got.Trouble != tc.trouble || got.Migrate != tc.migrate || got.Owned.IsKnown() != tc.isKnown {
 				t.Errorf("%s got %+v", tc.reason, got)
 			}
 		})
 	}
-	if got := FindEntries(objectOf(t, "{}"), "us"); got.Trouble != "" || got.Owned.IsKnown() {
+	if got := FindEntries(objecttext.ReadObject(t, "{}"), "us"); got.Trouble != "" || got.Owned.IsKnown() {
 		t.Errorf("an object without managedFields is compared by values: %+v", got)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/ambit-dev/ambit/test/objecttext"
 )
 
 func TestCompare(t *testing.T) {
@@ -165,7 +167,7 @@ func TestCompare(t *testing.T) {
 			if tc.entry == "" {
 				tc.entry = "{manager: us, operation: Apply, apiVersion: v1, fieldsV1: " + tc.fields + "}"
 			}
-			desired, live := objectOf(t, tc.desired), withEntry(t, tc.live, tc.entry)
+			desired, live := objecttext.ReadObject(t, tc.desired), objecttext.ReadManaged(t, tc.live, tc.entry)
 			compared := Compare(desired, live, "us")
 			var got []string
 			for _, d := range compared.Differences {
@@ -176,7 +178,7 @@ func TestCompare(t *testing.T) {
 			}
 			var changes map[string]any
 			if tc.changes != "" {
-				changes = objectOf(t, tc.changes).Object
+				changes = objecttext.ReadObject(t, tc.changes).Object
 			}
 			if diff := cmp.Diff(changes, compared.Changes); diff != "" {
 				t.Errorf("%s\nthe merge patch, -want +got:\n%s", tc.reason, diff)

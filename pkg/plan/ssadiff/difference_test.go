@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/ambit-dev/ambit/test/objecttext"
 )
 
 // drifts are objects, and what of them somebody else has changed.
@@ -95,7 +97,7 @@ var drifts = map[string]struct {
 func TestDrift(t *testing.T) {
 	for name, tc := range drifts {
 		t.Run(name, func(t *testing.T) {
-			desired, live := objectOf(t, tc.desired), managedBy(t, tc.live, tc.fields)
+			desired, live := objecttext.ReadObject(t, tc.desired), managedBy(t, tc.live, tc.fields)
 			differences := Compare(desired, live, "us").Differences
 			var got []string
 			for _, d := range DriftOf(differences) {
@@ -158,7 +160,7 @@ func TestReasonAndPaths(t *testing.T) {
 
 func TestDigest(t *testing.T) {
 	digest := func(want, have string) string {
-		return DigestOf(Compare(objectOf(t, want), objectOf(t, have), "us").Differences)
+		return DigestOf(Compare(objecttext.ReadObject(t, want), objecttext.ReadObject(t, have), "us").Differences)
 	}
 	const secret = `{kind: Secret, data: {p: eA==}}`
 	switch {

@@ -1,6 +1,10 @@
 package ssadiff
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/ambit-dev/ambit/test/objecttext"
+)
 
 func TestFieldSetHash(t *testing.T) {
 	const base = `{spec: {a: 1, list: [{x: 1}, {y: 2}], labels: {k: v}}, data: {k: v}}`
@@ -20,7 +24,7 @@ func TestFieldSetHash(t *testing.T) {
 		"Missing":    {"A part that is gone counts.", `{spec: {a: 1, list: [{x: 1}, {y: 2}], labels: {k: v}}}`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if same := FieldSetHash(objectOf(t, base).Object) == FieldSetHash(objectOf(t, tc.object).Object); same != tc.same {
+			if same := FieldSetHash(objecttext.ReadObject(t, base).Object) == FieldSetHash(objecttext.ReadObject(t, tc.object).Object); same != tc.same {
 				t.Errorf("%s same: %t", tc.reason, same)
 			}
 		})

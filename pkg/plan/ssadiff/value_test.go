@@ -5,6 +5,8 @@ import (
 	"hash/fnv"
 	"strings"
 	"testing"
+
+	"github.com/ambit-dev/ambit/test/objecttext"
 )
 
 func TestDescribeValue(t *testing.T) {
@@ -46,8 +48,8 @@ func TestEqualScalar(t *testing.T) {
 func TestObjectDigest(t *testing.T) {
 	digests := map[string]string{}
 	for _, text := range []string{`{}`, `{a: 1}`, `{a: "1"}`, `{b: 1}`, `{a: [1]}`, `{a: {b: 1}}`, `{a: [{b: 1}]}`, `{a: [], b: 1}`} {
-		digest := ObjectDigest(objectOf(t, text).Object)
-		if again := ObjectDigest(objectOf(t, text).Object); again != digest {
+		digest := ObjectDigest(objecttext.ReadObject(t, text).Object)
+		if again := ObjectDigest(objecttext.ReadObject(t, text).Object); again != digest {
 			t.Errorf("%s has two digests", text)
 		}
 		if other, taken := digests[digest]; taken {

@@ -14,13 +14,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/yaml"
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/informer"
@@ -94,13 +92,7 @@ func (s *stage) must(err error) {
 
 func (s *stage) create(format string, args ...any) {
 	s.Helper()
-	obj := &unstructured.Unstructured{}
-	s.must(yaml.Unmarshal(fmt.Appendf(nil, format, args...), &obj.Object))
-	admin := s.server.As(sim.Admin)
-	mapping, err := admin.Mapper().RESTMapping(obj.GroupVersionKind().GroupKind())
-	s.must(err)
-	_, err = admin.Dynamic().Resource(mapping.Resource).Namespace(obj.GetNamespace()).Create(s.Context(), obj, metav1.CreateOptions{})
-	s.must(err)
+	s.must(s.server.As(sim.Admin).CreateYAML(s.Context(), fmt.Sprintf(format, args...)))
 }
 
 // grant gives the right to watch ConfigMaps in namespaces.

@@ -11,15 +11,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/yaml"
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/informer/listwatch"
+	"github.com/ambit-dev/ambit/pkg/internal/wakeup"
 	"github.com/ambit-dev/ambit/pkg/scopedcache/kindsettings"
 	"github.com/ambit-dev/ambit/pkg/scopedcache/streamstore"
 	"github.com/ambit-dev/ambit/test/sim"
@@ -107,12 +106,7 @@ func (s *stage) tend(ctx context.Context) error {
 	}
 }
 
-func (s *stage) changed() {
-	select {
-	case s.dirty <- struct{}{}:
-	default:
-	}
-}
+func (s *stage) changed() { wakeup.SendWake(s.dirty) }
 
 func (s *stage) makeStore(reviewed bool) {
 	client := s.server.As("operator")
@@ -138,13 +132,7 @@ func (s *stage) must(err error) {
 
 func (s *stage) create(text string) {
 	s.Helper()
-	obj := &unstructured.Unstructured{}
-	s.must(yaml.Unmarshal([]byte(text), &obj.Object))
-	admin := s.server.As(sim.Admin)
-	mapping, err := admin.Mapper().RESTMapping(obj.GroupVersionKind().GroupKind())
-	s.must(err)
-	_, err = admin.Dynamic().Resource(mapping.Resource).Namespace(obj.GetNamespace()).Create(s.Context(), obj, metav1.CreateOptions{})
-	s.must(err)
+	s.must(s.server.As(sim.Admin).CreateYAML(s.Context(), text))
 }
 
 // grant gives the rights to watch, and revoke takes them away.

@@ -1,16 +1,17 @@
-package managedfields
+// Package objecttext reads the objects of tests from YAML.
+package objecttext
 
 import (
 	"testing"
 
-	utiljson "k8s.io/apimachinery/pkg/util/json"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 )
 
-// objectOf reads YAML with whole numbers as int64, as the API machinery does.
-func objectOf(t testing.TB, text string) *unstructured.Unstructured {
+// ReadObject reads YAML with whole numbers as int64, as the API machinery does. It fails the test if that is not a
+// mapping.
+func ReadObject(t testing.TB, text string) *unstructured.Unstructured {
 	t.Helper()
 	encoded, err := yaml.YAMLToJSON([]byte(text))
 	if err != nil {
@@ -23,13 +24,13 @@ func objectOf(t testing.TB, text string) *unstructured.Unstructured {
 	return u
 }
 
-// withEntry is an object of version v1 with these managedFields entries.
-func withEntry(t testing.TB, text string, entries ...string) *unstructured.Unstructured {
+// ReadManaged reads an object, and gives it version v1 and these entries of managedFields.
+func ReadManaged(t testing.TB, text string, entries ...string) *unstructured.Unstructured {
 	t.Helper()
-	u := objectOf(t, text)
+	u := ReadObject(t, text)
 	var list []any
 	for _, entry := range entries {
-		list = append(list, objectOf(t, entry).Object)
+		list = append(list, ReadObject(t, entry).Object)
 	}
 	if err := unstructured.SetNestedSlice(u.Object, list, "metadata", "managedFields"); err != nil {
 		t.Fatal(err)
