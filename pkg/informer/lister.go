@@ -118,6 +118,9 @@ func (s *Set) requireLocked(sub EventHandler, need Interest, old, next []Lister)
 		st.addHandler(sub, view.subset)
 		s.uses[st]++
 	}
+	if !ok {
+		s.feedInformerLocked(st)
+	}
 	return view
 }
 

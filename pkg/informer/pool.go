@@ -65,18 +65,23 @@ func (p *pool) takeUnstarted() []*stream {
 	return taken
 }
 
-// addInformerLocked makes an informer, and has it fed by a stream that it can share, or by one of its own.
+// addInformerLocked makes an informer, which feedInformerLocked has fed.
 func (p *pool) addInformerLocked(need Interest) *sharedInformer {
 	st := newSharedInformer(p.env, need)
 	p.informers[informerKey{need.Key, need.Storage}] = st
-	for _, s := range p.streams[need.Key.ofStream()] {
+	return st
+}
+
+// feedInformerLocked has an informer fed by a stream that it can share, or by one of its own. A stream that is open may
+// list at once: who is to be told of the first list is a handler before that.
+func (p *pool) feedInformerLocked(st *sharedInformer) {
+	for _, s := range p.streams[st.key.ofStream()] {
 		if s.canShare(st) {
 			s.joinStream(st)
-			return st
+			return
 		}
 	}
 	p.addStreamLocked(st)
-	return st
 }
 
 func (p *pool) addStreamLocked(st *sharedInformer) {
