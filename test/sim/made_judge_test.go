@@ -66,7 +66,7 @@ func (j *judgeOfMade) check() {
 		key := map[string]string{"db": "password", "ca": "tls.key", "tls": "tls.key"}[name]
 		var before version
 		for i, v := range j.versions[name] {
-			if i > 0 && v.uid == before.uid && v.data[key] != before.data[key] && before.data[key] != "" {
+			if i > 0 && v.uid == before.uid && v.data[key] != before.data[key] && before.data[key] != "" && !hasNewToken(j.versions[name][:i], key) {
 				if why := j.whyChanged(name, before, v); why != "" {
 					j.violated("a valid value stays", "%s: %s of %s was written over: %s", v.at.Format(time.TimeOnly), key, name, why)
 				}
@@ -77,14 +77,12 @@ func (j *judgeOfMade) check() {
 	j.checkTrust()
 }
 
-// whyChanged says why a value should not have been made anew; empty if it should.
+// whyChanged says why a value that no token asked for should not have been made anew; empty if it should.
 func (j *judgeOfMade) whyChanged(name string, before, after version) string {
 	switch {
 	case after.data["tls.key"] == "eA==": // a user has spoilt it
 		return ""
 	case before.data["tls.key"] == "eA==":
-		return ""
-	case before.note != "" && j.firstWith(name, before.note).note == before.note && !j.usedToken(name, before):
 		return ""
 	case name == "db":
 		if since := after.at.Sub(j.madeSince(name, "password", before)); since < 3*time.Hour-time.Second {
@@ -108,20 +106,18 @@ func (j *judgeOfMade) whyChanged(name string, before, after version) string {
 	return ""
 }
 
-// usedToken reports whether the token of a version was acted on before it: the value has changed since the token came.
-func (j *judgeOfMade) usedToken(name string, v version) bool {
-	key := map[string]string{"db": "password", "ca": "tls.key", "tls": "tls.key"}[name]
-	first := j.firstWith(name, v.note)
-	return first.uid == v.uid && first.data[key] != v.data[key]
-}
-
-func (j *judgeOfMade) firstWith(name, token string) version {
-	for _, v := range j.versions[name] {
-		if v.note == token {
-			return v
+// hasNewToken reports whether the last of the versions has a token that was not acted on: the value of the key is the one that was there when
+// the token came. A token that comes back after another one asks anew.
+func hasNewToken(versions []version, key string) bool {
+	last := versions[len(versions)-1]
+	came := last
+	for _, v := range slices.Backward(versions) {
+		if v.uid != last.uid || v.note != last.note {
+			break
 		}
+		came = v
 	}
-	return version{}
+	return last.note != "" && came.data[key] == last.data[key]
 }
 
 // madeSince is since when a version's value has been there, as far as the Secret says.
