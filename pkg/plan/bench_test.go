@@ -122,7 +122,7 @@ func BenchmarkDiffMemcached(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if d := ssadiff.Compare(desired, live, v1alpha1.FieldManager("memcached")).Differences; len(d) != 0 {
+				if d := ssadiff.Compare(desired, live, v1alpha1.FieldManager(o.program.Label)).Differences; len(d) != 0 {
 					b.Fatal(d)
 				}
 			}
@@ -133,7 +133,7 @@ func BenchmarkDiffMemcached(b *testing.B) {
 // applied returns what live looks like after a migration and a server-side apply.
 func applied(o *operator, live, desired *unstructured.Unstructured) *unstructured.Unstructured {
 	w := &world{owner: o.owner.GetUID(), objects: []*unstructured.Unstructured{{Object: runtime.DeepCopyJSON(live.Object)}}}
-	manager := v1alpha1.FieldManager("memcached")
+	manager := v1alpha1.FieldManager(o.program.Label)
 	w.apply(w.migrate(w.objects[0], manager), desired, manager)
 	return w.objects[0]
 }
