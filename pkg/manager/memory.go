@@ -18,8 +18,8 @@ const (
 // be, and not again for returnPause, nor before as much as is in use has been allocated: then it
 // adds no more collections than there are anyway.
 const (
-	spareLeast  = 2 << 20
-	spareShare  = 4
+	spareLeast  = 1 << 20
+	spareShare  = 8
 	returnPause = 5 * time.Second
 )
 

@@ -42,11 +42,11 @@ func TestMemoryLook(t *testing.T) {
 		},
 		"LittleSpare": {
 			"A collection would cost more than it gives.", time.Minute,
-			memoryUse{used: 40 * mebibyte, spare: 9 * mebibyte, allocated: 500 * mebibyte}, outcome{false, 4 * time.Second},
+			memoryUse{used: 40 * mebibyte, spare: 4 * mebibyte, allocated: 500 * mebibyte}, outcome{false, 4 * time.Second},
 		},
 		"LittleSpareSmallHeap": {
 			"A little is not worth it, whatever share of a small heap it is.", time.Minute,
-			memoryUse{used: 3 * mebibyte, spare: mebibyte, allocated: 500 * mebibyte}, outcome{false, 4 * time.Second},
+			memoryUse{used: 3 * mebibyte, spare: mebibyte / 2, allocated: 500 * mebibyte}, outcome{false, 4 * time.Second},
 		},
 	}
 	for name, tc := range cases {
