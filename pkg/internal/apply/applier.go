@@ -2,14 +2,12 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -151,19 +149,6 @@ func (a *Applier) forceApply(ctx context.Context, w actionWrite) (*unstructured.
 	desired := w.Object.DeepCopy()
 	desired.SetUID(w.UID)
 	return w.serverSideApply(ctx, w.writer, desired, metav1.PatchOptions{FieldManager: a.Manager, Force: new(true)})
-}
-
-// patchChanges sends only what differs. An apply makes the API server work a millisecond longer
-// on a Deployment.
-func (a *Applier) patchChanges(ctx context.Context, w actionWrite) (*unstructured.Unstructured, error) {
-	patch := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(w.Changes)}
-	patch.SetUID(w.UID)
-	body, err := json.Marshal(patch.Object)
-	if err != nil {
-		return nil, fmt.Errorf("encoding %s: %w", describeAction(w.Action), err)
-	}
-	options := metav1.PatchOptions{FieldManager: a.Manager, FieldValidation: metav1.FieldValidationStrict}
-	return w.writer.Patch(ctx, w.Name, types.MergePatchType, body, options)
 }
 
 // serverSideApply sends one apply of the object, which has to carry the uid of the

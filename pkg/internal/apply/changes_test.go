@@ -1,11 +1,15 @@
 package apply_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/apply"
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/plan/ssadiff"
@@ -64,5 +68,51 @@ func TestChanges(t *testing.T) {
 	gone := plan.Action{Verb: plan.Apply, Name: "a", UID: uid, Object: b.desired("a", changed), Changes: map[string]any{"data": changed}}
 	if out := b.do(gone); !out.Stale || b.live("a") != nil {
 		t.Errorf("of an object that is gone it gave %+v", out)
+	}
+}
+
+// TestChangesByKind: a patch of what differs settles an object of every kind, built-in or custom, and
+// a value of a wrong type is a bad object in either type of patch.
+func TestChangesByKind(t *testing.T) {
+	a := newArena(t)
+	for name, c := range map[string]struct {
+		path []string
+		from string
+		to   any
+		bad  bool
+	}{
+		"Deployment":      {[]string{"spec", "replicas"}, "spec: {replicas: 1, " + workload, int64(2), false},
+		"DeploymentLabel": {[]string{"metadata", "labels", "ours"}, "metadata: {labels: {ours: '1'}}\nspec: {" + workload, "2", false},
+		"DeploymentType":  {[]string{"spec", "replicas"}, "spec: {replicas: 1, " + workload, "two", true},
+		"Secret":          {[]string{"data", "ours"}, "data: {ours: MQ==}", "Mg==", false},
+		"Widget":          {[]string{"spec", "ours"}, "spec: {ours: 1}", int64(2), false},
+		"WidgetType":      {[]string{"spec", "ours"}, "spec: {ours: 1}", "two", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := kinds[slices.IndexFunc(kinds, func(k kind) bool { return strings.HasPrefix(name, k.Kind) })]
+			made := a.make(t, k, k.object(t, a.namespace, a.name(), c.from), manager)
+			desired := k.object(t, a.namespace, made.GetName(), c.from)
+			if err := unstructured.SetNestedField(desired.Object, c.to, c.path...); err != nil {
+				t.Fatal(err)
+			}
+			compared := ssadiff.Compare(desired, made, manager)
+			if compared.Changes == nil {
+				t.Fatalf("it takes an apply: %v", compared.Differences)
+			}
+			out := a.do(t, k, plan.Action{Verb: plan.Apply, Name: made.GetName(), UID: made.GetUID(), Object: desired, Changes: compared.Changes}, nil)
+			live := a.live(t, k, made.GetName())
+			switch {
+			case c.bad:
+				if out.Problem == nil || out.Problem.Reason != v1alpha1.ReasonInvalid || !out.Problem.Terminal || live.GetResourceVersion() != made.GetResourceVersion() {
+					t.Errorf("it gave %+v, want a terminal %s, and nothing written", out.Problem, v1alpha1.ReasonInvalid)
+				}
+			case out.Object == nil:
+				t.Errorf("it gave %+v", out.Problem)
+			default:
+				if left := ssadiff.Compare(desired, live, manager); len(left.Differences) > 0 {
+					t.Errorf("it differs still: %v", left.Differences)
+				}
+			}
+		})
 	}
 }

@@ -14,8 +14,8 @@
 //  2. Apply is a server-side apply that carries metadata.uid. The server
 //     refuses it for an object of another uid, and does not make a deleted
 //     object anew. Fields are forced, for the object is known to be ours. Where only single
-//     values of fields differ that are ours already, it is a merge patch of these, which carries the
-//     uid too: ssadiff says where that is the same.
+//     values of fields differ that are ours already, it is a merge patch of these, a strategic one
+//     for built-in kinds, which carries the uid too: ssadiff says where that is the same.
 //  3. Delete carries the uid of the object, and the resourceVersion with which it
 //     was found to be ours unless it is the uid that says so. The object is then read:
 //     one that has a finalizer is not gone.

@@ -17,7 +17,7 @@ type Result struct {
 	// Apply first.
 	Migrate bool
 	// Changes is a JSON merge patch (RFC 7386) that changes the same fields as the apply, as one
-	// update of the manager; nil if it takes an apply.
+	// update of the manager; nil if it takes an apply. It has maps and scalars alone.
 	Changes map[string]any
 }
 
