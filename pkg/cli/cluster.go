@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/ambit-dev/ambit/pkg/internal/typedclient"
 	"github.com/ambit-dev/ambit/pkg/permissions"
 	"github.com/ambit-dev/ambit/pkg/uninstall"
 )
@@ -22,7 +23,8 @@ const requestTimeout = 30 * time.Second
 // methods are those of the cluster.
 type cluster struct {
 	config  *rest.Config
-	typed   kubernetes.Interface
+	typed   *typedclient.Clients
+	server  discovery.DiscoveryInterface
 	objects dynamic.Interface
 	mapper  meta.RESTMapper
 }
@@ -47,8 +49,11 @@ func newClients(flags *clusterFlags) (*cluster, error) {
 		return nil, fmt.Errorf("preparing the connection to %s: %w", config.Host, err)
 	}
 	c := &cluster{config: config}
-	if c.typed, err = kubernetes.NewForConfigAndClient(config, httpClient); err != nil {
-		return nil, fmt.Errorf("preparing the client for reviews: %w", err)
+	if c.typed, err = typedclient.NewForConfigAndClient(config, httpClient); err != nil {
+		return nil, err
+	}
+	if c.server, err = discovery.NewDiscoveryClientForConfigAndClient(config, httpClient); err != nil {
+		return nil, fmt.Errorf("preparing the client for discovery: %w", err)
 	}
 	if c.objects, err = dynamic.NewForConfigAndClient(config, httpClient); err != nil {
 		return nil, fmt.Errorf("preparing the client for objects: %w", err)
@@ -72,5 +77,5 @@ func (c *cluster) newScan(namespaces ...string) (uninstall.Scan, error) {
 	if err != nil {
 		return uninstall.Scan{}, clusterError(fmt.Errorf("preparing the client for metadata: %w", err))
 	}
-	return uninstall.Scan{Objects: objects, Mapper: c.mapper, Discovery: c.typed.Discovery(), Namespaces: namespaces}, nil
+	return uninstall.Scan{Objects: objects, Mapper: c.mapper, Discovery: c.server, Namespaces: namespaces}, nil
 }

@@ -12,13 +12,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/internal/objectclient"
+	"github.com/ambit-dev/ambit/pkg/internal/typedclient"
 )
 
 // clients are the clients of each identity. They are made when first needed, share their
@@ -36,7 +36,7 @@ type clients struct {
 type identity struct {
 	config   *rest.Config
 	http     *http.Client
-	typed    kubernetes.Interface
+	typed    *typedclient.Clients
 	objects  dynamic.Interface
 	metadata metadata.Interface
 	used     time.Time // when it was last asked for, or seen to be in use
@@ -131,8 +131,8 @@ func newIdentity(config *rest.Config, client *http.Client) (*identity, error) {
 	if i.metadata, err = metadata.NewForConfigAndClient(config, client); err != nil {
 		return nil, fmt.Errorf("preparing the client for metadata: %w", err)
 	}
-	if i.typed, err = kubernetes.NewForConfigAndClient(config, client); err != nil {
-		return nil, fmt.Errorf("preparing the client for reviews: %w", err)
+	if i.typed, err = typedclient.NewForConfigAndClient(config, client); err != nil {
+		return nil, err
 	}
 	return i, nil
 }

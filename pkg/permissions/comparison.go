@@ -9,7 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
+	authenticationv1client "k8s.io/client-go/kubernetes/typed/authentication/v1"
+	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	rbacv1client "k8s.io/client-go/kubernetes/typed/rbac/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/ambit-dev/ambit/pkg/permissions/rbac"
@@ -19,9 +22,17 @@ import (
 type Cluster struct {
 	// Config is that of the clients; it is copied to impersonate others.
 	Config  *rest.Config
-	Typed   kubernetes.Interface
+	Typed   Typed
 	Objects dynamic.Interface
 	Mapper  meta.RESTMapper
+}
+
+// Typed is what is used of a kubernetes.Interface, which is one.
+type Typed interface {
+	AuthenticationV1() authenticationv1client.AuthenticationV1Interface
+	AuthorizationV1() authorizationv1client.AuthorizationV1Interface
+	CoreV1() corev1client.CoreV1Interface
+	RbacV1() rbacv1client.RbacV1Interface
 }
 
 // Comparison is what policies need, and what of it is allowed now.

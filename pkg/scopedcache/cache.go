@@ -9,7 +9,6 @@ import (
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/informer"
+	"github.com/ambit-dev/ambit/pkg/internal/typedclient"
 	"github.com/ambit-dev/ambit/pkg/scopedcache/eventqueue"
 	"github.com/ambit-dev/ambit/pkg/scopedcache/kindregistry"
 	"github.com/ambit-dev/ambit/pkg/scopedcache/kindsettings"
@@ -64,9 +64,9 @@ func New(o Options) cache.NewCacheFunc {
 		if err != nil {
 			return nil, err
 		}
-		clients, err := kubernetes.NewForConfigAndClient(settings.Config, settings.HTTP)
+		clients, err := typedclient.NewForConfigAndClient(settings.Config, settings.HTTP)
 		if err != nil {
-			return nil, fmt.Errorf("making the client for access reviews: %w", err)
+			return nil, err
 		}
 		return newCache(o, options, settings, access.FromClient(clients.AuthorizationV1()), newIdentity(settings.Config, clients.AuthenticationV1()))
 	}

@@ -42,7 +42,7 @@ func layers() []layer {
 		{packages: []string{"pkg/informer", "pkg/access"}},
 		{packages: []string{"pkg/scopedcache/kindsettings"}},
 		{packages: []string{"pkg/informer/listwatch", "pkg/scopedcache/eventqueue", "pkg/scopedcache/objectread", "pkg/scopedcache/readlog", "pkg/scopedcache/waitingclient"}},
-		{packages: []string{"pkg/internal/objectclient", "pkg/internal/lazylog", "pkg/internal/sharedrun", "pkg/internal/wakeup"}},
+		{packages: []string{"pkg/internal/objectclient", "pkg/internal/typedclient", "pkg/internal/lazylog", "pkg/internal/sharedrun", "pkg/internal/wakeup"}},
 		{packages: []string{"pkg/plan", "pkg/permissions/rbac", "pkg/informer/handlerindex", "pkg/scopedcache/fieldtree"}, pure: true},
 		{packages: []string{"pkg/plan/ownerstatus"}, pure: true},
 		{packages: []string{"pkg/plan/inventory", "pkg/plan/madevalues", "pkg/plan/bindings", "pkg/plan/claims", "pkg/plan/desired", "pkg/plan/prune", "pkg/plan/readiness", "pkg/plan/selection", "pkg/policysource/policystatus", "pkg/informer/objectstore", "pkg/informer/projection"}, pure: true},
