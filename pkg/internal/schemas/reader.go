@@ -8,7 +8,7 @@ import (
 
 // reader makes schemas of JSON schemas. It is not changed after it is made.
 type reader struct {
-	components map[string]map[string]any // what references lead to; nil: none
+	components map[string]func() map[string]any // what references lead to; nil: none
 }
 
 // maxReferences is how many references may lead from one to the next: more of
@@ -76,7 +76,11 @@ func (r reader) resolveReferences(node map[string]any) map[string]any {
 		if !ok {
 			return node
 		}
-		node = r.components[strings.TrimPrefix(to, reference)]
+		component, ok := r.components[strings.TrimPrefix(to, reference)]
+		if !ok {
+			return nil
+		}
+		node = component()
 	}
 	return nil
 }

@@ -9,36 +9,41 @@
 // not which fields there are.
 //
 // References are followed when a field is asked for, so that schemas may refer to
-// themselves. There is no I/O.
+// themselves; of an OpenAPI document, which describes all kinds of a group, only what they lead to is
+// decoded. There is no I/O.
 package schemas
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
+	"github.com/ambit-dev/ambit/pkg/internal/jsonwalk"
 )
 
 // Set is schemas by kind. The zero one is empty. It is immutable and safe for
 // concurrent use.
 type Set struct {
-	byKind map[schema.GroupVersionKind]*cel.Schema
+	byKind map[schema.GroupVersionKind]func() *cel.Schema
 }
 
 // Schema returns the schema of a kind's objects; false if the set has none.
 func (s Set) Schema(gvk schema.GroupVersionKind) (*cel.Schema, bool) {
-	found, ok := s.byKind[gvk]
-	return found, ok
+	find, ok := s.byKind[gvk]
+	if !ok {
+		return nil, false
+	}
+	return find(), true
 }
 
 // JoinSets is the schemas of all sets; of those for one kind, that of the first set.
 func JoinSets(sets ...Set) Set {
-	joined := Set{byKind: map[schema.GroupVersionKind]*cel.Schema{}}
+	joined := Set{byKind: map[schema.GroupVersionKind]func() *cel.Schema{}}
 	for i := len(sets) - 1; i >= 0; i-- {
 		maps.Copy(joined.byKind, sets[i].byKind)
 	}
@@ -49,7 +54,7 @@ func JoinSets(sets ...Set) Set {
 // (apiextensions.k8s.io/v1). A version without a schema is left out. The error is
 // for an object that is no such definition. The definitions are not kept.
 func FromDefinitions(definitions ...*unstructured.Unstructured) (Set, error) {
-	set := Set{byKind: map[schema.GroupVersionKind]*cel.Schema{}}
+	set := Set{byKind: map[schema.GroupVersionKind]func() *cel.Schema{}}
 	for _, d := range definitions {
 		if err := set.addDefinition(d); err != nil {
 			return Set{}, fmt.Errorf("reading the schemas of CustomResourceDefinition %q: %w", d.GetName(), err)
@@ -85,41 +90,60 @@ func (s Set) addDefinition(d *unstructured.Unstructured) error {
 			return fmt.Errorf("version %q: %w", name, err)
 		}
 		if found {
-			s.byKind[schema.GroupVersionKind{Group: group, Version: name, Kind: kind}] = reader{}.readObjectSchema(root)
+			read := reader{}.readObjectSchema(root)
+			s.byKind[schema.GroupVersionKind{Group: group, Version: name, Kind: kind}] = func() *cel.Schema { return read }
 		}
 	}
 	return nil
 }
 
-// FromOpenAPI reads the schemas of kinds in an OpenAPI v3 document, in JSON. The
-// document is not kept.
+// FromOpenAPI reads the schemas of kinds in an OpenAPI v3 document, in JSON, which the set keeps: it
+// must not be changed any more.
 func FromOpenAPI(document []byte) (Set, error) {
-	var parsed struct {
-		Components struct {
-			Schemas map[string]map[string]any `json:"schemas"`
-		} `json:"components"`
-	}
-	if err := json.Unmarshal(document, &parsed); err != nil {
+	if err := jsonwalk.CheckJSON(document); err != nil {
 		return Set{}, fmt.Errorf("reading an OpenAPI document: %w", err)
 	}
-	set := Set{byKind: map[schema.GroupVersionKind]*cel.Schema{}}
-	r := reader{components: parsed.Components.Schemas}
-	for _, component := range parsed.Components.Schemas {
-		kinds := kindsOf(component)
-		if len(kinds) == 0 {
-			continue
-		}
-		made := r.readObjectSchema(component)
-		for _, gvk := range kinds {
-			set.byKind[gvk] = made
+	set := Set{byKind: map[schema.GroupVersionKind]func() *cel.Schema{}}
+	r := reader{components: map[string]func() map[string]any{}}
+	for name, component := range fieldsOf(fieldsOf(fieldsOf(document)["components"])["schemas"]) {
+		decode := sync.OnceValue(func() map[string]any { return decodeObject(component) })
+		r.components[name] = decode
+		read := sync.OnceValue(func() *cel.Schema { return r.readObjectSchema(decode()) })
+		for _, gvk := range kindsOf(component) {
+			set.byKind[gvk] = read
 		}
 	}
 	return set, nil
 }
 
+// fieldsOf returns the values of an object's fields; nil if the JSON is none.
+func fieldsOf(object []byte) map[string][]byte {
+	w := jsonwalk.New(object)
+	if w.NextKind() != '{' {
+		return nil
+	}
+	w.EnterNested()
+	fields := map[string][]byte{}
+	for key, ok := w.NextKey(); ok; key, ok = w.NextKey() {
+		name := string(key)
+		fields[name] = w.SkipValue()
+	}
+	return fields
+}
+
+// decodeObject decodes an object; nil if the JSON is none.
+func decodeObject(text []byte) map[string]any {
+	object, _ := jsonwalk.New(text).ReadValue().(map[string]any)
+	return object
+}
+
 // kindsOf returns the kinds that a component says to be of.
-func kindsOf(component map[string]any) []schema.GroupVersionKind {
-	listed, _ := component["x-kubernetes-group-version-kind"].([]any)
+func kindsOf(component []byte) []schema.GroupVersionKind {
+	named, ok := fieldsOf(component)["x-kubernetes-group-version-kind"]
+	if !ok {
+		return nil
+	}
+	listed, _ := jsonwalk.New(named).ReadValue().([]any)
 	var kinds []schema.GroupVersionKind
 	for _, entry := range listed {
 		named, _ := entry.(map[string]any)

@@ -166,7 +166,7 @@ func FuzzFromOpenAPI(f *testing.F) {
 			return
 		}
 		for _, found := range set.byKind {
-			env, err := cel.NewTypedEnv(map[string]*cel.Schema{"node": found})
+			env, err := cel.NewTypedEnv(map[string]*cel.Schema{"node": found()})
 			if err != nil {
 				t.Fatal(err)
 			}
