@@ -24,7 +24,6 @@ const requestTimeout = 30 * time.Second
 type cluster struct {
 	config  *rest.Config
 	typed   *typedclient.Clients
-	server  discovery.DiscoveryInterface
 	objects dynamic.Interface
 	mapper  meta.RESTMapper
 }
@@ -52,9 +51,6 @@ func newClients(flags *clusterFlags) (*cluster, error) {
 	if c.typed, err = typedclient.NewForConfigAndClient(config, httpClient); err != nil {
 		return nil, err
 	}
-	if c.server, err = discovery.NewDiscoveryClientForConfigAndClient(config, httpClient); err != nil {
-		return nil, fmt.Errorf("preparing the client for discovery: %w", err)
-	}
 	if c.objects, err = dynamic.NewForConfigAndClient(config, httpClient); err != nil {
 		return nil, fmt.Errorf("preparing the client for objects: %w", err)
 	}
@@ -77,5 +73,9 @@ func (c *cluster) newScan(namespaces ...string) (uninstall.Scan, error) {
 	if err != nil {
 		return uninstall.Scan{}, clusterError(fmt.Errorf("preparing the client for metadata: %w", err))
 	}
-	return uninstall.Scan{Objects: objects, Mapper: c.mapper, Discovery: c.server, Namespaces: namespaces}, nil
+	server, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return uninstall.Scan{}, clusterError(fmt.Errorf("preparing the client for discovery: %w", err))
+	}
+	return uninstall.Scan{Objects: objects, Mapper: c.mapper, Discovery: server, Namespaces: namespaces}, nil
 }

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,12 +65,7 @@ func replacedMaps(of reflect.Type, above []reflect.Type) []string {
 	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice || of.Kind() == reflect.Map {
 		of = of.Elem()
 	}
-	for _, t := range above {
-		if t == of {
-			return nil
-		}
-	}
-	if of.Kind() != reflect.Struct || of == reflect.TypeFor[metav1.FieldsV1]() {
+	if slices.Contains(above, of) || of.Kind() != reflect.Struct || of == reflect.TypeFor[metav1.FieldsV1]() {
 		return nil
 	}
 	var replaced []string

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	rbacv1 "k8s.io/client-go/kubernetes/typed/rbac/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
 )
 
 // Clients are clients of one identity. They are immutable and safe for concurrent use.
@@ -22,11 +23,14 @@ type Clients struct {
 	rbac           rbacv1.RbacV1Interface
 }
 
-// NewForConfigAndClient returns clients that share an HTTP client, and the rate limiter of the config
-// if it has one. The error is that of a config that is wrong; no request is sent.
+// NewForConfigAndClient returns clients that share an HTTP client and, as those of a Clientset do, a
+// rate limiter if the config has one or limits QPS. The error is that of a config that is wrong; no request is sent.
 func NewForConfigAndClient(config *rest.Config, client *http.Client) (*Clients, error) {
+	config, err := limitTogether(config)
+	if err != nil {
+		return nil, err
+	}
 	c := &Clients{}
-	var err error
 	if c.authentication, err = authenticationv1.NewForConfigAndClient(config, client); err != nil {
 		return nil, fmt.Errorf("preparing the client for identities: %w", err)
 	}
@@ -40,6 +44,20 @@ func NewForConfigAndClient(config *rest.Config, client *http.Client) (*Clients, 
 		return nil, fmt.Errorf("preparing the client for RBAC: %w", err)
 	}
 	return c, nil
+}
+
+// limitTogether returns a config with the one rate limiter that a limit of QPS asks for: each client
+// would make one of its own.
+func limitTogether(config *rest.Config) (*rest.Config, error) {
+	if config.RateLimiter != nil || config.QPS <= 0 {
+		return config, nil
+	}
+	if config.Burst <= 0 {
+		return nil, fmt.Errorf("a limit of %v requests a second takes a burst of at least 1, not %d", config.QPS, config.Burst)
+	}
+	config = rest.CopyConfig(config)
+	config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(config.QPS, config.Burst)
+	return config, nil
 }
 
 // AuthenticationV1 is that of a kubernetes.Interface, as the others are.
