@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -18,65 +17,16 @@ import (
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
-// schemaReader gets schemas from the API server. Safe for concurrent use.
-type schemaReader struct {
-	config *rest.Config
-	log    logr.Logger
+// publishedTimeout bounds each request for schemas: the start waits for them.
+const publishedTimeout = 5 * time.Second
 
-	mu    sync.Mutex // guards what is below; held over no request
-	first []schema.GroupVersion
-	known policy.Schemas // of first: what the start has read is not read again by the first source
-	until time.Time      // known is not used after: a replica may wait for long before it has sources
-}
-
-func newSchemas(config *rest.Config, log logr.Logger) *schemaReader {
-	return &schemaReader{config: config, log: log}
-}
-
-// keepSchemas is how long what the start has read is used.
-const keepSchemas = 30 * time.Second
-
-// atStart is of before there are sources: it keeps what it returns for the first of them.
-func (r *schemaReader) atStart(ctx context.Context, kinds []schema.GroupVersionKind) policy.Schemas {
-	read := r.schemasOf(ctx, kinds)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.first, r.known, r.until = versionsIn(kinds), read, time.Now().Add(keepSchemas)
-	return read
-}
-
-// schemasOf returns the schemas of kinds, as published does.
-func (r *schemaReader) schemasOf(ctx context.Context, kinds []schema.GroupVersionKind) policy.Schemas {
+// readPublished returns the schemas that the API server publishes of kinds, and of others in their groups and
+// versions. What is not to be had is not in it: policies run without, and the log says so.
+func readPublished(ctx context.Context, config *rest.Config, kinds []schema.GroupVersionKind, log logr.Logger) policy.Schemas {
 	versions := versionsIn(kinds)
 	if len(versions) == 0 {
 		return nil
 	}
-	if known := r.takeFirstRead(versions); known != nil {
-		return known
-	}
-	return readPublished(ctx, r.config, versions, r.log)
-}
-
-// takeFirstRead returns what the start has read, if that is for the same versions, once: later it may
-// be old.
-func (r *schemaReader) takeFirstRead(versions []schema.GroupVersion) policy.Schemas {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	known := r.known
-	r.known = nil
-	if !slices.Equal(versions, r.first) || time.Now().After(r.until) {
-		return nil
-	}
-	return known
-}
-
-// publishedTimeout bounds each request for schemas: the start waits for them.
-const publishedTimeout = 5 * time.Second
-
-// readPublished returns the schemas that the API server publishes of these groups and
-// versions. What is not to be had is not in it: policies run
-// without, and the log says so.
-func readPublished(ctx context.Context, config *rest.Config, versions []schema.GroupVersion, log logr.Logger) policy.Schemas {
 	config = rest.CopyConfig(config)
 	config.Timeout = publishedTimeout
 	client, err := discovery.NewDiscoveryClientForConfig(config)
@@ -98,7 +48,7 @@ func readPublished(ctx context.Context, config *rest.Config, versions []schema.G
 		if !served {
 			continue
 		}
-		set, err := fetchSchemas(document)
+		set, err := fetchSchemas(ctx, client.RESTClient(), document)
 		if err != nil {
 			log.Info("fields of kinds are not checked", "version", version.String(), "reason", err.Error())
 			continue
@@ -108,12 +58,14 @@ func readPublished(ctx context.Context, config *rest.Config, versions []schema.G
 	return schemas.JoinSets(sets...)
 }
 
-func fetchSchemas(document openapi.GroupVersion) (schemas.Set, error) {
-	text, err := document.Schema("application/json")
+// fetchSchemas reads a document as it comes: one of Kubernetes' own has more than a megabyte.
+func fetchSchemas(ctx context.Context, client rest.Interface, document openapi.GroupVersion) (schemas.Set, error) {
+	body, err := client.Get().RequestURI(document.ServerRelativeURL()).SetHeader("Accept", "application/json").Stream(ctx)
 	if err != nil {
 		return schemas.Set{}, fmt.Errorf("fetching the schemas: %w", err)
 	}
-	return schemas.FromOpenAPI(text)
+	defer body.Close()
+	return schemas.FromOpenAPI(body)
 }
 
 // documentOf is the path of a version's document: `apis/apps/v1`, or `api/v1`.

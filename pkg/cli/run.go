@@ -13,13 +13,13 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"go.opentelemetry.io/otel"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/ambit-dev/ambit/pkg/internal/manifests"
-	"github.com/ambit-dev/ambit/pkg/internal/schemas"
 	"github.com/ambit-dev/ambit/pkg/internal/version"
 	"github.com/ambit-dev/ambit/pkg/manager"
 	"github.com/ambit-dev/ambit/pkg/policy"
@@ -143,22 +143,23 @@ func (o *runOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	asked := &schemas.Asked{}
-	untyped := manifests.CompilePolicies(files, policy.Options{Schemas: asked, Functions: o.Functions})
 	config, err := o.clusterConfig()
-	if err != nil || isRefusedTogether(untyped) {
+	if err != nil {
+		untyped := manifests.CompilePolicies(files, policy.Options{Functions: o.Functions})
 		return cmp.Or(o.refusePolicies(untyped), clusterError(err))
 	}
 	logger := o.Logging.newLogger(o.ErrOut)
 	useLogger(logger)
-	read := newSchemas(config, logger)
-	typed := manifests.CompilePolicies(files, policy.Options{Schemas: read.atStart(ctx, asked.AskedKinds()), Functions: o.Functions})
-	if err := o.refusePolicies(typed); err != nil {
+	schemasOf := func(ctx context.Context, kinds []schema.GroupVersionKind) policy.Schemas {
+		return readPublished(ctx, config, kinds, logger)
+	}
+	compiled := manifests.CompilePolicies(files, policy.Options{Schemas: schemasOf(ctx, manifests.KindsIn(files)), Functions: o.Functions})
+	if err := o.refusePolicies(compiled); err != nil {
 		return err
 	}
 	logger.Info("starting", "version", version.String(), "sources", o.sourceNames(), "namespaces", o.Namespaces, "server", config.Host)
 	return o.runManager(ctx, config, manager.Sources{
-		Files: o.Files, RetireRemovedFiles: o.RetireRemovedFiles, In: bytes.NewReader(stdin), Namespace: o.Namespace, Schemas: read.schemasOf, Functions: o.Functions,
+		Files: o.Files, RetireRemovedFiles: o.RetireRemovedFiles, In: bytes.NewReader(stdin), Namespace: o.Namespace, Schemas: schemasOf, Compiled: compiled.ProgramsOf, Functions: o.Functions,
 		CustomResources: slices.Contains(o.PoliciesFrom, fromCRD), ConfigMaps: slices.Contains(o.PoliciesFrom, fromConfigMap),
 	}, logger)
 }
@@ -225,12 +226,6 @@ func (o *runOptions) refusePolicies(found manifests.Policies) error {
 		return &exitError{code: exitFindings, err: err}
 	}
 	return nil
-}
-
-// isRefusedTogether says whether there are no mistakes, and the policies are refused all
-// the same: then no schema changes that.
-func isRefusedTogether(found manifests.Policies) bool {
-	return len(found.Findings) == 0 && policy.CheckConflicts(found.Programs) != nil
 }
 
 // useLogger makes the logger that of the libraries too.

@@ -30,6 +30,8 @@ type Sources struct {
 	Namespace string
 	// Schemas is as in policysource.Options; nil: fields are not checked.
 	Schemas func(context.Context, []schema.GroupVersionKind) policy.Schemas
+	// Compiled is as in policysource.Options; nil: nothing is compiled yet.
+	Compiled func(file string, text []byte) []*policy.Program
 	// Functions are those of Go that these policies may call; nil: none. Programs of Options are
 	// compiled with theirs.
 	Functions *policy.Functions
@@ -63,7 +65,7 @@ func (p *process) newSource(made *parts) (*policysource.Source, error) {
 		Files: from.Files, In: from.In, RetireRemovedFiles: from.RetireRemovedFiles, CustomResources: from.CustomResources, ConfigMaps: from.ConfigMaps,
 		Namespace: from.Namespace, Namespaces: p.options.Namespaces,
 		Informers: made.streams, Access: made.reviewer, Client: client,
-		Schemas: from.Schemas, Functions: from.Functions, Controller: runner{made.controller}, Recorder: p.recorder, Logger: p.log.WithName("source"),
+		Schemas: from.Schemas, Compiled: from.Compiled, Functions: from.Functions, Controller: runner{made.controller}, Recorder: p.recorder, Logger: p.log.WithName("source"),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("preparing the sources of policies: %w", err)

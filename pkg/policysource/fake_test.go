@@ -15,14 +15,15 @@ import (
 
 // fakeEngine notes what it is told, and says what it is told to say.
 type fakeEngine struct {
-	mu      sync.Mutex
-	sets    []string          // what each Set was, as text
-	running map[string]string // hash by id
-	retire  []string
-	cleaned map[string]bool
-	left    int                            // of each that is not cleaned
-	reports map[string]policystatus.Report // beside those of what runs, which serve
-	refuses error                          // what Set says; nil: it takes what can be together
+	mu       sync.Mutex
+	sets     []string          // what each Set was, as text
+	running  map[string]string // hash by id
+	programs []*policy.Program // those that run
+	retire   []string
+	cleaned  map[string]bool
+	left     int                            // of each that is not cleaned
+	reports  map[string]policystatus.Report // beside those of what runs, which serve
+	refuses  error                          // what Set says; nil: it takes what can be together
 }
 
 func newFakeEngine() *fakeEngine {
@@ -36,7 +37,7 @@ func (f *fakeEngine) Set(programs, retire []*policy.Program) error {
 		f.sets = append(f.sets, "refused")
 		return f.refuses
 	}
-	f.running, f.retire = map[string]string{}, nil
+	f.running, f.programs, f.retire = map[string]string{}, programs, nil
 	text := "run"
 	for _, p := range programs {
 		f.running[registry.ProgramID(p)] = p.Hash
@@ -49,6 +50,12 @@ func (f *fakeEngine) Set(programs, retire []*policy.Program) error {
 	}
 	f.sets = append(f.sets, text)
 	return errors.Join(policy.CheckConflicts(programs), policy.CheckRemoval(programs, retire))
+}
+
+func (f *fakeEngine) runningPrograms() []*policy.Program {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.programs
 }
 
 func (f *fakeEngine) RetiredOf(id string) (int, bool) {

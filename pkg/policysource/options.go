@@ -45,6 +45,9 @@ type Options struct {
 	// mistakes, one call at a time, and given up after 2 seconds. It ends soon after its
 	// context. Nil: fields are not checked.
 	Schemas func(context.Context, []schema.GroupVersionKind) policy.Schemas
+	// Compiled returns the programs of a file in the order of its policies, if the caller has compiled this very
+	// text already; else nil. It is called concurrently. Nil: there are none.
+	Compiled func(file string, text []byte) []*policy.Program
 	// Functions are those of Go that policies may call. Nil: none.
 	Functions *policy.Functions
 	// Controller runs the policies. Required.

@@ -2,6 +2,7 @@ package policysource
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policysource/manifest"
 	"github.com/ambit-dev/ambit/pkg/policysource/registry"
 	"github.com/ambit-dev/ambit/test/policytext"
 	"github.com/ambit-dev/ambit/test/timed"
@@ -32,9 +34,10 @@ func readsSpec(name, field string) string {
 }
 
 // startWith runs sources with a text on stdin.
-func startWith(t *testing.T, engine Controller, text string, schemas func(context.Context, []schema.GroupVersionKind) policy.Schemas) *Source {
+func startWith(t *testing.T, engine Controller, text string, o Options) *Source {
 	t.Helper()
-	s, err := New(Options{Files: []string{"-"}, In: strings.NewReader(text), Controller: engine, Schemas: schemas})
+	o.Files, o.In, o.Controller = []string{"-"}, strings.NewReader(text), engine
+	s, err := New(o)
 	must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -48,7 +51,9 @@ func startWith(t *testing.T, engine Controller, text string, schemas func(contex
 // TestSchemas: fields that no object has are mistakes, if that is known.
 func TestSchemas(t *testing.T) {
 	engine := newFakeEngine()
-	s := startWith(t, engine, readsSpec("good", "size")+"---\n"+readsSpec("bad", "sise"), func(context.Context, []schema.GroupVersionKind) policy.Schemas { return onlySpec{} })
+	s := startWith(t, engine, readsSpec("good", "size")+"---\n"+readsSpec("bad", "sise"), Options{
+		Schemas: func(context.Context, []schema.GroupVersionKind) policy.Schemas { return onlySpec{} },
+	})
 	list := s.Policies()
 	if list[0].State != registry.Valid || list[1].State != registry.Invalid || !strings.Contains(list[1].Message, "sise") {
 		t.Errorf("the policies are %+v", list)
@@ -60,10 +65,10 @@ func TestSchemas(t *testing.T) {
 func TestSchemasOfInvalid(t *testing.T) {
 	var asked [][]schema.GroupVersionKind
 	text := readsSpec("good", "size") + "---\n" + strings.Replace(readsSpec("bad", "sise"), "owner.spec", "onwer.spec} ${owner.spec", 1)
-	s := startWith(t, newFakeEngine(), text, func(_ context.Context, kinds []schema.GroupVersionKind) policy.Schemas {
+	s := startWith(t, newFakeEngine(), text, Options{Schemas: func(_ context.Context, kinds []schema.GroupVersionKind) policy.Schemas {
 		asked = append(asked, kinds)
 		return onlySpec{}
-	})
+	}})
 	if bad := s.Policies()[1]; bad.State != registry.Invalid || !strings.Contains(bad.Message, "onwer") || !strings.Contains(bad.Message, "sise") {
 		t.Errorf("the policy with two mistakes is %+v", bad)
 	}
@@ -75,13 +80,42 @@ func TestSchemasOfInvalid(t *testing.T) {
 	}
 }
 
+// TestCompiled: policies that were compiled already are run as they are, and no schemas are asked for again; what was
+// written since is compiled.
+func TestCompiled(t *testing.T) {
+	text := readsSpec("one", "size") + "---\n" + readsSpec("two", "size")
+	first := manifest.CompileManifest(manifest.Manifest{Origin: manifest.Origin{Kind: manifest.File, File: "-"}, Data: []byte(text)}, "", nil, nil)
+	programs := []*policy.Program{first.Documents[0].Compiled.Program, first.Documents[1].Compiled.Program}
+	for name, tc := range map[string]struct {
+		reason   string
+		compiled []*policy.Program
+		want     bool
+	}{
+		"All":   {reason: "they are the same", compiled: programs, want: true},
+		"None":  {reason: "the text is another one"},
+		"Fewer": {reason: "one is missing", compiled: programs[:1]},
+		"Other": {reason: "they have other names", compiled: []*policy.Program{programs[1], programs[0]}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			engine, asked := newFakeEngine(), false
+			startWith(t, engine, text, Options{
+				Schemas:  func(context.Context, []schema.GroupVersionKind) policy.Schemas { asked = true; return nil },
+				Compiled: func(string, []byte) []*policy.Program { return tc.compiled },
+			})
+			if same := slices.Equal(engine.runningPrograms(), programs); same != tc.want || asked == tc.want {
+				t.Errorf("%s: the programs that run are those that were compiled: %t, schemas were asked for: %t", tc.reason, same, asked)
+			}
+		})
+	}
+}
+
 // TestSchemasLate: an API server that does not answer holds up nothing for long.
 func TestSchemasLate(t *testing.T) {
 	began := time.Now()
-	s := startWith(t, newFakeEngine(), readsSpec("good", "size")+"---\n"+readsSpec("bad", "sise"), func(ctx context.Context, _ []schema.GroupVersionKind) policy.Schemas {
+	s := startWith(t, newFakeEngine(), readsSpec("good", "size")+"---\n"+readsSpec("bad", "sise"), Options{Schemas: func(ctx context.Context, _ []schema.GroupVersionKind) policy.Schemas {
 		<-ctx.Done()
 		return nil
-	})
+	}})
 	timed.Check(t, "both policies are valid", time.Since(began), 3*schemasTimeout)
 	for _, p := range s.Policies() {
 		if p.State != registry.Valid {

@@ -205,6 +205,11 @@ func (s *Source) useContents(ctx context.Context, shown *manifest.Snapshot) {
 
 // compileManifest compiles a manifest, with the schemas that can be had soon.
 func (s *Source) compileManifest(ctx context.Context, m manifest.Manifest) *manifest.Contents {
+	if s.o.Compiled != nil && m.Origin.Kind == manifest.File {
+		if c := manifest.ReuseCompiled(m, s.o.Namespace, s.o.Compiled(m.Origin.File, m.Data)); c != nil {
+			return c
+		}
+	}
 	return manifest.CompileManifest(m, s.o.Namespace, s.o.Functions, func(kinds []schema.GroupVersionKind) policy.Schemas { return s.schemas.readSoon(ctx, kinds) })
 }
 

@@ -126,6 +126,39 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// TestProgramsOf: what a file was compiled to is known by its very text, if all of it is right.
+func TestProgramsOf(t *testing.T) {
+	two := good("one") + "---\n" + good("two")
+	half := good("four") + "---\n" + broken("five")
+	cut := good("six") + "---\n{"
+	var sources []Source
+	for name, text := range map[string]string{"two.yaml": two, "half.yaml": half, "cut.yaml": cut} {
+		documents, err := syntax.Parse(name, []byte(text))
+		sources = append(sources, Source{file: file{name: name, data: []byte(text)}, documents: documents, own: "own", err: err})
+	}
+	compiled := CompilePolicies(sources, policy.Options{})
+	for name, tc := range map[string]struct {
+		reason, file, text string
+		want               []string
+	}{
+		"Two":     {reason: "in the order of the file", file: "two.yaml", text: two, want: []string{"own/one", "own/two"}},
+		"Changed": {reason: "somebody has written the file since", file: "two.yaml", text: two + " "},
+		"Other":   {reason: "messages would name another file", file: "2.yaml", text: two},
+		"Half":    {reason: "one has a mistake", file: "half.yaml", text: half},
+		"Cut":     {reason: "there may have been more", file: "cut.yaml", text: cut},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, program := range compiled.ProgramsOf(tc.file, []byte(tc.text)) {
+				got = append(got, program.Namespace+"/"+program.Name)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
 // TestKinds: which kinds have namespaces, and of which that is sure.
 func TestKinds(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -1,12 +1,15 @@
 package manifests
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/pkg/policy/syntax"
@@ -25,7 +28,24 @@ type Policies struct {
 	// Kinds are those of the CustomResourceDefinitions that were named beside.
 	Kinds Kinds
 
-	places map[string]string // where a policy stands, by its label
+	places   map[string]string   // where a policy stands, by its label
+	compiled map[string]textFile // by the name of the file
+}
+
+// textFile is a file all of whose policies were compiled.
+type textFile struct {
+	digest   [sha256.Size]byte
+	programs []*policy.Program
+}
+
+// ProgramsOf returns the programs of a file, in the order of its policies, if they were compiled from this very
+// text and none of them has mistakes; else nil. It is safe for concurrent use.
+func (p Policies) ProgramsOf(name string, text []byte) []*policy.Program {
+	of, ok := p.compiled[name]
+	if !ok || of.digest != sha256.Sum256(text) {
+		return nil
+	}
+	return of.programs
 }
 
 // LoadPolicies parses and compiles every policy in the files and folders names. One without a namespace is
@@ -78,15 +98,31 @@ func readPolicies(names []string, own string, how reading) ([]Source, error) {
 	return sources, nil
 }
 
+// KindsIn returns the kinds that the policies in the sources name, in the order of the files, some more than
+// once. What is not compiled yet tells them, also with mistakes in it.
+func KindsIn(sources []Source) []schema.GroupVersionKind {
+	var kinds []schema.GroupVersionKind
+	for _, from := range sources {
+		for _, document := range from.documents {
+			kinds = append(kinds, document.Kinds()...)
+		}
+	}
+	return kinds
+}
+
 // CompilePolicies compiles every policy in the sources.
 func CompilePolicies(sources []Source, options policy.Options) Policies {
-	p := Policies{places: map[string]string{}, Unplaced: map[string]bool{}}
+	p := Policies{places: map[string]string{}, Unplaced: map[string]bool{}, compiled: map[string]textFile{}}
 	for _, from := range sources {
+		before, found := len(p.Programs), len(p.Findings)
 		p.addFindings(from.file, from.err)
 		for _, document := range from.documents {
 			if program := p.addDocument(from.file, document.InNamespace(from.own), options); program != nil && document.Namespace() == "" {
 				p.Unplaced[program.Label] = true
 			}
+		}
+		if len(p.Findings) == found {
+			p.compiled[from.file.name] = textFile{digest: sha256.Sum256(from.file.data), programs: slices.Clone(p.Programs[before:])}
 		}
 	}
 	return p

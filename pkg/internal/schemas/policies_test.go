@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -165,7 +166,7 @@ func publishedSet(t testing.TB) Set {
 		if err != nil {
 			t.Fatal(err)
 		}
-		set, err := FromOpenAPI(document)
+		set, err := FromOpenAPI(bytes.NewReader(document))
 		if err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}

@@ -15,8 +15,8 @@ package schemas
 
 import (
 	"fmt"
+	"io"
 	"maps"
-	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -97,15 +97,16 @@ func (s Set) addDefinition(d *unstructured.Unstructured) error {
 	return nil
 }
 
-// FromOpenAPI reads the schemas of kinds in an OpenAPI v3 document, in JSON, which the set keeps: it
-// must not be changed any more.
-func FromOpenAPI(document []byte) (Set, error) {
-	if err := jsonwalk.CheckJSON(document); err != nil {
+// FromOpenAPI reads the schemas of kinds from an OpenAPI v3 document, in JSON. Of the document, most of which
+// describes requests, the set keeps the text of schemas only.
+func FromOpenAPI(document io.Reader) (Set, error) {
+	components, err := readComponents(document)
+	if err != nil {
 		return Set{}, fmt.Errorf("reading an OpenAPI document: %w", err)
 	}
 	set := Set{byKind: map[schema.GroupVersionKind]func() *cel.Schema{}}
-	r := reader{components: map[string]func() map[string]any{}}
-	for name, component := range fieldsOf(fieldsOf(fieldsOf(document)["components"])["schemas"]) {
+	r := reader{components: make(map[string]func() map[string]any, len(components))}
+	for name, component := range components {
 		decode := sync.OnceValue(func() map[string]any { return decodeObject(component) })
 		r.components[name] = decode
 		read := sync.OnceValue(func() *cel.Schema { return r.readObjectSchema(decode()) })
@@ -156,20 +157,3 @@ func kindsOf(component []byte) []schema.GroupVersionKind {
 	}
 	return kinds
 }
-
-// Asked knows no kind, and keeps of which it was asked: a policy that is compiled with it
-// tells which kinds it names, also if there is no program of it for its mistakes. The zero
-// value was asked for none. It is not safe for concurrent use.
-type Asked struct {
-	kinds []schema.GroupVersionKind
-}
-
-// Schema keeps the kind, and knows nothing of it.
-func (a *Asked) Schema(gvk schema.GroupVersionKind) (*cel.Schema, bool) {
-	a.kinds = append(a.kinds, gvk)
-	return nil, false
-}
-
-// AskedKinds returns the kinds, in the order in which they were asked for, some more than once
-// if several policies name them. The result belongs to the caller.
-func (a *Asked) AskedKinds() []schema.GroupVersionKind { return slices.Clone(a.kinds) }

@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -71,7 +72,7 @@ func TestSet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	published, err := FromOpenAPI([]byte(document))
+	published, err := FromOpenAPI(strings.NewReader(document))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,10 +149,17 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := FromOpenAPI([]byte(`{"components": [`)); err == nil {
-		t.Error("a document that is cut off is read")
+	for _, text := range []string{"", `{"components": [`, `{"components": {}`, `{"components": {"schemas": {"a": {}}`, `{"paths": {"a": `, `{} {}`, `{} ]`, `{"components"}`} {
+		if _, err := FromOpenAPI(strings.NewReader(text)); err == nil {
+			t.Errorf("what is no document is read: %s", text)
+		}
 	}
-	if set, err := FromOpenAPI([]byte(`{"components": {"schemas": {"a": {"x-kubernetes-group-version-kind": "b"}, "b": null}}}`)); err != nil || len(set.byKind) != 0 {
+	for _, text := range []string{"null", "[1]", `{"components": null}`, `{"components": {"schemas": 1, "other": {}}, "paths": {"a": [{}]}} `} {
+		if set, err := FromOpenAPI(strings.NewReader(text)); err != nil || len(set.byKind) != 0 {
+			t.Errorf("%s has kinds %v, error %v; want none", text, set, err)
+		}
+	}
+	if set, err := FromOpenAPI(strings.NewReader(`{"components": {"schemas": {"a": {"x-kubernetes-group-version-kind": "b"}, "b": null}}}`)); err != nil || len(set.byKind) != 0 {
 		t.Errorf("odd components give %v, %v", set, err)
 	}
 }
@@ -161,7 +169,7 @@ func TestErrors(t *testing.T) {
 func FuzzFromOpenAPI(f *testing.F) {
 	f.Add([]byte(document))
 	f.Fuzz(func(t *testing.T, document []byte) {
-		set, err := FromOpenAPI(document)
+		set, err := FromOpenAPI(bytes.NewReader(document))
 		if err != nil {
 			return
 		}

@@ -51,6 +51,22 @@ func CompileManifest(t Manifest, own string, functions *policy.Functions, schema
 	return r
 }
 
+// ReuseCompiled returns the contents of a file whose policies were compiled already to these programs, in their
+// order; nil if it has other ones.
+func ReuseCompiled(t Manifest, own string, programs []*policy.Program) *Contents {
+	documents, err := parseDocuments(t, own)
+	if err != nil || len(documents) != len(programs) {
+		return nil
+	}
+	for i, program := range programs {
+		if documents[i].Namespace != program.Namespace || documents[i].Name != program.Name {
+			return nil
+		}
+		documents[i].Compiled.Program = program
+	}
+	return &Contents{Documents: documents}
+}
+
 // referencedKinds returns the kinds that documents name, at most maxKinds of each.
 func referencedKinds(documents []Document) []schema.GroupVersionKind {
 	var kinds []schema.GroupVersionKind
