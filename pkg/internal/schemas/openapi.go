@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"io"
@@ -10,10 +11,15 @@ import (
 	"github.com/ambit-dev/ambit/pkg/internal/jsonwalk"
 )
 
-// readComponents returns the text of each of an OpenAPI document's components.schemas, by its name. The
-// document is read once, to its end, and is not held: an API server's has megabytes.
+// pieceSize is how many bytes of a document are read at a time: of what comes by HTTP/2 the receipt of each
+// piece is reported.
+const pieceSize = 32 << 10
+
+// readComponents returns the text of each of an OpenAPI document's components.schemas, without descriptions, by its
+// name. The document is read once, to its end, and is not held: an API server's has megabytes.
 func readComponents(document io.Reader) (map[string][]byte, error) {
-	d := jsonwalk.NewDecoder(document)
+	d := jsonwalk.NewDecoder(bufio.NewReaderSize(document, pieceSize))
+	var scratch []byte
 	components := map[string][]byte{}
 	err := eachField(d, func(name string) error {
 		if name != "components" {
@@ -25,7 +31,10 @@ func readComponents(document io.Reader) (map[string][]byte, error) {
 			}
 			return eachField(d, func(name string) error {
 				value, err := d.ReadValue()
-				components[name] = bytes.Clone(value)
+				if err == nil {
+					scratch = appendUndescribed(scratch[:0], jsonwalk.New(value))
+					components[name] = bytes.Clone(scratch)
+				}
 				return err
 			})
 		})
@@ -40,6 +49,31 @@ func readComponents(document io.Reader) (map[string][]byte, error) {
 		return nil, err
 	}
 	return components, nil
+}
+
+// appendUndescribed appends the value that is next, without the texts that describe it: they are most of it.
+func appendUndescribed(to []byte, w *jsonwalk.Walker) []byte {
+	switch w.NextKind() {
+	case '{':
+		to = append(to, '{')
+		w.EnterNested()
+		for key, ok := w.NextKey(); ok; key, ok = w.NextKey() {
+			if string(key) == "description" && w.NextKind() == '"' {
+				w.SkipValue()
+				continue
+			}
+			to, _ = jsontext.AppendQuote(to, key) // the error is for bytes that are no text, which are replaced
+			to = append(appendUndescribed(append(to, ':'), w), ',')
+		}
+		return append(bytes.TrimSuffix(to, []byte{','}), '}')
+	case '[':
+		to = append(to, '[')
+		for w.EnterNested(); w.NextElement(); {
+			to = append(appendUndescribed(to, w), ',')
+		}
+		return append(bytes.TrimSuffix(to, []byte{','}), ']')
+	}
+	return append(to, w.SkipValue()...)
 }
 
 // eachField calls read for each field of the object that is next, to read its value or skip it. A value

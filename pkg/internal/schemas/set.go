@@ -117,34 +117,31 @@ func FromOpenAPI(document io.Reader) (Set, error) {
 	return set, nil
 }
 
-// fieldsOf returns the values of an object's fields; nil if the JSON is none.
-func fieldsOf(object []byte) map[string][]byte {
-	w := jsonwalk.New(object)
-	if w.NextKind() != '{' {
-		return nil
-	}
-	w.EnterNested()
-	fields := map[string][]byte{}
-	for key, ok := w.NextKey(); ok; key, ok = w.NextKey() {
-		name := string(key)
-		fields[name] = w.SkipValue()
-	}
-	return fields
-}
-
 // decodeObject decodes an object; nil if the JSON is none.
 func decodeObject(text []byte) map[string]any {
 	object, _ := jsonwalk.New(text).ReadValue().(map[string]any)
 	return object
 }
 
-// kindsOf returns the kinds that a component says to be of.
-func kindsOf(component []byte) []schema.GroupVersionKind {
-	named, ok := fieldsOf(component)["x-kubernetes-group-version-kind"]
-	if !ok {
+// readField decodes a field of an object; nil if there is none.
+func readField(object []byte, name string) any {
+	w := jsonwalk.New(object)
+	if w.NextKind() != '{' {
 		return nil
 	}
-	listed, _ := jsonwalk.New(named).ReadValue().([]any)
+	w.EnterNested()
+	for key, ok := w.NextKey(); ok; key, ok = w.NextKey() {
+		if string(key) == name {
+			return w.ReadValue()
+		}
+		w.SkipValue()
+	}
+	return nil
+}
+
+// kindsOf returns the kinds that a component says to be of.
+func kindsOf(component []byte) []schema.GroupVersionKind {
+	listed, _ := readField(component, "x-kubernetes-group-version-kind").([]any)
 	var kinds []schema.GroupVersionKind
 	for _, entry := range listed {
 		named, _ := entry.(map[string]any)

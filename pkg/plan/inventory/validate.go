@@ -3,19 +3,12 @@ package inventory
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
-)
-
-var (
-	childID   = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
-	kindName  = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9]{0,62}$`)
-	versionID = regexp.MustCompile(`^[a-z][a-z0-9-]{0,62}$`)
 )
 
 // validateEntries returns what is wrong with the inventory. It sorts the entries.
@@ -54,7 +47,7 @@ func (e Entry) validateEntry(before Entry) error {
 	switch {
 	case e.Child == "":
 		return errors.New("the child is missing")
-	case e.Child != before.Child && !childID.MatchString(e.Child), e.TokenChild != "" && !childID.MatchString(e.TokenChild):
+	case e.Child != before.Child && !isIdentifier(e.Child), e.TokenChild != "" && !isIdentifier(e.TokenChild):
 		return errors.New("the child is no identifier")
 	case e.GVK.Kind == "" || e.GVK.Version == "":
 		return errors.New("the kind is missing")
@@ -75,8 +68,11 @@ func (e Entry) validateEntry(before Entry) error {
 	return nil
 }
 
-// isKind reports whether the API server can have such a kind: it becomes a part of paths.
+func isIdentifier(id string) bool { return len(validation.IsCIdentifier(id)) == 0 }
+
+// isKind reports whether the API server can have such a kind, by its rules for definitions: it becomes a part of
+// paths.
 func isKind(gvk schema.GroupVersionKind) bool {
-	return kindName.MatchString(gvk.Kind) && versionID.MatchString(gvk.Version) &&
+	return len(validation.IsDNS1035Label(strings.ToLower(gvk.Kind))) == 0 && len(validation.IsDNS1035Label(gvk.Version)) == 0 &&
 		(gvk.Group == "" || len(validation.IsDNS1123Subdomain(gvk.Group)) == 0)
 }

@@ -10,9 +10,9 @@ package readiness
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -90,8 +90,21 @@ type condition struct {
 	observed             int64 // its observedGeneration; 0: it has none
 }
 
-// aReason is what the API conventions want a reason to be, no longer than a line; phases are as well.
-var aReason = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_,:]{0,127}$`)
+// maxReason is the longest reason that is shown, in bytes: a line.
+const maxReason = 128
+
+// isReason says whether s is what the API conventions want a reason to be, no longer than a line; phases are as well.
+func isReason(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z':
+		case i > 0 && ('0' <= c && c <= '9' || strings.IndexByte("_,:", c) >= 0):
+		default:
+			return false
+		}
+	}
+	return s != "" && len(s) <= maxReason
+}
 
 // conditionsOf are the conditions of an object that are of the shape of one.
 func conditionsOf(obj *unstructured.Unstructured) []condition {
@@ -106,7 +119,7 @@ func conditionsOf(obj *unstructured.Unstructured) []condition {
 		}
 		c := condition{kind: kind, status: is}
 		c.observed, _ = integerOf(entry["observedGeneration"])
-		if reason, _ := entry["reason"].(string); aReason.MatchString(reason) {
+		if reason, _ := entry["reason"].(string); isReason(reason) {
 			c.reason = reason
 		}
 		conditions = append(conditions, c)
@@ -147,7 +160,7 @@ func kstatusView(obj *unstructured.Unstructured, conditions []condition) *unstru
 			shown[field] = list
 		case "containerStatuses": // they would only say why a Pod is not ready
 		case "phase":
-			if text, _ := value.(string); aReason.MatchString(text) {
+			if text, _ := value.(string); isReason(text) {
 				shown[field] = text
 			}
 		default:

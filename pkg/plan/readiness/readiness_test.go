@@ -276,3 +276,15 @@ func BenchmarkEvaluate(b *testing.B) {
 		}
 	}
 }
+
+// TestIsReason: of what somebody writes to a status, words are passed on.
+func TestIsReason(t *testing.T) {
+	for text, want := range map[string]bool{
+		"": false, "A": true, "z": true, "Az_09,:": true, "_A": false, "9A": false, ":": false, "a b": false, "a\n": false, "ä": false, "a-b": false,
+		strings.Repeat("a", maxReason): true, strings.Repeat("a", maxReason+1): false,
+	} {
+		if got := isReason(text); got != want {
+			t.Errorf("isReason(%q) = %t, want %t", text, got, want)
+		}
+	}
+}
