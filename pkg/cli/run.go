@@ -134,6 +134,7 @@ func (o *runOptions) Run(ctx context.Context) error {
 	if err := o.checkFlags(); err != nil {
 		return err
 	}
+	limitGarbage(garbageAtStart)
 	profileMemory(o.Pprof != "" && o.Pprof != "0")
 	stdin, err := o.readInput()
 	if err != nil {
@@ -191,7 +192,7 @@ func (o *runOptions) runManager(ctx context.Context, config *rest.Config, source
 	if err != nil {
 		return usageErrorf("%v", err)
 	}
-	limitGarbage()
+	limitGarbage(garbagePercent)
 	err = manager.Run(ctx, manager.Options{
 		Config:        config,
 		Sources:       &sources,
@@ -275,15 +276,20 @@ func (o *runOptions) metricsServer() manager.MetricsServer {
 	return served
 }
 
-// garbagePercent is how much garbage there may be until it is collected, in percent of what is
-// in use; Go's own default is 100. With 2,000 owners it saves 6 % of the memory at rest and
-// 10 to 19 % at the peak, for 2 % of the processor time; 50 would take 20 % more of that.
-const garbagePercent = 70
+const (
+	// garbagePercent is how much garbage there may be until it is collected, in percent of what is
+	// in use; Go's own default is 100. With 2,000 owners it saves 6 % of the memory at rest and
+	// 10 to 19 % at the peak, for 2 % of the processor time; 50 would take 20 % more of that.
+	garbagePercent = 70
+	// garbageAtStart is the same until the policies are compiled. Four collections of 2 to 4 ms are saved, for a
+	// mebibyte that is given back when all is quiet.
+	garbageAtStart = 400
+)
 
-// limitGarbage sets it for the process, unless the environment says how much there may be.
-func limitGarbage() {
+// limitGarbage sets how much garbage there may be in the process, unless the environment says it.
+func limitGarbage(percent int) {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(garbagePercent)
+		debug.SetGCPercent(percent)
 	}
 }
 
