@@ -17,7 +17,8 @@ var (
 	seedFlag        = flag.Int("seed", 1, "decides on the order of the cases")
 )
 
-// suiteTimeout bounds one suite; the longest takes about a minute.
+// suiteTimeout bounds the run of one suite; the longest takes about a minute. How long it takes to download modules
+// and to build the suite, after others and beside whatever else is built, says nothing of the suite.
 const suiteTimeout = 8 * time.Minute
 
 // world is what the suites of a run share.
@@ -48,13 +49,13 @@ func newWorld(t *testing.T) *world {
 // run runs a suite with a constructor, in a copy of its own.
 func (w *world) run(t *testing.T, s suite, constructor, cases string) *report {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), suiteTimeout)
-	defer cancel()
 	temp := t.TempDir()
 	r := run{constructor: constructor, cases: cases, seed: *seedFlag, servers: w.servers,
 		artifacts: t.ArtifactDir(), progress: func(line string) { t.Log(line) }}
 	binary := filepath.Join(temp, s.name+".test")
-	w.build(ctx, t, s, temp, binary, &r)
+	w.build(t, s, temp, binary, &r)
+	ctx, cancel := context.WithTimeout(t.Context(), suiteTimeout)
+	defer cancel()
 	began := time.Now()
 	found, err := r.start(ctx, binary)
 	if err != nil {
@@ -65,12 +66,12 @@ func (w *world) run(t *testing.T, s suite, constructor, cases string) *report {
 }
 
 // build builds a suite and says in r where it is and what is run of it.
-func (w *world) build(ctx context.Context, t *testing.T, s suite, temp, binary string, r *run) {
+func (w *world) build(t *testing.T, s suite, temp, binary string, r *run) {
 	t.Helper()
 	w.building.Lock()
 	defer w.building.Unlock()
 	began := time.Now()
-	m, err := newModule(ctx, w.root, temp)
+	m, err := newModule(t.Context(), w.root, temp)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +81,7 @@ func (w *world) build(ctx context.Context, t *testing.T, s suite, temp, binary s
 		t.Fatal(err)
 	}
 	r.files, r.function = changed.focus(), changed.function
-	if err := m.build(ctx, s.pkg, binary); err != nil {
+	if err := m.build(t.Context(), s.pkg, binary); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("%d constructors replaced in %v; built in %.0f s", changed.calls, changed.changed, time.Since(began).Seconds())
