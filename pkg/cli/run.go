@@ -281,7 +281,7 @@ const (
 	// in use; Go's own default is 100. With 2,000 owners it saves 6 % of the memory at rest and
 	// 10 to 19 % at the peak, for 2 % of the processor time; 50 would take 20 % more of that.
 	garbagePercent = 70
-	// garbageAtStart is the same until the policies are compiled. Four collections of 2 to 4 ms are saved, for a
+	// garbageAtStart is the same until the policies are compiled. Three collections of 2 to 4 ms are saved, for a
 	// mebibyte that is given back when all is quiet.
 	garbageAtStart = 400
 )
