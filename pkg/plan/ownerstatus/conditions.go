@@ -5,12 +5,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
 	"github.com/ambit-dev/ambit/pkg/plan/bindings"
+	"github.com/ambit-dev/ambit/pkg/plan/objectmeta"
 	"github.com/ambit-dev/ambit/pkg/plan/problems"
 	"github.com/ambit-dev/ambit/pkg/plan/ssadiff"
 	"github.com/ambit-dev/ambit/pkg/policy"
@@ -169,18 +171,5 @@ func statusOf(v any) (metav1.ConditionStatus, bool) {
 
 // isReason says whether the API allows s as the reason of a condition.
 func isReason(s string) bool {
-	if s == "" || len(s) > 1024 || !isLetter(s[0]) {
-		return false
-	}
-	for i := range len(s) {
-		switch c := s[i]; {
-		case isLetter(c), c >= '0' && c <= '9', c == '_':
-		case (c == ',' || c == ':') && i < len(s)-1:
-		default:
-			return false
-		}
-	}
-	return true
+	return len(s) <= 1024 && objectmeta.IsReasonText(s) && !strings.ContainsRune(",:", rune(s[len(s)-1]))
 }
-
-func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }

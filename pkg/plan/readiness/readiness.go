@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -94,17 +93,7 @@ type condition struct {
 const maxReason = 128
 
 // isReason says whether s is what the API conventions want a reason to be, no longer than a line; phases are as well.
-func isReason(s string) bool {
-	for i := range len(s) {
-		switch c := s[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z':
-		case i > 0 && ('0' <= c && c <= '9' || strings.IndexByte("_,:", c) >= 0):
-		default:
-			return false
-		}
-	}
-	return s != "" && len(s) <= maxReason
-}
+func isReason(s string) bool { return len(s) <= maxReason && objectmeta.IsReasonText(s) }
 
 // conditionsOf are the conditions of an object that are of the shape of one.
 func conditionsOf(obj *unstructured.Unstructured) []condition {
