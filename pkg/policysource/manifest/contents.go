@@ -52,8 +52,11 @@ func CompileManifest(t Manifest, own string, functions *policy.Functions, schema
 }
 
 // ReuseCompiled returns the contents of a file whose policies were compiled already to these programs, in their
-// order; nil if it has other ones.
+// order; nil if it has other ones, or if there are none.
 func ReuseCompiled(t Manifest, own string, programs []*policy.Program) *Contents {
+	if len(programs) == 0 {
+		return nil // without parsing a text that is compiled next
+	}
 	documents, err := parseDocuments(t, own)
 	if err != nil || len(documents) != len(programs) {
 		return nil
