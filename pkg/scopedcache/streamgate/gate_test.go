@@ -37,7 +37,12 @@ type stage struct {
 	opens, asked int        // lists and watches, and reviews
 }
 
+// Before counts a request. The answer to a review takes a while, as a real one does: it comes when the story waits, never
+// between two of its calls.
 func (s *stage) Before(_ context.Context, r sim.Request) error {
+	if r.User == "operator" && r.About != "" {
+		time.Sleep(time.Millisecond)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -202,21 +207,25 @@ func TestDenied(t *testing.T) {
 // TestDecideStream: a stream that is never opened has its rights reviewed, until that is given back.
 func TestDecideStream(t *testing.T) {
 	play(t, true, false, func(s *stage) {
+		synctest.Wait() // the gate is for one goroutine, and the other one waits now
 		never := s.store.NewStream("two", cache.Config{}, true)
 		s.create("{apiVersion: v1, kind: Namespace, metadata: {name: two}}")
 		if got := s.gate.DecideStream(never); got != access.Unknown {
 			s.Errorf("nobody has answered, and it is %v", got)
 		}
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if got := s.gate.DecideStream(never); got != access.Denied {
 			s.Errorf("nothing is granted, and it is %v", got)
 		}
 		s.create(`{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: reader, namespace: two}, rules: [{apiGroups: [""], resources: [configmaps], verbs: [list, watch]}]}`)
 		s.create(`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: reader, namespace: two}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader}, subjects: [{kind: User, name: operator}]}`)
 		time.Sleep(2 * time.Minute)
+		synctest.Wait()
 		if got := s.gate.DecideStream(never); got != access.Allowed {
 			s.Errorf("it is granted, and it is %v", got)
 		}
+		synctest.Wait()
 		s.gate.ForgetReview(never)
 		s.gate.CloseStream(s.stream)
 		s.store.RemoveStream(s.stream)
