@@ -158,14 +158,15 @@ func (p *planner) planRecreation(c *child, it *instance, differences []ssadiff.D
 // by the API server or admission; so was what the Create of an object that is made anew when
 // it differs (apply Recreate) does. What another Create leaves is for an Apply to try.
 func NormalizedDigest(a Action, live *unstructured.Unstructured, manager string) string {
-	differences := ssadiff.Compare(a.Object, a.Make.HideMadeEntries(live, manager), manager).Differences
-	switch {
-	case a.Verb == Apply, a.Verb == Merge:
-		return ssadiff.DigestOf(differences)
-	case a.Verb == Create && a.Recreates:
-		return ssadiff.DigestOf(ssadiff.DriftOf(differences))
+	made := a.Verb == Create && a.Recreates
+	if !made && a.Verb != Apply && a.Verb != Merge {
+		return ""
 	}
-	return ""
+	differences := ssadiff.Compare(a.Object, a.Make.HideMadeEntries(live, manager), manager).Differences
+	if made {
+		differences = ssadiff.DriftOf(differences)
+	}
+	return ssadiff.DigestOf(differences)
 }
 
 // planAction notes the action that the object needs.
