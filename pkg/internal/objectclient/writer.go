@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"strconv"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,7 +56,8 @@ func (w Writer) Create(ctx context.Context, object *unstructured.Unstructured, o
 	if err != nil {
 		return nil, err
 	}
-	return w.sendRequest(ctx, w.client.Post().AbsPath(w.path...).SetHeader("Content-Type", runtime.ContentTypeJSON), body, &opts)
+	return w.sendRequest(ctx, w.client.Post().AbsPath(w.path...).SetHeader("Content-Type", runtime.ContentTypeJSON), body,
+		metav1.PatchOptions{DryRun: opts.DryRun, FieldManager: opts.FieldManager, FieldValidation: opts.FieldValidation})
 }
 
 // Patch is that of dynamic.ResourceInterface.
@@ -64,7 +66,7 @@ func (w Writer) Patch(ctx context.Context, name string, kind types.PatchType, da
 		return nil, fmt.Errorf("invalid name %q: %v", name, wrong) // .. would be all of them
 	}
 	request := w.client.Patch(kind).AbsPath(w.path...).Suffix(append([]string{name}, subresources...)...)
-	return w.sendRequest(ctx, request, data, &opts)
+	return w.sendRequest(ctx, request, data, opts)
 }
 
 // answers are buffers of answers that were decoded.
@@ -73,12 +75,12 @@ var answers = sync.Pool{New: func() any { return &bytes.Buffer{} }}
 // largestKept is the size, in bytes, of the largest buffer that is used again.
 const largestKept = 64 << 10
 
-func (w Writer) sendRequest(ctx context.Context, request *rest.Request, body []byte, opts runtime.Object) (*unstructured.Unstructured, error) {
+func (w Writer) sendRequest(ctx context.Context, request *rest.Request, body []byte, opts metav1.PatchOptions) (*unstructured.Unstructured, error) {
 	if wrong := rest.IsValidPathSegmentName(w.namespace); len(wrong) > 0 {
 		return nil, fmt.Errorf("invalid namespace %q: %v", w.namespace, wrong)
 	}
-	answer, err := request.SetHeader("Accept", runtime.ContentTypeJSON).Body(body).
-		SpecificallyVersionedParams(opts, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"}).Stream(ctx)
+	setParams(request, opts)
+	answer, err := request.SetHeader("Accept", runtime.ContentTypeJSON).Body(body).Stream(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -94,6 +96,23 @@ func (w Writer) sendRequest(ctx context.Context, request *rest.Request, body []b
 		return nil, fmt.Errorf("reading an answer: %w", err)
 	}
 	return w.decodeAnswer(buffer.Bytes())
+}
+
+// setParams gives a request the parameters that metav1.ParameterCodec makes of the options, which takes as long as the rest
+// of a request.
+func setParams(request *rest.Request, opts metav1.PatchOptions) {
+	for _, dry := range opts.DryRun {
+		request.Param("dryRun", dry)
+	}
+	if opts.Force != nil {
+		request.Param("force", strconv.FormatBool(*opts.Force))
+	}
+	if opts.FieldManager != "" {
+		request.Param("fieldManager", opts.FieldManager)
+	}
+	if opts.FieldValidation != "" {
+		request.Param("fieldValidation", opts.FieldValidation)
+	}
 }
 
 func (w Writer) decodeAnswer(data []byte) (*unstructured.Unstructured, error) {

@@ -26,13 +26,26 @@ type writes interface {
 
 var deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 
-// TestWriterRequests: a Writer sends what a dynamic client sends, but for the order of fields.
+// TestWriterRequests: a Writer sends what a dynamic client sends, but for the order of fields, with all options that there are.
 func TestWriterRequests(t *testing.T) {
 	force := true
+	all := metav1.PatchOptions{DryRun: []string{"All"}, Force: &force, FieldManager: "us", FieldValidation: "Warn"}
+	for field, value := range reflect.ValueOf(all).Fields() {
+		if field.Name != "TypeMeta" && value.IsZero() {
+			t.Errorf("option %s is new: setParams has to send it", field.Name)
+		}
+	}
 	calls := map[string]func(writes) (*unstructured.Unstructured, error){
 		"Create": func(w writes) (*unstructured.Unstructured, error) {
 			object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "a"}, "spec": map[string]any{"n": int64(3)}}}
 			return w.Create(t.Context(), object, metav1.CreateOptions{FieldManager: "us/x", FieldValidation: "Strict"})
+		},
+		"DryRun": func(w writes) (*unstructured.Unstructured, error) {
+			object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1"}}
+			return w.Create(t.Context(), object, metav1.CreateOptions{DryRun: all.DryRun})
+		},
+		"Options": func(w writes) (*unstructured.Unstructured, error) {
+			return w.Patch(t.Context(), "a", types.StrategicMergePatchType, []byte(`{"a":1}`), all)
 		},
 		"Apply": func(w writes) (*unstructured.Unstructured, error) {
 			return w.Patch(t.Context(), "a:b", types.ApplyPatchType, []byte(`{"a":1}`), metav1.PatchOptions{FieldManager: "us", Force: &force})
