@@ -2,7 +2,6 @@ package status
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/internal/jsonwalk"
 	"github.com/ambit-dev/ambit/pkg/policy"
 )
 
@@ -51,7 +51,7 @@ type Patcher interface {
 // with a conflict (apierrors.IsConflict) if the owner changed since it was
 // read. The result is the owner as the API server has it afterwards.
 func WriteStatus(ctx context.Context, objects Patcher, owner *unstructured.Unstructured, next map[string]any, manager string) (*unstructured.Unstructured, error) {
-	patch, err := json.Marshal(map[string]any{
+	patch, err := jsonwalk.AppendJSON(nil, map[string]any{
 		"metadata": map[string]any{"resourceVersion": owner.GetResourceVersion(), "uid": string(owner.GetUID())},
 		"status":   mergePatch(StatusOf(owner), next),
 	})
