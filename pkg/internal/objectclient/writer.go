@@ -47,12 +47,15 @@ func ResourcePath(gvr schema.GroupVersionResource, namespace string) []string {
 	return append(path, gvr.Resource)
 }
 
+// usualBody is, in bytes, what is set aside for a body at first: that of a Deployment with one container is 1,200.
+const usualBody = 1536
+
 // Create is that of dynamic.ResourceInterface. The object is not changed.
 func (w Writer) Create(ctx context.Context, object *unstructured.Unstructured, opts metav1.CreateOptions, subresources ...string) (*unstructured.Unstructured, error) {
 	if len(subresources) > 0 {
 		return nil, fmt.Errorf("creating subresource %q: only objects are created", subresources[0])
 	}
-	body, err := jsonwalk.AppendJSON(nil, object.Object)
+	body, err := jsonwalk.AppendJSON(make([]byte, 0, usualBody), object.Object)
 	if err != nil {
 		return nil, err
 	}
