@@ -18,6 +18,9 @@
 //  6. All owners and Deployments are deleted, and the owners made anew while the
 //     side runs: the time counts from the first creation.
 //
+// The API server keeps the size of its heap, which a turn that does not count has
+// filled: what it costs to grow falls to no side.
+//
 // It exits with 1 if a side does not converge in time, with the end of what that
 // side printed.
 package main

@@ -32,6 +32,9 @@ type Options struct {
 	// sees a kind that is applied later up to 45 s late, and until then leaves
 	// the children of a deleted owner of that kind.
 	CRDs []string
+	// APIServerMemory is what the API server fills before it collects garbage, as in GOMEMLIMIT, for
+	// who measures: its heap keeps its size then. Empty: it grows and shrinks.
+	APIServerMemory string
 	// Stderr gets what the control plane says while it starts; nil means that
 	// only an error shows it.
 	Stderr io.Writer

@@ -82,6 +82,9 @@ func (o Options) args() []string {
 	if o.Nodes != 0 {
 		args = append(args, "--nodes="+strconv.Itoa(o.Nodes))
 	}
+	if o.APIServerMemory != "" {
+		args = append(args, "--api-server-memory="+o.APIServerMemory)
+	}
 	if len(o.Without) > 0 {
 		args = append(args, "--without="+strings.Join(o.Without, ","))
 	}

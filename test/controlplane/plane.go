@@ -71,7 +71,11 @@ func (p *plane) start(ctx context.Context) error {
 
 // run starts one server.
 func (p *plane) run(name string, args ...string) (*process, error) {
-	started, err := startProcess(p.dir, name, p.binaries[name], args, p.died)
+	var environment []string
+	if name == apiServer && p.options.memory != "" {
+		environment = []string{"GOGC=off", "GOMEMLIMIT=" + p.options.memory}
+	}
+	started, err := startProcess(p.dir, name, p.binaries[name], args, environment, p.died)
 	if err != nil {
 		return nil, err
 	}

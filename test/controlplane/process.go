@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -27,7 +28,9 @@ type process struct {
 // startProcess starts a server in dir. died receives the process when it ends,
 // and must have room. The server dies with the thread that calls this, so the
 // caller's goroutine is locked to a thread that lives as long as the program.
-func startProcess(dir, name, path string, args []string, died chan<- *process) (*process, error) {
+//
+// environment is added to that of this program, and wins over it.
+func startProcess(dir, name, path string, args, environment []string, died chan<- *process) (*process, error) {
 	p := &process{name: name, log: filepath.Join(dir, name+".log"), exited: make(chan struct{})}
 	out, err := os.Create(p.log)
 	if err != nil {
@@ -37,7 +40,7 @@ func startProcess(dir, name, path string, args []string, died chan<- *process) (
 	p.cmd = exec.Command(path, args...)
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = dir, out, out
 	p.cmd.SysProcAttr = childAttributes()
-	p.cmd.Env = append([]string{"GOGC=" + garbage}, os.Environ()...) // whoever sets it otherwise is heard
+	p.cmd.Env = slices.Concat([]string{"GOGC=" + garbage}, os.Environ(), environment) // whoever sets it otherwise is heard
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", name, err)
 	}

@@ -25,6 +25,7 @@ type upOptions struct {
 	users    []user
 	crds     []string // files
 	stdin    bool     // end when stdin closes
+	memory   string   // as in GOMEMLIMIT; empty: not fixed
 }
 
 // ready is what "up" prints on stdout, as one line of JSON, once everything
@@ -96,6 +97,7 @@ func parseUp(args []string) (upOptions, error) {
 	flags.BoolVar(&o.audit, "audit", false, "write an audit log of all requests but the control plane's own")
 	flags.IntVar(&o.nodes, "nodes", 2, "number of fake nodes")
 	flags.BoolVar(&o.stdin, "until-stdin-closes", false, "end when stdin closes, for programs that start this one")
+	flags.StringVar(&o.memory, "api-server-memory", "", "`SIZE`, as in GOMEMLIMIT, that the API server fills before it collects garbage, so that its heap keeps its size: for measuring (default: its heap grows and shrinks)")
 	flags.Func("without", "servers to leave out, separated by commas: kube-controller-manager, kube-scheduler, kwok", func(list string) error {
 		o.without = append(o.without, strings.Split(list, ",")...)
 		return nil

@@ -39,6 +39,8 @@ type Options struct {
 	// ByNamespace: they may do it in each namespace by a Role of its own, and nothing in
 	// the cluster as a whole.
 	ByNamespace bool
+	// APIServerMemory is that of cluster.Options.
+	APIServerMemory string
 	// Prepare adds what else has to be there before the owners, their kind if it is in a group of
 	// its own. The users have their rights by then. nil: nothing.
 	Prepare func(context.Context, *Stage) error
@@ -80,7 +82,8 @@ func Open(ctx context.Context, o Options) (*Stage, error) {
 	}
 	control, err := cluster.Start(ctx, cluster.Options{
 		Audit: true, Users: users,
-		Without: []string{"kube-controller-manager", "kube-scheduler", "kwok"},
+		Without:         []string{"kube-controller-manager", "kube-scheduler", "kwok"},
+		APIServerMemory: o.APIServerMemory,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("starting the control plane: %w", err)
