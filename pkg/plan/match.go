@@ -158,12 +158,12 @@ func (p *planner) planRecreation(c *child, it *instance, differences []ssadiff.D
 // by the API server or admission; so was what the Create of an object that is made anew when
 // it differs (apply Recreate) does. What another Create leaves is for an Apply to try.
 func NormalizedDigest(a Action, live *unstructured.Unstructured, manager string) string {
-	made := a.Verb == Create && a.Recreates
-	if !made && a.Verb != Apply && a.Verb != Merge {
+	madeAnew := a.Verb == Create && a.Recreates
+	if !madeAnew && a.Verb != Apply && a.Verb != Merge {
 		return ""
 	}
 	differences := ssadiff.Compare(a.Object, a.Make.HideMadeEntries(live, manager), manager).Differences
-	if made {
+	if madeAnew {
 		differences = ssadiff.DriftOf(differences)
 	}
 	return ssadiff.DigestOf(differences)

@@ -12,7 +12,6 @@ import (
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/cel"
 	"github.com/ambit-dev/ambit/pkg/plan/bindings"
-	"github.com/ambit-dev/ambit/pkg/plan/objectmeta"
 	"github.com/ambit-dev/ambit/pkg/plan/problems"
 	"github.com/ambit-dev/ambit/pkg/plan/ssadiff"
 	"github.com/ambit-dev/ambit/pkg/policy"
@@ -171,5 +170,5 @@ func statusOf(v any) (metav1.ConditionStatus, bool) {
 
 // isReason says whether the API allows s as the reason of a condition.
 func isReason(s string) bool {
-	return len(s) <= 1024 && objectmeta.IsReasonText(s) && !strings.ContainsRune(",:", rune(s[len(s)-1]))
+	return len(s) <= 1024 && problems.IsReasonText(s) && !strings.ContainsRune(",:", rune(s[len(s)-1]))
 }

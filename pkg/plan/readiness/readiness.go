@@ -19,6 +19,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
 	"github.com/ambit-dev/ambit/pkg/plan/objectmeta"
+	"github.com/ambit-dev/ambit/pkg/plan/problems"
 )
 
 // State is what an object is like.
@@ -93,7 +94,7 @@ type condition struct {
 const maxReason = 128
 
 // isReason says whether s is what the API conventions want a reason to be, no longer than a line; phases are as well.
-func isReason(s string) bool { return len(s) <= maxReason && objectmeta.IsReasonText(s) }
+func isReason(s string) bool { return len(s) <= maxReason && problems.IsReasonText(s) }
 
 // conditionsOf are the conditions of an object that are of the shape of one.
 func conditionsOf(obj *unstructured.Unstructured) []condition {
