@@ -66,7 +66,7 @@ func (p *plane) tryAPIServer(ctx context.Context) error {
 	}
 	p.server = fmt.Sprintf("https://127.0.0.1:%d", port)
 	p.client = newClient(p.server, p.own["controlplane"].token, p.ca)
-	started, err := p.run(apiServer, p.apiServerArgs(port)...)
+	started, err := p.runWith(p.apiServerEnvironment(), apiServer, p.apiServerArgs(port)...)
 	if err != nil {
 		return err
 	}
@@ -107,6 +107,14 @@ func (p *plane) apiServerArgs(port int) []string {
 		args = append(args, "--audit-policy-file=audit.yaml", "--audit-log-path="+auditLog, "--audit-log-mode=blocking", "--audit-log-maxsize=0")
 	}
 	return args
+}
+
+// apiServerEnvironment has the API server fill its memory before it collects garbage, if it is said how much that is.
+func (p *plane) apiServerEnvironment() []string {
+	if p.options.memory == "" {
+		return nil
+	}
+	return []string{"GOGC=off", "GOMEMLIMIT=" + p.options.memory}
 }
 
 // freePort returns a port on which nobody listens now. It is below the range

@@ -71,10 +71,11 @@ func (p *plane) start(ctx context.Context) error {
 
 // run starts one server.
 func (p *plane) run(name string, args ...string) (*process, error) {
-	var environment []string
-	if name == apiServer && p.options.memory != "" {
-		environment = []string{"GOGC=off", "GOMEMLIMIT=" + p.options.memory}
-	}
+	return p.runWith(nil, name, args...)
+}
+
+// runWith starts one server with an environment that is added to that of this program.
+func (p *plane) runWith(environment []string, name string, args ...string) (*process, error) {
 	started, err := startProcess(p.dir, name, p.binaries[name], args, environment, p.died)
 	if err != nil {
 		return nil, err
