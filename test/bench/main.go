@@ -9,12 +9,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/ambit-dev/ambit/test/bench/program"
 	"github.com/ambit-dev/ambit/test/bench/report"
 	"github.com/ambit-dev/ambit/test/bench/stage"
 )
 
 func main() {
+	ctrllog.SetLogger(logr.Discard()) // without a logger controller-runtime complains
 	o := flags()
 	program.Main("bench", func(ctx context.Context) error { return run(ctx, o) })
 }
@@ -25,7 +29,7 @@ type options struct {
 	Owners, Namespaces int
 	// Rounds is how often each side has its turn.
 	Rounds int
-	// Touches is how many owners are changed one after the other in a turn.
+	// Touches is how many owners of each side are changed one after the other, in each of two halves.
 	Touches int
 	// Workers is how many owners a side works on at once.
 	Workers int
@@ -43,7 +47,7 @@ func flags() options {
 	flag.IntVar(&o.Owners, "owners", 500, "number of owners")
 	flag.IntVar(&o.Namespaces, "namespaces", 10, "namespaces that the owners are spread over")
 	flag.IntVar(&o.Rounds, "rounds", 3, "turns of each side")
-	flag.IntVar(&o.Touches, "touches", 200, "owners changed one after the other in each turn")
+	flag.IntVar(&o.Touches, "touches", 300, "owners of each side changed one after the other, in each of two halves; 0: none")
 	flag.IntVar(&o.Workers, "concurrency", 10, "owners that a side works on at once")
 	flag.DurationVar(&o.Timeout, "timeout", 3*time.Minute, "the longest that a side may take for a step")
 	flag.StringVar(&o.Bin, "bin", "bin", "folder of the binaries")
@@ -57,6 +61,17 @@ func flags() options {
 	return o
 }
 
+// What an API server has beside a mebibyte for each owner, in MiB. By its own settings its heap grows in the turn of
+// one side and shrinks in that of another, and where a page of memory is dear, as it is in many a virtual machine, the
+// side that met the growth is slower by a third. Of 2,000 owners 480 to 630 MiB live at the end of a turn: with 1,500 MiB
+// the API server collected every three seconds.
+const (
+	// turnsMemory is filled by the turn that does not count.
+	turnsMemory = 1000
+	// touchMemory is filled while the owners are made that are touched.
+	touchMemory = 400
+)
+
 // bench is what all sides take turns on.
 type bench struct {
 	options
@@ -65,12 +80,12 @@ type bench struct {
 	kubeconfigs map[string]string
 }
 
-// open opens the stage. Whoever opens it closes it.
-func open(ctx context.Context, o options, sides []side) (*bench, error) {
+// open opens the stage, whose API server has that much memory. Whoever opens it closes it.
+func open(ctx context.Context, o options, sides []side, apiServerMemory int) (*bench, error) {
 	report.Progress("starting etcd and kube-apiserver")
 	on := stage.Options{
 		Namespaces: o.Namespaces, Children: []stage.Child{stage.Deployment()}, Rules: stage.MemcachedRules(),
-		APIServerMemory: apiServerMemory(o.Owners),
+		APIServerMemory: fmt.Sprintf("%dMiB", apiServerMemory),
 	}
 	for _, s := range sides {
 		on.Users = append(on.Users, s.user())
@@ -89,29 +104,36 @@ func open(ctx context.Context, o options, sides []side) (*bench, error) {
 }
 
 // run measures all sides and prints the table.
-func run(ctx context.Context, o options) (err error) {
+func run(ctx context.Context, o options) error {
 	sides, err := pick(o)
 	if err != nil {
 		return err
 	}
-	b, err := open(ctx, o, sides)
+	samples, err := measureRounds(ctx, o, sides)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.stage.Close()) }()
-
-	samples, err := b.rounds(ctx, sides)
-	if err != nil {
-		return err
+	if o.Touches > 0 {
+		touched, err := measureTouches(ctx, o, sides)
+		if err != nil {
+			return fmt.Errorf("touching owners: %w", err)
+		}
+		for name, got := range touched {
+			samples[name] = append(samples[name], got)
+		}
 	}
 	return write(os.Stdout, o, samples)
 }
 
-// apiServerMemory is what the API server has for that many owners. By its own settings its heap grows in the turn of one
-// side and shrinks in that of another, and where a page of memory is dear, as it is in many a virtual machine, the side that
-// met the growth is slower by a third. Of 2,000 owners 480 to 630 MiB live at the end of a turn: with half of this the API
-// server collected every three seconds. A turn fills it.
-func apiServerMemory(owners int) string { return fmt.Sprintf("%dMiB", 1000+owners) }
+// measureRounds measures all but touches, the sides in turn on one control plane.
+func measureRounds(ctx context.Context, o options, sides []side) (samples map[string][]sample, err error) {
+	b, err := open(ctx, o, sides, turnsMemory+o.Owners)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, b.stage.Close()) }()
+	return b.rounds(ctx, sides)
+}
 
 // rounds lets the sides take turns and returns what was measured of each, by name. The first turn does not count: it fills
 // the memory of the API server.

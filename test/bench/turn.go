@@ -3,11 +3,9 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/ambit-dev/ambit/test/bench/program"
-	"github.com/ambit-dev/ambit/test/bench/quantile"
 	"github.com/ambit-dev/ambit/test/bench/stage"
 	"github.com/ambit-dev/ambit/test/cluster"
 )
@@ -41,7 +39,7 @@ func (t *turn) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.process.Stop()) }()
-	if err := t.within(ctx, t.converge, t.touch); err != nil {
+	if err := t.within(ctx, t.converge); err != nil {
 		return err
 	}
 	if t.side.restarts {
@@ -106,40 +104,6 @@ func (t *turn) memory() error {
 	t.got[rss], t.got[peak] = use.RSS/mebibyte, use.Peak/mebibyte
 	return nil
 }
-
-// touchEvery is the pace of the touches: slower than any side needs for one.
-const touchEvery = 50 * time.Millisecond
-
-// touch measures from a change of an owner's size until its Deployment has it.
-func (t *turn) touch(ctx context.Context) error {
-	if t.Touches == 0 {
-		return nil
-	}
-	began := t.stage.Requests.Now()
-	pace := time.NewTicker(touchEvery)
-	defer pace.Stop()
-	var took []time.Duration
-	for i := range t.Touches {
-		select {
-		case <-pace.C:
-		case <-ctx.Done():
-			return fmt.Errorf("touching owners: %w", context.Cause(ctx))
-		}
-		started := time.Now()
-		at, err := t.stage.Grow(ctx, t.owners[(i*touchStride)%len(t.owners)])
-		if err != nil {
-			return err
-		}
-		took = append(took, at.Sub(started))
-	}
-	t.got[touchP50], t.got[touchP99] = quantile.Of(milliseconds(took), 0.50), quantile.Of(milliseconds(took), 0.99)
-	counted, err := t.stage.Requests.Quiet(ctx, t.side.user(), began, 0)
-	t.got[touchRequests] = float64(counted.Writes+counted.Reads) / float64(t.Touches)
-	return err
-}
-
-// touchStride spreads touches over the owners: a prime.
-const touchStride = 7919
 
 // restart stops the process, starts it again and counts its requests until it is
 // quiet. Nothing has changed in between.
