@@ -17,9 +17,9 @@
 //  5. All owners and Deployments are deleted, and the owners made anew while the
 //     side runs: the time counts from the first creation.
 //
-// Then each side gets a control plane of its own, and owners are touched, one of
-// each side after the other: the size changes, and the time counts until the
-// watch shows the Deployment changed. Halfway the sides change places.
+// Then each side gets a control plane of its own, and owners are touched one after
+// the other, twenty of each side in turn: the size changes, and the time counts
+// until the watch shows the Deployment changed. Halfway the sides change places.
 //
 // The API server keeps the size of its heap, which a turn that does not count has
 // filled: what it costs to grow falls to no side.

@@ -19,7 +19,7 @@ func write(w io.Writer, o options, samples map[string][]sample) error {
 "process start": the owners are there before the process. "first owner made": it runs before them.
 bare: only the two writes. handwritten: controller-runtime, a status patch each pass. frugal: the same
 without status patches that change nothing. Requests are counted in the audit log.
-touch: of owners of all sides one after the other, each side on a control plane of its own.
+touch: of twenty owners of each side in turn, each side on a control plane of its own.
 
 `)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)

@@ -24,16 +24,15 @@ const (
 // is a tenth faster or slower from one quarter of a minute to the next, which turns of a side one after
 // another would take for a difference of the sides. For one goroutine.
 type toucher struct {
-	sides  []side
-	planes []*bench // as many
-	took   map[string][]time.Duration
-	// requests are those that a side has sent because of touches.
+	planes []*bench // as many as sides
+	// took and requests are what touches have taken and had a side send, by its name.
+	took     map[string][]time.Duration
 	requests map[string]int
 }
 
 // measureTouches returns a sample of each side, by name, and leaves nothing behind.
 func measureTouches(ctx context.Context, o options, sides []side) (samples map[string]sample, err error) {
-	t := &toucher{sides: sides, took: map[string][]time.Duration{}, requests: map[string]int{}}
+	t := &toucher{took: map[string][]time.Duration{}, requests: map[string]int{}}
 	defer func() {
 		for _, plane := range t.planes {
 			err = errors.Join(err, plane.stage.Close())
