@@ -73,24 +73,16 @@ func reversed(sides []side) []side {
 func (t *toucher) measureHalf(ctx context.Context, order []side) (err error) {
 	turns := make([]*turn, len(order))
 	for i, s := range order {
-		plane := t.planes[i]
-		turns[i] = &turn{bench: plane, side: s, owners: plane.stage.Owners(plane.Owners), got: sample{}}
-		defer func() { err = errors.Join(err, plane.stage.Wipe(ctx)) }()
-		if err := turns[i].stage.Create(ctx, turns[i].owners); err != nil {
-			return err
-		}
-		if err := turns[i].start(); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, turns[i].process.Stop()) }()
-		if err := turns[i].within(ctx, turns[i].converge); err != nil {
+		turns[i] = t.planes[i].newTurn(s)
+		defer func() { err = errors.Join(err, turns[i].clearStage(ctx)) }()
+		if err := turns[i].serveOwners(ctx); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
 	for _, on := range turns {
 		on.began = on.stage.Requests.Now()
 	}
-	if err := t.alternate(ctx, turns); err != nil {
+	if err := t.alternateTouches(ctx, turns); err != nil {
 		return err
 	}
 	for _, on := range turns {
@@ -102,8 +94,8 @@ func (t *toucher) measureHalf(ctx context.Context, order []side) (err error) {
 	return nil
 }
 
-// alternate touches a block of owners of each side, then the next block of each.
-func (t *toucher) alternate(ctx context.Context, turns []*turn) error {
+// alternateTouches touches a block of owners of each side, then the next block of each.
+func (t *toucher) alternateTouches(ctx context.Context, turns []*turn) error {
 	pace := time.NewTicker(touchEvery)
 	defer pace.Stop()
 	for first := 0; first < turns[0].Touches; first += touchBlock {

@@ -23,23 +23,41 @@ type turn struct {
 	got sample
 }
 
-// turn measures the side with that many owners, and leaves no owner behind.
-func (b *bench) turn(ctx context.Context, side side, owners int) (sample, error) {
-	t := &turn{bench: b, side: side, owners: b.stage.Owners(owners), got: sample{}}
-	err := t.run(ctx)
-	return t.got, errors.Join(err, b.stage.Wipe(ctx))
+// newTurn returns a turn of the side, in which nothing has been done.
+func (b *bench) newTurn(side side) *turn {
+	return &turn{bench: b, side: side, owners: b.stage.Owners(b.Owners), got: sample{}}
 }
 
-// run goes through the steps.
-func (t *turn) run(ctx context.Context) (err error) {
+// turn measures the side, and leaves no owner behind.
+func (b *bench) turn(ctx context.Context, side side) (sample, error) {
+	t := b.newTurn(side)
+	err := t.run(ctx)
+	return t.got, errors.Join(err, t.clearStage(ctx))
+}
+
+// serveOwners makes the owners and starts the side, and returns when that is measured. Whoever calls it calls
+// clearStage, even if it fails.
+func (t *turn) serveOwners(ctx context.Context) error {
 	if err := t.stage.Create(ctx, t.owners); err != nil {
 		return err
 	}
 	if err := t.start(); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, t.process.Stop()) }()
-	if err := t.within(ctx, t.converge); err != nil {
+	return t.within(ctx, t.converge)
+}
+
+// clearStage stops the side, if it was started, and deletes all owners.
+func (t *turn) clearStage(ctx context.Context) (err error) {
+	if t.process != nil {
+		err = t.process.Stop()
+	}
+	return errors.Join(err, t.stage.Wipe(ctx))
+}
+
+// run goes through the steps.
+func (t *turn) run(ctx context.Context) error {
+	if err := t.serveOwners(ctx); err != nil {
 		return err
 	}
 	if t.side.restarts {
