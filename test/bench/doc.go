@@ -21,8 +21,9 @@
 // the other, twenty of each side in turn: the size changes, and the time counts
 // until the watch shows the Deployment changed. Halfway the sides change places.
 //
-// The API server keeps the size of its heap, which a turn that does not count has
-// filled: what it costs to grow falls to no side.
+// An API server keeps the size of its heap, which a turn that does not count has
+// filled, or the making of the owners that are touched: what it costs to grow falls
+// to no side.
 //
 // It exits with 1 if a side does not converge in time, with the end of what that
 // side printed.

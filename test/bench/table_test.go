@@ -18,7 +18,7 @@ func TestWrite(t *testing.T) {
 	if err := write(&out, o, samples); err != nil {
 		t.Fatal(err)
 	}
-	_, table, _ := strings.Cut(out.String(), "\n\n")
+	_, table, _ := strings.Cut(out.String(), "control plane of its own.\n\n")
 	var got [][]string
 	for _, line := range strings.Split(strings.TrimRight(table, "\n"), "\n") {
 		if line := strings.Fields(line); line[len(line)-1] != "-" || line[0] == "writes" {
