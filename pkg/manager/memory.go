@@ -16,12 +16,18 @@ const (
 
 // Memory is given back when at least spareLeast and a spareShare-th of what is in use could
 // be, and not again for returnPause, nor before as much as is in use has been allocated: then it
-// adds no more collections than there are anyway.
+// adds no more collections than there are anyway. Without a burst it is not given back again for
+// rareReturnPause: what lighter work leaves, up to GOGC percent of what is in use, lighter work takes again
+// page by page, and a page that is touched anew is slow where the machine is a virtual one.
 const (
-	spareLeast  = 1 << 20
-	spareShare  = 8
-	returnPause = 5 * time.Second
+	spareLeast      = 1 << 20
+	spareShare      = 8
+	returnPause     = 5 * time.Second
+	rareReturnPause = 5 * time.Minute
 )
+
+// burstShare makes a burst of work: it allocates as many times what is in use, without a quiet look between.
+const burstShare = 2
 
 // It is quiet when no more than quietLeast and a quietShare-th of what could be given back was
 // allocated since the look before: it is worth it if it is not taken again in a few seconds.
@@ -60,6 +66,10 @@ func readMemoryUse() memoryUse {
 type memoryReturner struct {
 	// allocated is memoryUse.allocated at the last look.
 	allocated uint64
+	// worked is what was allocated since the last quiet look. hadBurst: that was a burst, since memory was
+	// given back.
+	worked   uint64
+	hadBurst bool
 	// returned is when memory was given back last, and returnedAt what had been allocated then.
 	returned   time.Time
 	returnedAt uint64
@@ -70,18 +80,35 @@ type memoryReturner struct {
 // decideReturn decides whether memory is given back now, and sets the time until the next look. A
 // steady load is no reason: it would take the memory again at once.
 func (r *memoryReturner) decideReturn(now time.Time, use memoryUse) (giveBack bool) {
-	quiet := use.allocated-r.allocated <= max(quietLeast, use.spare/quietShare)
-	r.allocated = use.allocated
+	quiet := r.countWork(use)
 	much := use.spare >= max(spareLeast, use.used/spareShare) && use.allocated-r.returnedAt >= use.used
-	giveBack = quiet && much && now.Sub(r.returned) >= returnPause
-	if giveBack {
-		r.returned, r.returnedAt = now, use.allocated
+	after := rareReturnPause
+	if r.hadBurst {
+		after = returnPause
 	}
+	giveBack = quiet && much && now.Sub(r.returned) >= after
 	r.pause = min(2*r.pause, lookLate)
-	if !quiet || much || r.pause == 0 {
+	if !quiet || much && r.hadBurst || r.pause == 0 {
 		r.pause = lookSoon
 	}
+	if giveBack {
+		r.returned, r.returnedAt, r.hadBurst = now, use.allocated, false
+	}
 	return giveBack
+}
+
+// countWork counts what was allocated since the last look, and reports whether that is so little that it is
+// quiet.
+func (r *memoryReturner) countWork(use memoryUse) (quiet bool) {
+	more := use.allocated - r.allocated
+	r.allocated = use.allocated
+	if more <= max(quietLeast, use.spare/quietShare) {
+		r.worked = 0
+		return true
+	}
+	r.worked += more
+	r.hadBurst = r.hadBurst || r.worked >= burstShare*use.used
+	return false
 }
 
 // returnMemory gives memory back, until ctx ends, whenever it has become quiet, if the options

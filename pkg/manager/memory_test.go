@@ -13,7 +13,7 @@ const mebibyte = 1 << 20
 
 func TestMemoryLook(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	before := memoryReturner{allocated: 500 * mebibyte, returned: start, returnedAt: 100 * mebibyte, pause: 2 * time.Second}
+	before := memoryReturner{allocated: 500 * mebibyte, hadBurst: true, returned: start, returnedAt: 100 * mebibyte, pause: 2 * time.Second}
 	type outcome struct {
 		GiveBack bool
 		Pause    time.Duration
@@ -72,6 +72,36 @@ func TestMemoryStays(t *testing.T) {
 	}
 	if want := 320 / 8 / 8; given != want {
 		t.Errorf("Memory was given back %d times, want %d: once each time that as much as is in use was allocated.", given, want)
+	}
+}
+
+// TestMemoryAfterLightWork: work that comes and goes, and is no burst, has memory given back every few minutes
+// only, however often it is quiet in between; a burst, of several looks together, has it given back at once.
+func TestMemoryAfterLightWork(t *testing.T) {
+	r, now, use := &memoryReturner{}, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), memoryUse{used: 12 * mebibyte, spare: 6 * mebibyte, allocated: 30 * mebibyte}
+	given := []time.Duration{}
+	began := now
+	look := func(allocated uint64) {
+		use.allocated += allocated * mebibyte
+		if now = now.Add(lookSoon); r.decideReturn(now, use) {
+			given = append(given, now.Sub(began))
+		}
+	}
+	look(0)
+	for range 300 { // twenty minutes
+		for _, allocated := range []uint64{3, 3, 0, 0} {
+			look(allocated)
+		}
+	}
+	if len(given) != 4 || given[0] > 4*time.Second {
+		t.Errorf("Memory was given back at %v, want once after the start, and then every five minutes.", given)
+	}
+	given, began = nil, now
+	for _, allocated := range []uint64{13, 13, 0, 0, 3, 0, 0, 3, 0, 0} {
+		look(allocated)
+	}
+	if diff := cmp.Diff([]time.Duration{3 * lookSoon}, given); diff != "" {
+		t.Errorf("After a burst memory was given back at other times than at the first quiet look (-want +got):\n%s", diff)
 	}
 }
 
