@@ -110,11 +110,9 @@ func (op *policyController) Changed(event informer.Event) {
 	if !op.wantsSeen(event.Object) && !op.isWorkedOn(namespace, name) {
 		return
 	}
-	again := op.ownerViews.RecordEvent(event) // owners whose watches are laid out anew
+	again := op.ownerViews.RecordEvent(event) // owners whose streams are laid out anew
 	op.enqueueOwner(types.NamespacedName{Namespace: namespace, Name: name})
-	for _, other := range again {
-		op.enqueueOwner(types.NamespacedName{Namespace: namespace, Name: other})
-	}
+	op.enqueueOwners(again)
 }
 
 // isWorkedOn says whether an owner is being worked on.

@@ -90,7 +90,7 @@ func (op *policyController) newReconcileOptions() *ownerreconcile.Options {
 		OwnerKey: func(kind discovery.Resource, namespace string) informer.Key {
 			return op.ownerInterest(kind, op.ownerViews.StreamOf(namespace)).Key
 		},
-		OwnerExists: op.ownerExists, SharesStreams: op.ownerViews.SharesWatches, IsRetired: e.isRetired,
+		OwnerExists: op.ownerExists, SharesStreams: op.ownerViews.SharesWatches, IsSpread: op.ownerViews.IsSpread, IsRetired: e.isRetired,
 		RecordEvaluation: op.recordEvaluation,
 		Backoff:          e.backoffAfter, Now: e.currentTime, Random: e.options.Random,
 	}

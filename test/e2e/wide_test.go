@@ -44,6 +44,8 @@ func TestAllPermittedIsAskedOnce(t *testing.T) {
 	if len(requests) > 3 {
 		t.Errorf("%d reviews for %d namespaces: want the cluster-wide ones only", len(requests), spaces)
 	}
+	// What is ours is watched in all namespaces together, and what others have where there are owners.
+	w.openStreams(map[string]int{"memcacheds": 1, "deployments": 1, "pods": spaces})
 	w.revokeEverywhere("children")
 	for _, namespace := range namespaces {
 		w.permittedSays(namespace, "cache", fmt.Sprintf(

@@ -60,7 +60,7 @@ type InformerMode string
 
 // The informer modes.
 const (
-	// InformersAuto chooses by the number of owners.
+	// InformersAuto chooses by the number of owners, and of their namespaces.
 	InformersAuto InformerMode = "Auto"
 	// InformersOwner gives each owner streams of its own.
 	InformersOwner InformerMode = "Owner"

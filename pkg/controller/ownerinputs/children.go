@@ -78,9 +78,13 @@ func (l *layout) findSpreadChildren() {
 	for _, q := range l.childQueries {
 		places[q.Child]++
 	}
+	together := l.watchesTogether()
 	for i := range l.childQueries {
 		q := &l.childQueries[i]
 		child := policy.FindChild(l.plannedChildren(), q.Child)
+		if q.wide = together && q.kind.Namespaced && !q.merged && !q.elsewhere; q.wide {
+			continue // it is asked about already
+		}
 		if !q.kind.Namespaced || q.merged || !l.isSpread(child, places[q.Child]) {
 			continue
 		}
@@ -93,6 +97,16 @@ func (l *layout) findSpreadChildren() {
 	}
 }
 
+// watchesTogether reports whether children in their owners' own namespaces are watched in all namespaces together:
+// there are many, and all that the policy needs is permitted in all of them.
+func (l *layout) watchesTogether() bool {
+	if l.Program.Informers == v1alpha1.InformersCluster || !l.subject.IsSpread {
+		return false
+	}
+	everything, ok := l.Permissions.HaveEverything()
+	return ok && everything == l.subject.Home
+}
+
 // isSpread reports whether the objects of a child, of which this owner has so many places, are in many
 // namespaces; nil: of one that the policy does not have any more. What is only in this owner's record
 // says nothing about the other owners.
@@ -100,10 +114,10 @@ func (l *layout) isSpread(child *policy.Child, places int) bool {
 	switch {
 	case child != nil && l.Program.Informers == v1alpha1.InformersCluster:
 		return true
-	case child == nil || !child.CrossNamespace || places > wideSpread:
-		return places > wideSpread
+	case child == nil || !child.CrossNamespace || places > owners.WideSpread:
+		return places > owners.WideSpread
 	}
-	return l.Permissions.UsesIndex().CountPlaces(child.ID) > wideSpread
+	return l.Permissions.UsesIndex().CountPlaces(child.ID) > owners.WideSpread
 }
 
 // kindAt is a kind in a place: its children share an interest.

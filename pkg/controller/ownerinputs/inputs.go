@@ -23,8 +23,10 @@
 //
 // # How wide a stream is
 //
-// Objects are watched where the owner needs them; of a child in more than a few namespaces, in all
-// namespaces together, where that is permitted. spec.informers of the policy overrides that.
+// Objects are watched where the owner needs them. Children are watched in all namespaces together, where that is
+// permitted: those of one owner that are in more than a few namespaces, and those in their owners' own namespaces
+// if the owners are in more than a few and everything is permitted in all. spec.informers of the policy
+// overrides that.
 package ownerinputs
 
 import (
@@ -51,7 +53,8 @@ import (
 )
 
 // Inputs are the streams that a plan is made from. They depend on what of the owner its watches are selected
-// by and whether it is to be cleaned up after, on the places that its plan wants, on whether the owners of its namespace share streams, on what is permitted there, on
+// by and whether it is to be cleaned up after, on the places that its plan wants, on whether the owners of its
+// namespace share streams and whether there are owners in many, on what is permitted there, on
 // which kinds are known, and on nothing else. They belong to one goroutine.
 type Inputs struct {
 	// Home is the owner's own place.
@@ -67,6 +70,7 @@ type Inputs struct {
 	selectedBy      string // see Planner.selectionDigest
 	hasFailed       bool   // something of a watch failed, and is tried again with the next version of the owner
 	sharesStreams   bool
+	isSpread        bool
 	complete        bool                        // every kind is known
 	queries         []plan.Query                // that they were laid out for
 	listed          *ownerscope.Namespaces      // as of the layout; nil unless a watch looks in all namespaces
@@ -241,7 +245,7 @@ func (s *Inputs) CheckSync(now time.Time) (isSyncing bool, doubtful time.Duratio
 
 // IsCurrent reports whether inputs that were laid out before are those of a subject now. Nil: there are none.
 func (p *Planner) IsCurrent(s *Inputs, subject Subject) bool {
-	if s == nil || !s.complete || s.cleans != subject.isCleanedUp() || p.Permissions.UsesIndex().IsCrowded(subject.Name) || s.sharesStreams != subject.SharesStreams || s.Home.Answer != subject.Home {
+	if s == nil || !s.complete || s.cleans != subject.isCleanedUp() || p.Permissions.UsesIndex().IsCrowded(subject.Name) || s.sharesStreams != subject.SharesStreams || s.isSpread != subject.IsSpread || s.Home.Answer != subject.Home {
 		return false
 	}
 	if subject.Owner != nil && !p.isSelectionCurrent(s, subject.Owner) {

@@ -25,10 +25,6 @@ import (
 // allNamespaces is the namespace of a cluster-wide stream.
 const allNamespaces = ""
 
-// wideSpread is how many namespaces the objects of a child may be in before they are watched in all
-// namespaces together, where that is permitted.
-const wideSpread = 4
-
 // Options are the inputs of a Planner. All functions have to be safe for concurrent use.
 type Options struct {
 	Program *policy.Program
@@ -79,6 +75,8 @@ type Subject struct {
 	Queries []plan.Query
 	// SharesStreams: the owners of the namespace share streams for what each of them selects.
 	SharesStreams bool
+	// IsSpread: the policy has owners in more than a few namespaces.
+	IsSpread bool
 	// Home is what may be done in the owner's own place.
 	Home *permissionset.Set
 }
@@ -101,7 +99,7 @@ func (s Subject) isCleanedUp() bool {
 func (p *Planner) PlanInputs(ctx context.Context, subject Subject) (*Inputs, time.Duration) {
 	l := p.newLayout(subject)
 	s := l.inputs
-	s.sharesStreams, s.queries, s.cleans = subject.SharesStreams, subject.Queries, l.cleans
+	s.sharesStreams, s.isSpread, s.queries, s.cleans = subject.SharesStreams, subject.IsSpread, subject.Queries, l.cleans
 	s.listed, s.selected = p.Namespaces.FollowedList(), p.Scope.SelectedNames()
 	if subject.Owner != nil {
 		s.uid, s.resourceVersion, s.selectedBy = subject.Owner.GetUID(), subject.Owner.GetResourceVersion(), p.selectionDigest(subject.Owner)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/controller/ownerscope"
+	"github.com/ambit-dev/ambit/pkg/controller/placepermissions"
 	"github.com/ambit-dev/ambit/pkg/controller/policykinds"
 	"github.com/ambit-dev/ambit/pkg/plan"
 )
@@ -50,6 +51,7 @@ func TestPlan(t *testing.T) {
 		unreviewed []string
 		namespaces []string // that are known
 		shares     bool
+		spread     bool // owners are in many namespaces, and it is asked what is permitted in all
 		want       []string
 	}{
 		"Children": {
@@ -73,6 +75,23 @@ func TestPlan(t *testing.T) {
 		"ClusterStreams": {
 			reason: "the policy says so, and it is permitted for one of the kinds", spec: childSpec + "  informers: Cluster\n", denied: []string{"list configmaps"},
 			want: []string{"deployments in all with " + ourLabels, "configmaps" + here + ourLabels},
+		},
+		"Spread": {
+			reason: "owners are in many namespaces, and everything is permitted in all; what is not ours stays apart",
+			spec:   watchSpec + "selector: {matchLabels: {app: \"${owner.spec.app}\"}}}\n", spread: true,
+			want: []string{"deployments in all with " + ourLabels, "pods in home with app=shop"},
+		},
+		"SpreadDenied": {
+			reason: "not everything is permitted in all namespaces", spec: childSpec, spread: true, denied: []string{"patch configmaps"},
+			want: []string{"deployments" + here + ourLabels, "configmaps" + here + ourLabels},
+		},
+		"SpreadByNamespace": {
+			reason: "the policy says so", spec: childSpec + "  informers: Namespace\n", spread: true,
+			want: []string{"deployments" + here + ourLabels, "configmaps" + here + ourLabels},
+		},
+		"SpreadElsewhere": {
+			reason: "a child in another namespace is counted for itself", spec: farSpec, queries: []plan.Query{far("there")}, spread: true,
+			want: []string{"secrets in there with " + ourLabels},
 		},
 		"OtherNamespace": {
 			reason: "a plan wants an object there", spec: farSpec, queries: []plan.Query{far("there")},
@@ -147,8 +166,11 @@ func TestPlan(t *testing.T) {
 				}
 				b.namespaces.list = &listed
 			}
+			if tc.spread {
+				b.Permissions.RequireScope("", placepermissions.Everything)
+			}
 			subject := b.subject(tc.queries...)
-			subject.SharesStreams = tc.shares
+			subject.SharesStreams, subject.IsSpread = tc.shares, tc.spread
 			b.layoutOf(t, subject) // of what is denied everywhere it is known only after this
 			got := b.layoutOf(t, subject)
 			if !slices.Equal(got, tc.want) {
@@ -220,6 +242,7 @@ func TestIsCurrent(t *testing.T) {
 		"Queries": func() Subject { return b.subject(far("where")) },
 		"Names":   func() Subject { return b.subject(far("there", "x")) },
 		"Shares":  func() Subject { next := subject; next.SharesStreams = true; return next },
+		"Spread":  func() Subject { next := subject; next.IsSpread = true; return next },
 		"Kind": func() Subject {
 			b.resources[schema.GroupVersionKind{Version: "v1", Kind: "Secret"}] = "others"
 			b.Kinds = policykinds.New(b.Program, b.serve(t, b.Program), func([]schema.GroupVersionKind) {})

@@ -17,7 +17,7 @@ import (
 // wait for their first lists; 0: go on.
 func (p *Reconciler) requireInputs(ctx context.Context, home *permissionset.Set) time.Duration {
 	shared := p.owner != nil && p.SharesStreams(p.owner.GetNamespace())
-	subject := ownerinputs.Subject{Name: p.state.name, Owner: p.owner, Retire: p.retire, Queries: p.state.queries, SharesStreams: shared, Home: home}
+	subject := ownerinputs.Subject{Name: p.state.name, Owner: p.owner, Retire: p.retire, Queries: p.state.queries, SharesStreams: shared, IsSpread: p.IsSpread(), Home: home}
 	if !p.Inputs.IsCurrent(p.state.inputs, subject) {
 		s, wait := p.Inputs.PlanInputs(ctx, subject)
 		if wait > 0 {

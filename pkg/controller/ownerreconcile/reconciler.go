@@ -53,6 +53,8 @@ type Options struct {
 	OwnerExists func(types.UID) bool
 	// SharesStreams reports whether the owners of a namespace share streams: see ownerinputs.Subject.
 	SharesStreams func(namespace string) bool
+	// IsSpread reports whether the policy has owners in many namespaces: see ownerinputs.Subject.
+	IsSpread func() bool
 	// IsRetired reports whether a policy of that label is being retired by the same controller.
 	IsRetired func(policy string) bool
 	// RecordEvaluation is told when expressions over an owner were evaluated, from a time until now.

@@ -171,7 +171,7 @@ func newWorldOptions(w *world, program *policy.Program, kinds *policykinds.Kinds
 			return informer.Key{GVR: kind.GVR, Namespace: namespace}
 		},
 		OwnerExists:   func(uid types.UID) bool { return uid == w.owner().GetUID() },
-		SharesStreams: func(string) bool { return false }, IsRetired: func(string) bool { return false },
+		SharesStreams: func(string) bool { return false }, IsSpread: func() bool { return false }, IsRetired: func(string) bool { return false },
 		RecordEvaluation: func(types.NamespacedName, time.Time) {},
 		Backoff:          testBackoff, Now: time.Now, Random: func() string { return "0123456789abcdef0123456789abcdef" },
 	}

@@ -3,6 +3,8 @@ package owners
 import (
 	"maps"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // ExactStreams is how many owners a namespace may have before their
@@ -10,6 +12,12 @@ import (
 // costs the API server 3 to 4 us for each event in the namespace and this
 // process a stream and some 40 KiB, so they are for a few owners.
 const ExactStreams = 4
+
+// WideSpread is how many namespaces the objects of a policy may be in before they are watched in all
+// namespaces together, where that is permitted. A stream of all namespaces has the API server look at more
+// objects for its list, and at all changes of the kind; one in each namespace is a stream more each time, with
+// some 70 KiB of memory in this process, and reopened every few seconds.
+const WideSpread = 4
 
 // Groups are the owners in the cache, by namespace, and whether they share streams there. Its zero
 // value is not ready: it is made as Groups{}. Not safe for concurrent use.
@@ -64,6 +72,22 @@ func (m Groups) HasOwners(namespace string) bool { return m[namespace] != nil }
 func (m Groups) IsShared(namespace string) bool {
 	g, ok := m[namespace]
 	return ok && g.shared
+}
+
+// IsSpread reports whether the owners are in more than a few namespaces; as they were before, between half as
+// many and that: they do not go to and fro.
+func (m Groups) IsSpread(before bool) bool {
+	return len(m) > WideSpread || before && len(m) > WideSpread/2
+}
+
+// AllOwners returns all owners, in no order.
+func (m Groups) AllOwners() (list []types.NamespacedName) {
+	for namespace, g := range m {
+		for name := range g.names {
+			list = append(list, types.NamespacedName{Namespace: namespace, Name: name})
+		}
+	}
+	return list
 }
 
 func (g *group) listNames() []string {

@@ -55,6 +55,14 @@ func (v *Views) SharesWatches(namespace string) bool {
 	return v.groups.IsShared(namespace)
 }
 
+// IsSpread reports whether the owners are in so many namespaces that what all of them have is better watched in
+// all namespaces together.
+func (v *Views) IsSpread() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.isSpread
+}
+
 // IsOutside reports whether owners in a namespace are not watched, and will not be. It is false before the
 // first streams are installed.
 func (v *Views) IsOutside(namespace string) bool {

@@ -34,6 +34,8 @@ type Views struct {
 	isResolved bool
 	// groups are the owners that the streams show.
 	groups owners.Groups
+	// isSpread: they are in so many namespaces that their children are better watched in all together.
+	isSpread bool
 	// candidates are the namespaces in which owners are looked for one by one.
 	candidates []string
 	// served are the namespaces in which an owner was ever seen: that nothing may be seen there any
@@ -127,28 +129,38 @@ func (v *Views) InstallViews(views map[string]View, scope WatchScope, all bool) 
 			}
 		}
 	}
+	v.isSpread = v.groups.IsSpread(v.isSpread)
 	return adoption
 }
 
 // RecordEvent takes in what a stream of owners says of one owner, which is one that the policy wants or
-// works on. It returns the names of the owners in that namespace, sorted, if their watches have to be
-// laid out anew, else nil.
-func (v *Views) RecordEvent(event informer.Event) []string {
+// works on. It returns the owners whose streams have to be laid out anew, in no order: those in that
+// namespace, or all.
+func (v *Views) RecordEvent(event informer.Event) (again []types.NamespacedName) {
 	namespace, name := event.Object.GetNamespace(), event.Object.GetName()
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	var neighbors []string
 	switch event.Type {
 	case informer.Deleted:
-		again := v.groups.RemoveOwner(namespace, name)
+		neighbors = v.groups.RemoveOwner(namespace, name)
 		if event.Key.Namespace == allNamespaces && !v.groups.HasOwners(namespace) {
 			delete(v.served, namespace)
 		}
-		return again
 	case informer.Added:
 		v.served[namespace] = true
-		return v.groups.AddOwner(namespace, name)
+		neighbors = v.groups.AddOwner(namespace, name)
+	default:
+		return nil
 	}
-	return nil
+	if spread := v.groups.IsSpread(v.isSpread); spread != v.isSpread {
+		v.isSpread = spread
+		return v.groups.AllOwners()
+	}
+	for _, other := range neighbors {
+		again = append(again, types.NamespacedName{Namespace: namespace, Name: other})
+	}
+	return again
 }
 
 // SetResolved notes whether it is known where owners may be watched.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/controller/owners"
 	"github.com/ambit-dev/ambit/pkg/informer"
@@ -125,7 +126,7 @@ func TestRecordEvent(t *testing.T) {
 	if again := v.RecordEvent(eventOf("a", informer.Updated, "a", "unknown")); again != nil {
 		t.Errorf("an update lays out the watches of %v anew", again)
 	}
-	var again []string
+	var again []types.NamespacedName
 	for i := range owners.ExactStreams {
 		if now := v.RecordEvent(eventOf("a", informer.Deleted, "a", fmt.Sprint(i))); now != nil {
 			again = now
@@ -133,6 +134,32 @@ func TestRecordEvent(t *testing.T) {
 	}
 	if len(again) == 0 || v.SharesWatches("a") {
 		t.Errorf("of a few that are left the watches of %v are laid out anew, shared: %t", again, v.SharesWatches("a"))
+	}
+}
+
+// TestSpread: owners in more than a few namespaces are spread, until they are in half as many; all of them are
+// laid out anew at both times. Whoever comes to install the streams knows it as well.
+func TestSpread(t *testing.T) {
+	v := New(wantsAll)
+	event := func(kind informer.EventType, i int) int {
+		return len(v.RecordEvent(eventOf(allNamespaces, kind, fmt.Sprint("ns-", i), "one")))
+	}
+	for i := range owners.WideSpread {
+		if again := event(informer.Added, i); again != 0 || v.IsSpread() {
+			t.Fatalf("namespace %d: %d owners are laid out anew, spread: %t", i, again, v.IsSpread())
+		}
+	}
+	if again := event(informer.Added, owners.WideSpread); again != owners.WideSpread+1 || !v.IsSpread() {
+		t.Errorf("one more: %d owners are laid out anew, spread: %t", again, v.IsSpread())
+	}
+	left := owners.WideSpread / 2
+	for i := owners.WideSpread; i > left; i-- {
+		if again := event(informer.Deleted, i); again != 0 || !v.IsSpread() {
+			t.Errorf("without namespace %d: %d owners are laid out anew, spread: %t", i, again, v.IsSpread())
+		}
+	}
+	if again := event(informer.Deleted, left); again != left || v.IsSpread() {
+		t.Errorf("in half as many: %d owners are laid out anew, spread: %t", again, v.IsSpread())
 	}
 }
 
