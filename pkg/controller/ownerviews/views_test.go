@@ -138,7 +138,7 @@ func TestRecordEvent(t *testing.T) {
 }
 
 // TestSpread: owners in more than a few namespaces are spread, until they are in half as many; all of them are
-// laid out anew at both times. Whoever comes to install the streams knows it as well.
+// laid out anew at both times. When streams are installed anew it stays so.
 func TestSpread(t *testing.T) {
 	v := New(wantsAll)
 	event := func(kind informer.EventType, i int) int {
@@ -157,6 +157,14 @@ func TestSpread(t *testing.T) {
 		if again := event(informer.Deleted, i); again != 0 || !v.IsSpread() {
 			t.Errorf("without namespace %d: %d owners are laid out anew, spread: %t", i, again, v.IsSpread())
 		}
+	}
+	var listed []*unstructured.Unstructured
+	for i := range left + 1 {
+		listed = append(listed, ownerAt(fmt.Sprint("ns-", i), "one"))
+	}
+	v.InstallViews(map[string]View{allNamespaces: synced(listed...)}, WatchScope{Watchable: []string{allNamespaces}}, false)
+	if !v.IsSpread() {
+		t.Error("with other streams they are not spread any more")
 	}
 	if again := event(informer.Deleted, left); again != left || v.IsSpread() {
 		t.Errorf("in half as many: %d owners are laid out anew, spread: %t", again, v.IsSpread())
