@@ -81,11 +81,15 @@ func (l *layout) findSpreadChildren() {
 	together := l.watchesTogether()
 	for i := range l.childQueries {
 		q := &l.childQueries[i]
-		child := policy.FindChild(l.plannedChildren(), q.Child)
-		if q.wide = together && q.kind.Namespaced && !q.merged && !q.elsewhere; q.wide {
-			continue // it is asked about already
+		if !q.kind.Namespaced || q.merged {
+			continue
 		}
-		if !q.kind.Namespaced || q.merged || !l.isSpread(child, places[q.Child]) {
+		if together && !q.elsewhere {
+			q.wide = true // it is asked about already
+			continue
+		}
+		child := policy.FindChild(l.plannedChildren(), q.Child)
+		if !l.isSpread(child, places[q.Child]) {
 			continue
 		}
 		q.wide = true

@@ -2,7 +2,7 @@
 // with it what there is to do for an owner. It does no I/O, reads no clock and holds no lock.
 //
 // An Index has one record an owner. Groups have which owners are in a namespace together, and so
-// share streams.
+// share streams, and whether owners are in many namespaces.
 //
 // # The life of an owner
 //
