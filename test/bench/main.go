@@ -139,14 +139,14 @@ func measureRounds(ctx context.Context, o options, sides []side) (samples map[st
 // the memory of the API server.
 func (b *bench) rounds(ctx context.Context, sides []side) (map[string][]sample, error) {
 	report.Progress("warming up with %s", sides[0].name)
-	if _, err := b.turn(ctx, sides[0]); err != nil {
+	if _, err := b.measureTurn(ctx, sides[0]); err != nil {
 		return nil, fmt.Errorf("warming up with %s: %w", sides[0].name, err)
 	}
 	samples := map[string][]sample{}
 	for round := range b.Rounds {
 		for i := range sides {
 			side := sides[(round+i)%len(sides)]
-			got, err := b.turn(ctx, side)
+			got, err := b.measureTurn(ctx, side)
 			if err != nil {
 				return nil, fmt.Errorf("round %d of %s: %w", round+1, side.name, err)
 			}

@@ -28,10 +28,10 @@ func (b *bench) newTurn(side side) *turn {
 	return &turn{bench: b, side: side, owners: b.stage.Owners(b.Owners), got: sample{}}
 }
 
-// turn measures the side, and leaves no owner behind.
-func (b *bench) turn(ctx context.Context, side side) (sample, error) {
+// measureTurn measures the side, and leaves no owner behind.
+func (b *bench) measureTurn(ctx context.Context, side side) (sample, error) {
 	t := b.newTurn(side)
-	err := t.run(ctx)
+	err := t.measureSteps(ctx)
 	return t.got, errors.Join(err, t.clearStage(ctx))
 }
 
@@ -55,8 +55,8 @@ func (t *turn) clearStage(ctx context.Context) (err error) {
 	return errors.Join(err, t.stage.Wipe(ctx))
 }
 
-// run goes through the steps.
-func (t *turn) run(ctx context.Context) error {
+// measureSteps measures each step in turn, from the making of owners to owners made while the side runs.
+func (t *turn) measureSteps(ctx context.Context) error {
 	if err := t.serveOwners(ctx); err != nil {
 		return err
 	}

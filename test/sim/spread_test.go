@@ -16,12 +16,13 @@ import (
 func TestSpread(t *testing.T) {
 	for _, watchable := range []bool{true, false} {
 		t.Run(fmt.Sprintf("RBACObjectsWatchable=%t", watchable), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { newStage(t, watchable).spread() })
+			synctest.Test(t, func(t *testing.T) { newStage(t, watchable).playSpread() })
 		})
 	}
 }
 
-func (s *stage) spread() {
+// playSpread has owners come and go, and then the rights.
+func (s *stage) playSpread() {
 	s.grantEverywhere("children", `[{apiGroups: [apps], resources: [deployments], verbs: [get, list, watch, create, patch, delete]}, {apiGroups: [""], resources: [pods], verbs: [list, watch]}]`)
 	s.revoke("two") // nothing is left there when the rights in all namespaces go
 	namespaces := []string{"one", "two", "three", "four", "five"}
