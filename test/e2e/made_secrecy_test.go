@@ -32,6 +32,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
+
+	"github.com/ambit-dev/ambit/test/freeport"
 )
 
 // madeUser is the identity of this story.
@@ -104,7 +106,7 @@ type madeStory struct {
 
 func newMadeStory(t *testing.T) *madeStory {
 	t.Helper()
-	s := &madeStory{world: newWorld(t, madeUser), out: &lockedBuffer{}, traces: &lockedBuffer{}, metrics: freeLoopback(t), profiles: freeLoopback(t)}
+	s := &madeStory{world: newWorld(t, madeUser), out: &lockedBuffer{}, traces: &lockedBuffer{}, metrics: freeport.ForTest(t), profiles: freeport.ForTest(t)}
 	s.namespaceOf = s.namespace(append(memcachedRights(),
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets", "configmaps"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"}},
 		rbacv1.PolicyRule{APIGroups: []string{"events.k8s.io", ""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}})...)

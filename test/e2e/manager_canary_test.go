@@ -20,6 +20,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/ambit-dev/ambit/test/freeport"
 )
 
 const canaryUser = "canary"
@@ -151,7 +153,7 @@ type canaryWorld struct {
 
 func newCanary(t *testing.T) *canaryWorld {
 	t.Helper()
-	c := &canaryWorld{world: newWorld(t, canaryUser), metrics: freeLoopback(t), out: &lockedBuffer{}, traces: &lockedBuffer{}}
+	c := &canaryWorld{world: newWorld(t, canaryUser), metrics: freeport.ForTest(t), out: &lockedBuffer{}, traces: &lockedBuffer{}}
 	c.namespace = c.world.namespace(
 		rbacv1.PolicyRule{APIGroups: []string{"cache.example.com"}, Resources: []string{"memcacheds"}, Verbs: []string{"list", "watch"}},
 		rbacv1.PolicyRule{APIGroups: []string{"cache.example.com"}, Resources: []string{"memcacheds/status"}, Verbs: []string{"patch"}},

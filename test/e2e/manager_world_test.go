@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -19,6 +18,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/ambit-dev/ambit/test/freeport"
 )
 
 // managerUsers are the two users of each story of replicas: the audit log tells the
@@ -129,7 +130,7 @@ func (p *pair) grantTo(user string) {
 func (p *pair) start(i int) {
 	p.t.Helper()
 	p.started++
-	r := &replicaProcess{probes: freeLoopback(p.t), out: &lockedBuffer{}, pod: fmt.Sprintf("ambit-%d", p.started)}
+	r := &replicaProcess{probes: freeport.ForTest(p.t), out: &lockedBuffer{}, pod: fmt.Sprintf("ambit-%d", p.started)}
 	kubeconfig := filepath.Join(p.t.TempDir(), "kubeconfig")
 	if err := p.control.Kubeconfig(p.control.User(p.userOf(i)), kubeconfig); err != nil {
 		p.t.Fatal(err)
@@ -209,15 +210,4 @@ func (r *replicaProcess) isReady(ctx context.Context, text string) error {
 		err = errors.New("it says " + response.Status + " " + string(body))
 	}
 	return err
-}
-
-// freeLoopback is an address that nobody listens on.
-func freeLoopback(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }

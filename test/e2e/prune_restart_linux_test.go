@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -23,6 +22,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/ambit-dev/ambit/test/freeport"
 )
 
 // TestPruneAPIServerRestarts: the API server that Ambit talks to is killed, the list is
@@ -121,8 +122,12 @@ func newSecondServer(w *world) *secondServer {
 			w.t.Fatal(err)
 		}
 	}
-	port := pruneFreePort(w.t)
-	s.host = "https://127.0.0.1:" + port
+	free := freeport.ForTest(w.t)
+	s.host = "https://" + free
+	_, port, err := net.SplitHostPort(free)
+	if err != nil {
+		w.t.Fatal(err)
+	}
 	for _, arg := range args {
 		switch {
 		case strings.HasPrefix(arg, "--secure-port="):
@@ -134,24 +139,6 @@ func newSecondServer(w *world) *secondServer {
 	}
 	w.t.Cleanup(s.kill)
 	return s
-}
-
-// pruneFreePort is a port on which nobody listens, and that no system takes for an
-// outgoing connection, nor test/controlplane for a server.
-func pruneFreePort(t *testing.T) string {
-	t.Helper()
-	for port := 14000 + os.Getpid()%4000; port < 20000; port++ {
-		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err != nil {
-			continue
-		}
-		if err := listener.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return strconv.Itoa(port)
-	}
-	t.Fatal("no port is free")
-	return ""
 }
 
 // findServer finds the process that has an argument.

@@ -1,7 +1,6 @@
 package install
 
 import (
-	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -26,17 +25,6 @@ func arguments(args []string, namespace, probes, metrics string) []string {
 		found = append(found, strings.ReplaceAll(arg, "$(POD_NAMESPACE)", namespace))
 	}
 	return found
-}
-
-// freeAddress is one that nobody listens on at the moment.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }
 
 // podOf is the name of a Pod of the Deployment.

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/ambit-dev/ambit/test/freeport"
 )
 
 // process is Ambit as a Deployment has it, outside of a container.
@@ -54,9 +56,9 @@ func run(t *testing.T, program string, manifests []byte, more ...string) *proces
 	if err := control.Kubeconfig(config, kubeconfig); err != nil {
 		t.Fatal(err)
 	}
-	probes := freeAddress(t)
+	probes := freeport.ForTest(t)
 	p := &process{url: "http://" + probes, log: &lockedBuffer{}}
-	args := mounted(t, manifests, deployment.Spec.Template.Spec, arguments(deployment.Spec.Template.Spec.Containers[0].Args, deployment.Namespace, probes, freeAddress(t)))
+	args := mounted(t, manifests, deployment.Spec.Template.Spec, arguments(deployment.Spec.Template.Spec.Containers[0].Args, deployment.Namespace, probes, freeport.ForTest(t)))
 	p.cmd = exec.Command(program, append(append(args, "--kubeconfig", kubeconfig), more...)...)
 	p.cmd.Env = []string{"POD_NAME=" + podOf(t, deployment.Namespace), "POD_NAMESPACE=" + deployment.Namespace, "HOME=/nonexistent"}
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log

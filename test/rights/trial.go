@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ambit-dev/ambit/test/bench/program"
+	"github.com/ambit-dev/ambit/test/freeport"
 )
 
 // trial is the measurement of one way.
@@ -49,7 +50,7 @@ func (t *trial) start() error {
 	if err != nil {
 		return err
 	}
-	address, err := freeAddress()
+	address, err := freeport.Address()
 	if err != nil {
 		return err
 	}

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"time"
 
 	"github.com/ambit-dev/ambit/test/bench/program"
 	"github.com/ambit-dev/ambit/test/bench/report"
 	"github.com/ambit-dev/ambit/test/bench/stage"
 	"github.com/ambit-dev/ambit/test/cluster"
+	"github.com/ambit-dev/ambit/test/freeport"
 )
 
 // restTime is how long a side that is quiet rests until its memory is read: what it gives back, it has
@@ -56,7 +56,7 @@ func (r *run) measure(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.stage.Close()) }()
-	if r.metrics, err = freeAddress(); err != nil {
+	if r.metrics, err = freeport.Address(); err != nil {
 		return err
 	}
 	if err := r.stage.Create(ctx, r.stage.Owners(r.owners)); err != nil {
@@ -147,13 +147,4 @@ func (r *run) rest(ctx context.Context, resident, most metric) (stage.Counted, e
 	const mebibyte = 1 << 20
 	r.got[resident], r.got[most] = use.RSS/mebibyte, use.Peak/mebibyte
 	return r.stage.Requests.Quiet(ctx, r.side, r.began, 1)
-}
-
-// freeAddress returns an address of this machine at which nobody listens.
-func freeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("looking for a free port: %w", err)
-	}
-	return listener.Addr().String(), listener.Close()
 }

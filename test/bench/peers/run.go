@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"net"
 	"path/filepath"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/ambit-dev/ambit/test/bench/report"
 	"github.com/ambit-dev/ambit/test/bench/stage"
 	"github.com/ambit-dev/ambit/test/cluster"
+	"github.com/ambit-dev/ambit/test/freeport"
 )
 
 // composite is the operator as metacontroller is told of it.
@@ -66,7 +66,7 @@ func (r *run) measure(ctx context.Context) (err error) {
 
 // startWebhook starts the webhook.
 func (r *run) startWebhook() (err error) {
-	if r.hooks, err = freeAddress(); err != nil {
+	if r.hooks, err = freeport.Address(); err != nil {
 		return err
 	}
 	r.webhook, err = program.Start([]string{filepath.Join(r.Bin, "bench-webhook"), "-address", r.hooks})
@@ -241,13 +241,4 @@ func (r *run) readMemory() error {
 	const mebibyte = 1 << 20
 	r.got[resident], r.got[peak] = use.RSS/mebibyte, use.Peak/mebibyte
 	return err
-}
-
-// freeAddress returns an address of this machine at which nobody listens.
-func freeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("looking for a free port: %w", err)
-	}
-	return listener.Addr().String(), listener.Close()
 }
