@@ -8,9 +8,13 @@ SHELL := bash
 
 # The version in `ambit version`. Without tags it is a commit, without git `devel`.
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+# controller-runtime's client brings the generated code of all API groups, of which next to nothing runs. Without
+# inlining it is smaller, and with each map that a package begins with in a function of its own, the linker leaves out
+# the maps of documentation that nobody reads: 2.5 MB of the file, 2 MiB of memory. The Dockerfile says the same.
+API_TYPES := -gcflags='k8s.io/api/...=-l -d=wrapglobalmapctl=2' -gcflags='k8s.io/apiextensions-apiserver/...=-l -d=wrapglobalmapctl=2'
 # One source tree makes one binary, wherever it is built: no paths, no C, no
 # stamp but the version (git may also refuse a folder that another user owns).
-GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false \
+GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false $(API_TYPES) \
 	-ldflags '-s -w -X github.com/ambit-dev/ambit/pkg/internal/version.version=$(VERSION)'
 OUTPUT ?= bin/ambit
 TOOL := go tool -modfile=$(CURDIR)/hack/tools/go.mod

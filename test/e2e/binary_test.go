@@ -9,28 +9,19 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/ambit-dev/ambit/test/ambitbinary"
 )
 
 // built builds the binary once, when a story first needs it, and returns its path.
 var built = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(builtFolder(), "ambit")
-	return path, build("../..", path)
+	return path, ambitbinary.Build("../..", path)
 })
 
 // builtFolder is for this process alone. TestMain removes it.
 func builtFolder() string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("ambit-stories-%d", os.Getpid()))
-}
-
-// build builds the binary from sources as `make build` does, so that what is compiled already
-// is used, wherever the sources are.
-func build(sources, path string) error {
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", path, "./cmd/ambit")
-	cmd.Dir, cmd.Env = sources, append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("building ambit: %w\n%s", err, out)
-	}
-	return nil
 }
 
 // buildAmbit returns the path of the binary, the same to all stories.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/ambit-dev/ambit/test/ambitbinary"
 	"github.com/ambit-dev/ambit/test/cluster"
 )
 
@@ -66,7 +67,7 @@ func buildOlder(t *testing.T, commit string) string {
 	archive := filepath.Join(folder, "source.tar")
 	command(t, "../..", "git", "archive", "--format=tar", "--prefix=source/", "-o", archive, commit, "go.mod", "go.sum", "cmd", "pkg")
 	command(t, folder, "tar", "-xf", archive)
-	if err := build(source, binary); err != nil {
+	if err := ambitbinary.Build(source, binary); err != nil {
 		t.Fatal(err)
 	}
 	return binary

@@ -3,11 +3,11 @@ package install
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
 
+	"github.com/ambit-dev/ambit/test/ambitbinary"
 	"github.com/ambit-dev/ambit/test/cluster"
 )
 
@@ -28,13 +28,7 @@ var control *cluster.Cluster
 // built builds ambit once, when a test first needs it, and returns its path.
 var built = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(builtFolder(), "ambit")
-	// As `make build` does, so that what is compiled already is used.
-	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", path, "github.com/ambit-dev/ambit/cmd/ambit")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if output, err := build.CombinedOutput(); err != nil {
-		return path, fmt.Errorf("building ambit: %w\n%s", err, output)
-	}
-	return path, nil
+	return path, ambitbinary.Build(root, path)
 })
 
 // builtFolder is for this process alone. TestMain removes it.
