@@ -23,6 +23,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/internal/fields"
 	"github.com/ambit-dev/ambit/pkg/internal/objectclient"
 	"github.com/ambit-dev/ambit/test/cluster"
+	"github.com/ambit-dev/ambit/test/freeport"
 )
 
 // patience is how long a story waits for what must happen.
@@ -252,7 +253,7 @@ type line struct {
 
 func newLine(t *testing.T, to string) *line {
 	t.Helper()
-	l := &line{address: "127.0.0.1:0", to: to}
+	l := &line{address: freeport.ForTest(t), to: to}
 	l.mend(t)
 	t.Cleanup(l.cut)
 	return l
@@ -266,7 +267,7 @@ func (l *line) mend(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.mu.Lock()
-	l.address, l.listener = listener.Addr().String(), listener
+	l.listener = listener
 	l.mu.Unlock()
 	l.running.Go(func() {
 		for {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/internal/life"
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/test/freeport"
 	"github.com/ambit-dev/ambit/test/timed"
 )
 
@@ -26,7 +27,7 @@ type replica struct {
 
 func (w *world) replica(e Election) *replica {
 	w.Helper()
-	address := freeAddress(w.T)
+	address := freeport.ForTest(w.T)
 	o := Options{Programs: []*policy.Program{memcached(w.T)}, Namespaces: []string{w.namespace}, Election: e, ProbeAddress: address}
 	return &replica{running: w.run(o), probes: "http://" + address}
 }

@@ -11,6 +11,7 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/test/freeport"
 )
 
 // reviewers are the rights that it takes to ask who somebody is and what they may do.
@@ -34,7 +35,7 @@ func TestMetricsAccess(t *testing.T) {
 	w.grantCluster(w.namespace+"-reader", rbacv1.Subject{Kind: "ServiceAccount", Namespace: w.namespace, Name: "reader"},
 		rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics", "/policies"}, Verbs: []string{"get"}})
 	w.grantCluster(w.namespace+"-ambit", rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: "User", Name: ambit}, reviewers()...)
-	address := freeAddress(t)
+	address := freeport.ForTest(t)
 	r := w.run(Options{Programs: []*policy.Program{memcached(t)}, Namespaces: []string{w.namespace},
 		Metrics: ctrlmetrics.Registry, MetricsServer: MetricsServer{Address: address}})
 	url := "https://" + address + "/metrics"
@@ -77,7 +78,7 @@ func TestMetricsAccess(t *testing.T) {
 // TestMetricsWithoutReviews: where Ambit may not ask who somebody is nobody gets in.
 func TestMetricsWithoutReviews(t *testing.T) {
 	w := newWorld(t)
-	address := freeAddress(t)
+	address := freeport.ForTest(t)
 	w.run(Options{Metrics: ctrlmetrics.Registry, MetricsServer: MetricsServer{Address: address}})
 	got := w.says("https://"+address+"/metrics", control.Cluster(t).Admin().BearerToken, http.StatusInternalServerError)
 	if strings.Contains(got.text, "ambit_") {
@@ -88,11 +89,11 @@ func TestMetricsWithoutReviews(t *testing.T) {
 // TestMetricsInsecure: HTTP and everybody, if that is asked for; and HTTP/2.
 func TestMetricsInsecure(t *testing.T) {
 	w := newWorld(t)
-	address := freeAddress(t)
+	address := freeport.ForTest(t)
 	r := w.run(Options{Metrics: ctrlmetrics.Registry, MetricsServer: MetricsServer{Address: address, Insecure: true}})
 	w.eventually("ambit_leader is 1", func(ctx context.Context) error { return shows(ctx, "http://"+address+"/metrics", "ambit_leader 1") })
 	r.stop()
-	address = freeAddress(t)
+	address = freeport.ForTest(t)
 	w.run(Options{Metrics: ctrlmetrics.Registry, MetricsServer: MetricsServer{Address: address, HTTP2: true}})
 	if got := w.says("https://"+address+"/metrics", "", http.StatusUnauthorized); got.proto != "HTTP/2.0" {
 		t.Errorf("answered by %s", got.proto)

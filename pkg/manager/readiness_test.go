@@ -15,6 +15,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/policysource"
 	"github.com/ambit-dev/ambit/pkg/policysource/manifest"
+	"github.com/ambit-dev/ambit/test/freeport"
 )
 
 // TestReadyWithoutAPIServer: an API server that takes connections and says nothing makes
@@ -26,7 +27,7 @@ func TestReadyWithoutAPIServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	address := freeAddress(t)
+	address := freeport.ForTest(t)
 	r := w.run(Options{Config: &rest.Config{Host: "http://" + silent.Addr().String()}, ProbeAddress: address})
 	w.says("http://"+address+"/healthz", "", http.StatusOK)
 	got := w.says("http://"+address+"/readyz", "", http.StatusServiceUnavailable)
@@ -54,8 +55,8 @@ func TestReadyWithSources(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "broken.yaml"), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	address := freeAddress(t)
-	metrics := freeAddress(t)
+	address := freeport.ForTest(t)
+	metrics := freeport.ForTest(t)
 	r := w.run(Options{Namespaces: []string{w.namespace}, ProbeAddress: address, MetricsServer: MetricsServer{Address: metrics, Insecure: true},
 		Sources: &Sources{Files: []string{folder}, ConfigMaps: true, Namespace: w.namespace}})
 	got := w.says("http://"+address+"/readyz", "", http.StatusOK)
@@ -82,7 +83,7 @@ func TestReadyWithSources(t *testing.T) {
 // TestNobodyThere: who is refused at once says so.
 func TestNobodyThere(t *testing.T) {
 	w := newWorld(t)
-	r := w.run(Options{Config: &rest.Config{Host: "http://" + freeAddress(t)}})
+	r := w.run(Options{Config: &rest.Config{Host: "http://" + freeport.ForTest(t)}})
 	if err := r.ends(); err == nil || !strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("it ends with %v", err)
 	}

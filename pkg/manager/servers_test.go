@@ -12,12 +12,14 @@ import (
 
 	certutil "k8s.io/client-go/util/cert"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/ambit-dev/ambit/test/freeport"
 )
 
 // TestMetricsCertificate: the certificate that is given is the one that is served; one
 // that is not there is an error.
 func TestMetricsCertificate(t *testing.T) {
-	folder, address := t.TempDir(), freeAddress(t)
+	folder, address := t.TempDir(), freeport.ForTest(t)
 	served := MetricsServer{Address: address, Certificates: folder}
 	err := Run(t.Context(), Options{Config: control.Cluster(t).User(ambit), MetricsServer: served})
 	if err == nil || !strings.Contains(err.Error(), "tls.crt") {
@@ -50,7 +52,7 @@ func TestMetricsCertificate(t *testing.T) {
 
 // TestProfiles: they are served where that is asked for.
 func TestProfiles(t *testing.T) {
-	w, address := newWorld(t), freeAddress(t)
+	w, address := newWorld(t), freeport.ForTest(t)
 	w.run(Options{PprofAddress: address})
 	w.says("http://"+address+"/debug/pprof/goroutine", "", http.StatusOK)
 }

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/test/freeport"
 	"github.com/ambit-dev/ambit/test/timed"
 )
 
@@ -179,7 +180,7 @@ func TestTracesOff(t *testing.T) {
 // TestTracesNobodyListens: a collector that is not there holds nothing up but the stop,
 // and that not for long.
 func TestTracesNobodyListens(t *testing.T) {
-	url := "http://" + freeAddress(t)
+	url := "http://" + freeport.ForTest(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", url)
 	traces, err := StartTraces(t.Context(), envOf(map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": url}), "v0")
 	if err != nil {
