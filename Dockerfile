@@ -23,7 +23,7 @@ RUN go mod download
 COPY cmd cmd
 COPY pkg pkg
 # As `make build` does; the Makefile says why.
-RUN CGO_ENABLED=0 GOOS=${TARGETOS:-linux} GOARCH=${TARGETARCH} go build -trimpath -buildvcs=false -gcflags="k8s.io/api/...=-l -d=wrapglobalmapctl=2" -gcflags="k8s.io/apiextensions-apiserver/...=-l -d=wrapglobalmapctl=2" -ldflags "-s -w -X github.com/ambit-dev/ambit/pkg/internal/version.version=${VERSION}" -o /ambit ./cmd/ambit
+RUN CGO_ENABLED=0 GOOS=${TARGETOS:-linux} GOARCH=${TARGETARCH} go build -trimpath -buildvcs=false -ldflags "-s -w -X github.com/ambit-dev/ambit/pkg/internal/version.version=${VERSION}" -gcflags="k8s.io/api/...=-l -d=wrapglobalmapctl=2" -gcflags="k8s.io/apiextensions-apiserver/...=-l -d=wrapglobalmapctl=2" -o /ambit ./cmd/ambit
 
 FROM ${BASE_IMAGE}
 COPY --from=build /ambit /ambit

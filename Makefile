@@ -12,14 +12,13 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 # of it runs. Without inlining it is smaller, and with each map that a package begins with in a function of its own
 # (wrapglobalmapctl=2, a setting for tests of the compiler; Go 1.26 has it), the linker leaves out the maps of
 # documentation that nobody reads: 2.5 MB of the file, 2 MiB of memory. A compiler that does not know the setting says
-# so: leave it out then. The Dockerfile says the same.
+# so: leave it out then. The Dockerfile says the same. What bench compares Ambit with runs some of that code, and is built
+# without this, as by hand.
 API_TYPES := -gcflags='k8s.io/api/...=-l -d=wrapglobalmapctl=2' -gcflags='k8s.io/apiextensions-apiserver/...=-l -d=wrapglobalmapctl=2'
 # One source tree makes one binary, wherever it is built: no paths, no C, no
 # stamp but the version (git may also refuse a folder that another user owns).
-GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false
-LD_FLAGS := -ldflags '-s -w -X github.com/ambit-dev/ambit/pkg/internal/version.version=$(VERSION)'
-# What Ambit is compared with runs code of the API groups, and is built as by hand.
-BENCH_BUILD := $(GO_BUILD) -ldflags '-s -w'
+GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false \
+	-ldflags '-s -w -X github.com/ambit-dev/ambit/pkg/internal/version.version=$(VERSION)'
 OUTPUT ?= bin/ambit
 TOOL := go tool -modfile=$(CURDIR)/hack/tools/go.mod
 
@@ -104,7 +103,7 @@ help: ## List the targets.
 
 .PHONY: build
 build: ## Build bin/ambit.
-	$(GO_BUILD) $(API_TYPES) $(LD_FLAGS) -o $(OUTPUT) ./cmd/ambit
+	$(GO_BUILD) $(API_TYPES) -o $(OUTPUT) ./cmd/ambit
 
 .PHONY: run
 run: build ## Run Ambit here, against the cluster of the kubeconfig, with the policies in it (RUN_FLAGS).
@@ -267,8 +266,8 @@ vulncheck: ## Look for known vulnerabilities, where their database can be reache
 .PHONY: bench
 bench: build controlplane ## Run the Go benchmarks, Ambit beside other operators, how fast it follows rights, and what a large tenant costs.
 	go test -run '^$$' -bench . -benchmem ./pkg/...
-	$(BENCH_BUILD) -o bin/bench-bare ./test/bench/bare
-	$(BENCH_BUILD) -o bin/bench-handwritten ./test/bench/handwritten
+	$(GO_BUILD) -o bin/bench-bare ./test/bench/bare
+	$(GO_BUILD) -o bin/bench-handwritten ./test/bench/handwritten
 	go run -buildvcs=false ./test/bench $(BENCH_FLAGS)
 	go run -buildvcs=false ./test/rights $(RIGHTS_FLAGS)
 	go run -buildvcs=false ./test/tenants $(TENANTS_FLAGS)
@@ -276,14 +275,14 @@ bench: build controlplane ## Run the Go benchmarks, Ambit beside other operators
 
 .PHONY: bench-large
 bench-large: build controlplane ## Run Ambit with 1,000 to 10,000 owners, with 36,000 children, and with 1,000 namespaces permitted one by one: a quarter of an hour, three minutes with LARGE_FLAGS='-scale 50'.
-	$(BENCH_BUILD) -o bin/bench-bare ./test/bench/bare
+	$(GO_BUILD) -o bin/bench-bare ./test/bench/bare
 	go run -buildvcs=false ./test/bench/large $(LARGE_FLAGS)
 
 # Its module, test/peers, is not verified: to tidy it downloads 100 MB that only this target needs.
 # The program builds kro itself, once, and says in the table's foot what cannot be had.
 .PHONY: bench-peers
 bench-peers: build controlplane ## Run Ambit beside kro, which is built from its Go module into bin/, and metacontroller where there is a binary of it: five minutes, ten more with metacontroller.
-	$(BENCH_BUILD) -o bin/bench-webhook ./test/bench/webhook
+	$(GO_BUILD) -o bin/bench-webhook ./test/bench/webhook
 	go run -buildvcs=false ./test/bench/peers $(PEERS_FLAGS)
 
 .PHONY: clean

@@ -23,9 +23,9 @@ func Build(sources, path string) error {
 func arguments(path string) []string {
 	return []string{
 		"build", "-trimpath", "-buildvcs=false",
+		"-ldflags", "-s -w -X github.com/ambit-dev/ambit/pkg/internal/version.version=devel",
 		"-gcflags=k8s.io/api/...=-l -d=wrapglobalmapctl=2",
 		"-gcflags=k8s.io/apiextensions-apiserver/...=-l -d=wrapglobalmapctl=2",
-		"-ldflags", "-s -w -X github.com/ambit-dev/ambit/pkg/internal/version.version=devel",
 		"-o", path, "./cmd/ambit",
 	}
 }

@@ -1,5 +1,5 @@
-// Package freeport chooses addresses for servers that tests and benchmarks start, and which have to be known before
-// the server listens: of a process of its own, or of one that nobody answers for yet.
+// Package freeport chooses the addresses of servers that tests and benchmarks start, where an address has to be known
+// before its server listens.
 package freeport
 
 import (
@@ -53,7 +53,7 @@ type chooser struct {
 	untried []int
 }
 
-// newChooser returns one of count ports from first on.
+// newChooser returns a chooser of count ports, from first on.
 func newChooser(first, count int, listen func(address string) error) *chooser {
 	c := &chooser{listen: listen, untried: rand.Perm(count)}
 	for i := range c.untried {
