@@ -20,12 +20,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/ambit-dev/ambit/test/raced"
 	"github.com/ambit-dev/ambit/test/sim"
 )
 
 var cronJobs = schema.GroupVersionResource{Group: "batch.example.com", Version: "v1alpha1", Resource: "cronjobs"}
 
-var cronDays = flag.Int("cron-days", 5, "how many days TestCronJobMonth takes; 31 are the month")
+var cronDays = flag.Int("cron-days", raced.Few(2, 5), "how many days TestCronJobMonth takes; 31 are the month")
 
 // cronBegin is when the month begins. Clocks go back in Auckland on its third day, then forward in Berlin, back by half an hour in
 // Lord Howe, and forward in New York.

@@ -14,10 +14,11 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/controller"
 	"github.com/ambit-dev/ambit/pkg/controller/telemetry"
+	"github.com/ambit-dev/ambit/test/raced"
 )
 
 // timedOwners is how many owners with schedules TestTimedOwners has.
-var timedOwners = flag.Int("timed-owners", 1000, "how many owners with schedules TestTimedOwners has")
+var timedOwners = flag.Int("timed-owners", raced.Few(100, 1000), "how many owners with schedules TestTimedOwners has")
 
 // minutesPolicy gives each owner a schedule of its own, at the minute after three that its size says, and every fourth of
 // them a child that is made once, a day and that many minutes after it.
