@@ -121,9 +121,12 @@ func (l *lastLines) String() string {
 }
 
 // findServers returns the environment that tells envtest where its servers are: in a folder of
-// $KUBEBUILDER_ASSETS, which is a list as $PATH is, or in bin.
+// $KUBEBUILDER_ASSETS, which is a list as $PATH is, or in bin. It waits for them longer than the 20 s that it
+// waits by itself: beside other tests on two cores an API server has taken as much.
 func findServers(bin string) ([]string, error) {
-	environment := []string{"USE_EXISTING_CLUSTER=false"}
+	environment := []string{
+		"USE_EXISTING_CLUSTER=false", "KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=3m", "KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT=1m",
+	}
 	for _, server := range []struct{ variable, name string }{
 		{"TEST_ASSET_ETCD", "etcd"}, {"TEST_ASSET_KUBE_APISERVER", "kube-apiserver"},
 	} {
