@@ -82,9 +82,11 @@ BUG_PLANS ?= 4000
 BUG_REPLAYS ?= 0
 # The race detector needs a C compiler; a machine without one runs without it.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
+# `make lint` has vet look at all packages, their tests too.
+GO_TEST := go test -vet=off
 # The end of each test with the race detector waits for a second, unless told; and who compiles, links
 # and tests spends a fifth of the time on collecting garbage, unless that is done more rarely.
-TESTS := test test-fast test-unraced test-plans test-cases test-e2e test-packages test-suites
+TESTS := test test-others test-fast test-unraced test-plans test-cases test-e2e test-packages test-suites
 $(TESTS): export GORACE ?= atexit_sleep_ms=50
 $(TESTS): export GOGC ?= 400
 # More for the comparison with other operators, such as
@@ -132,11 +134,18 @@ bin/helm: $(DEPLOY_PINS)
 
 .PHONY: test
 test: controlplane bin/kubectl bin/helm ## Run the tests (but what `make soak` and `make bench` look on for), those of packages with the race detector where there is a C compiler.
-	$(MAKE) --no-print-directory -j2 test-e2e test-packages test-suites
+	$(MAKE) --no-print-directory -j2 test-packages test-others
+
+# What is tested beside the packages, one after the other.
+.PHONY: test-others
+test-others:
+	$(MAKE) --no-print-directory test-e2e
+	$(MAKE) --no-print-directory test-suites
+	$(MAKE) --no-print-directory test-unraced
 
 .PHONY: test-fast
 test-fast: ## Run the tests that need no control plane, and the plans of faults on the simulated cluster.
-	go test -short $(RACE) -timeout $(TEST_TIMEOUT) -p $(TEST_PARALLEL) $$(go list ./... | grep -vE '/test/(cluster|e2e|install)$$')
+	$(GO_TEST) -short $(RACE) -timeout $(TEST_TIMEOUT) -p $(TEST_PARALLEL) $$(go list ./... | grep -vE '/test/(cluster|e2e|install)$$')
 	$(MAKE) --no-print-directory test-unraced
 
 # What the race detector would make many times as long: plans of faults, what expressions cost, and
@@ -145,27 +154,26 @@ test-fast: ## Run the tests that need no control plane, and the plans of faults 
 test-unraced:
 	$(MAKE) --no-print-directory -j2 test-plans test-cases
 test-plans:
-	go test -short -timeout $(TEST_TIMEOUT) ./test/sim -plans $(PLANS) -cron-days 31
+	$(GO_TEST) -short -timeout $(TEST_TIMEOUT) ./test/sim -plans $(PLANS) -cron-days 31
 test-cases:
-	go test -short -timeout $(TEST_TIMEOUT) -p 2 $$($(FEWER) | grep -v '/test/sim$$')
+	$(GO_TEST) -short -timeout $(TEST_TIMEOUT) -p 2 $$($(FEWER) | grep -v '/test/sim$$')
 
 # The stories mostly wait: the other packages are tested beside them. The race detector would
 # double what they compute; that time goes to plans. It is with the packages, and with a thousand
 # plans.
 .PHONY: test-e2e
 test-e2e: controlplane
-	go test -timeout $(E2E_TIMEOUT) -parallel $(E2E_PARALLEL) -skip '$(MEASURED)|$(LONG)' ./test/e2e
+	$(GO_TEST) -timeout $(E2E_TIMEOUT) -parallel $(E2E_PARALLEL) -skip '$(MEASURED)|$(LONG)' ./test/e2e
 
 .PHONY: test-packages
 test-packages: controlplane bin/kubectl bin/helm
-	go test $(RACE) -timeout $(TEST_TIMEOUT) -p $(TEST_PARALLEL) $$(go list ./... | grep -vE '/test/(e2e|suites)$$')
-	$(MAKE) --no-print-directory test-unraced
-	cd test/controlplane && go test -timeout $(TEST_TIMEOUT) ./...
+	$(GO_TEST) $(RACE) -timeout $(TEST_TIMEOUT) -p $(TEST_PARALLEL) $$(go list ./... | grep -vE '/test/(e2e|suites)$$')
+	cd test/controlplane && $(GO_TEST) -timeout $(TEST_TIMEOUT) ./...
 
 # The race detector would have all of Kubernetes' clients built once more: `make soak` runs them with it.
 .PHONY: test-suites
 test-suites: controlplane ## Run controller-runtime's own suites of caches with Ambit's: two minutes.
-	go test -timeout $(TEST_TIMEOUT) ./test/suites
+	$(GO_TEST) -timeout $(TEST_TIMEOUT) ./test/suites
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZ_TIME (1m), and stop at the first that fails.
