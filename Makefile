@@ -159,8 +159,7 @@ test-cases:
 	$(GO_TEST) -short -timeout $(TEST_TIMEOUT) -p 2 $$($(FEWER) | grep -v '/test/sim$$')
 
 # The stories mostly wait: the other packages are tested beside them. The race detector would
-# double what they compute; that time goes to plans. It is with the packages, and with 150
-# plans.
+# double what they compute; that time goes to plans. It is with the packages, and with 150 plans.
 .PHONY: test-e2e
 test-e2e: controlplane
 	$(GO_TEST) -timeout $(E2E_TIMEOUT) -parallel $(E2E_PARALLEL) -skip '$(MEASURED)|$(LONG)' ./test/e2e

@@ -7,15 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/ambit-dev/ambit/pkg/policy"
-	"github.com/ambit-dev/ambit/pkg/policy/syntax"
+	"github.com/ambit-dev/ambit/test/policytext"
 )
 
 // TestRetireDeparted: an owner that has stopped matching, so that the stream of owners does
 // not show it, and whose policy is deleted before it was cleaned up after it, is looked for
 // all the same; the policy is not done before.
 func TestRetireDeparted(t *testing.T) {
-	documents, err := syntax.Parse("a.yaml", []byte(`
+	program := policytext.Compile(t, "a.yaml", `
 apiVersion: ambit.dev/v1alpha1
 kind: ReconcilePolicy
 metadata: {name: a, namespace: ambit-system}
@@ -24,14 +23,7 @@ spec:
   children:
     - id: child
       template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${owner.metadata.name}"}}
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := policy.Compile(documents[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+`)
 	e := idleWith(t, serverOf(program), clocktesting.NewFakeClock(time.Unix(1000, 0)), program)
 	before := e.revisions.EnterCurrent("ambit-system/a").Value()
 	before.kinds.HaveLookedUp()

@@ -14,8 +14,8 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/policy"
-	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 	"github.com/ambit-dev/ambit/test/objecttext"
+	"github.com/ambit-dev/ambit/test/policytext"
 )
 
 // intents are the names of intents in tables.
@@ -26,7 +26,7 @@ var intents = map[intent]string{
 // picky is a policy that wants owners of size 1, in all namespaces but one.
 func picky(t *testing.T) *policy.Program {
 	t.Helper()
-	documents, err := syntax.Parse("a.yaml", []byte(`
+	return policytext.Compile(t, "a.yaml", `
 apiVersion: ambit.dev/v1alpha1
 kind: ReconcilePolicy
 metadata: {name: a, namespace: ambit-system}
@@ -36,24 +36,13 @@ spec:
   children:
     - id: child
       template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${owner.metadata.name}"}}
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := policy.Compile(documents[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+`)
 }
 
 // TestIntentFor: what there is to do for an owner follows from whether the policy wants it, whether it or the policy
 // goes, whose marks it has, and what was done for it before. The process began at 1000 s.
 func TestIntentFor(t *testing.T) {
-	const (
-		wanted, unwanted, unknown = "spec: {size: 1}", "spec: {size: 2}", "spec: {size: 0}"
-		finalizer                 = v1alpha1.FinalizerCleanup
-	)
+	const wanted, unwanted, unknown = "spec: {size: 1}", "spec: {size: 2}", "spec: {size: 0}"
 	worked := func(turn ownerTurn, name types.NamespacedName, owner *unstructured.Unstructured) {
 		turn.ownerStateOf(name, owner, nil)
 	}
@@ -96,14 +85,15 @@ func TestIntentFor(t *testing.T) {
 			},
 		},
 	}
+	compiled := picky(t)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			program := picky(t)
+			program := *compiled
 			if tc.broken {
 				program.CleanupOnly = errors.New("it does not compile")
 			}
 			clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
-			turn := ownerTurn{idleWith(t, serverOf(program), clock, program).revisions.CurrentOf("ambit-system/a")}
+			turn := ownerTurn{idleWith(t, serverOf(&program), clock, &program).revisions.CurrentOf("ambit-system/a")}
 			turn.retiring = tc.retiring
 			x := types.NamespacedName{Namespace: cmp.Or(tc.namespace, "home"), Name: "x"}
 			var owner *unstructured.Unstructured
@@ -114,7 +104,7 @@ func TestIntentFor(t *testing.T) {
 					owner.SetCreationTimestamp(metav1.Unix(1001, 0))
 				}
 				if tc.marked {
-					owner.SetFinalizers([]string{finalizer})
+					owner.SetFinalizers([]string{v1alpha1.FinalizerCleanup})
 				}
 				if tc.deleting {
 					owner.SetDeletionTimestamp(new(metav1.Unix(1002, 0)))

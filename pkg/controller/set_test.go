@@ -17,13 +17,13 @@ import (
 	"github.com/ambit-dev/ambit/pkg/access"
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/policy"
-	"github.com/ambit-dev/ambit/pkg/policy/syntax"
+	"github.com/ambit-dev/ambit/test/policytext"
 )
 
 // compiled is a policy for a kind of its own, whose child says what mark says.
 func compiled(tb testing.TB, name, mark, more string) *policy.Program {
 	tb.Helper()
-	documents, err := syntax.Parse(name+".yaml", fmt.Appendf(nil, `
+	return policytext.Compile(tb, name+".yaml", fmt.Sprintf(`
 apiVersion: ambit.dev/v1alpha1
 kind: ReconcilePolicy
 metadata: {name: %[1]s, namespace: ambit-system}
@@ -34,14 +34,6 @@ spec:
     - id: child
       template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${owner.metadata.name}"}, data: {mark: "%[2]s"}}
 `, name, mark, more))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	p, err := policy.Compile(documents[0])
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return p
 }
 
 // idle is an controller that was not started, and can reach nobody. No kind is served.

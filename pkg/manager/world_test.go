@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
-	"github.com/ambit-dev/ambit/pkg/policy/syntax"
+	"github.com/ambit-dev/ambit/test/policytext"
 )
 
 const patience = 2 * time.Minute
@@ -250,13 +250,5 @@ func compiled(t *testing.T, file string) *policy.Program {
 
 func compileText(t *testing.T, text string) *policy.Program {
 	t.Helper()
-	documents, err := syntax.Parse("policy.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := policy.Compile(documents[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return program
+	return policytext.Compile(t, "policy.yaml", text)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/internal/schemas"
 	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/pkg/policy/syntax"
+	"github.com/ambit-dev/ambit/test/policytext"
 )
 
 // memcachedText is the policy in testdata/memcached.txt.
@@ -29,15 +30,7 @@ func memcachedText(t testing.TB) []byte {
 
 func compile(t testing.TB, data []byte) *policy.Program {
 	t.Helper()
-	documents, err := syntax.Parse("memcached.yaml", data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := policy.Compile(documents[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return program
+	return policytext.Compile(t, "memcached.yaml", string(data))
 }
 
 // TestShippedPolicies: what the repository shows to users compiles, also with what

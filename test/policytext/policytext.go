@@ -1,4 +1,4 @@
-// Package policytext writes policies for tests in a few words.
+// Package policytext writes policies for tests in a few words, and compiles them.
 package policytext
 
 import (
@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/ambit-dev/ambit/pkg/policy"
+	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 )
 
 // Document returns the YAML of a policy. words are its name, its version (`v1`: another one is another
@@ -55,6 +58,20 @@ func Document(words string) string {
 	}
 	return fmt.Sprintf("apiVersion: ambit.dev/v1alpha1\nkind: ReconcilePolicy\nmetadata: {name: %s%s}\nspec:\n%s  owner: {apiVersion: example.com/v1, kind: %s}\n  requeueAfter: %s\n%s",
 		list[0], metadata, spec, owner, requeue, tail)
+}
+
+// Compile compiles the one policy of a text, which has that file name. It fails the test if that is none.
+func Compile(t testing.TB, file, text string) *policy.Program {
+	t.Helper()
+	documents, err := syntax.Parse(file, []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := policy.Compile(documents[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
 }
 
 // Object returns the content of a ReconcilePolicy with the YAML of a policy.

@@ -23,7 +23,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/policy"
-	"github.com/ambit-dev/ambit/pkg/policy/syntax"
+	"github.com/ambit-dev/ambit/test/policytext"
 )
 
 // fakeReviewer permits all but what a test denies: "verb resource namespace", where no namespace is all.
@@ -71,14 +71,7 @@ type bench struct {
 func newBench(t testing.TB, spec string) *bench {
 	t.Helper()
 	text := "apiVersion: ambit.dev/v1alpha1\nkind: ReconcilePolicy\nmetadata: {name: web, namespace: ambit-system}\nspec:\n" + spec
-	documents, err := syntax.Parse("policy.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := policy.Compile(documents[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := policytext.Compile(t, "policy.yaml", text)
 	b := &bench{
 		reviewer: &fakeReviewer{}, namespaces: &fakeNamespaces{},
 		resources: map[schema.GroupVersionKind]string{}, scopes: map[schema.GroupVersionKind]meta.RESTScope{},

@@ -30,7 +30,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/policy"
-	"github.com/ambit-dev/ambit/pkg/policy/syntax"
+	"github.com/ambit-dev/ambit/test/policytext"
 	"github.com/ambit-dev/ambit/test/sim"
 )
 
@@ -131,15 +131,7 @@ func newWorld(t *testing.T, spec string) (w *world, stop func()) {
 
 func compileWorld(t *testing.T, spec string) *policy.Program {
 	t.Helper()
-	documents, err := syntax.Parse("policy.yaml", []byte("apiVersion: ambit.dev/v1alpha1\nkind: ReconcilePolicy\nmetadata: {name: a, namespace: ambit-system}\nspec:\n  owner: {apiVersion: example.com/v1, kind: Owner}\n"+spec))
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := policy.Compile(documents[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return program
+	return policytext.Compile(t, "policy.yaml", "apiVersion: ambit.dev/v1alpha1\nkind: ReconcilePolicy\nmetadata: {name: a, namespace: ambit-system}\nspec:\n  owner: {apiVersion: example.com/v1, kind: Owner}\n"+spec)
 }
 
 func newWorldOptions(w *world, program *policy.Program, kinds *policykinds.Kinds, client dynamic.Interface) *Options {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/policy"
-	"github.com/ambit-dev/ambit/pkg/policy/syntax"
+	"github.com/ambit-dev/ambit/test/policytext"
 )
 
 var (
@@ -35,15 +35,7 @@ spec:
 
 func program(t testing.TB) *policy.Program {
 	t.Helper()
-	documents, err := syntax.Parse("test.yaml", []byte(source))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := policy.Compile(documents[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return policytext.Compile(t, "test.yaml", source)
 }
 
 func TestNext(t *testing.T) {
