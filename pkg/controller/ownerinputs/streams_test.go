@@ -26,6 +26,7 @@ type streamWorld struct {
 	*testing.T
 	admin dynamic.Interface
 	set   *informer.Set
+	start func() // has the set read its streams: not before, however the goroutines take turns
 }
 
 // ignorer needs objects, and does nothing when they change. It has a field so that each has an address of its own.
@@ -49,11 +50,13 @@ func testStreams(t *testing.T, test func(w *streamWorld)) {
 		}})
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
-		running.Go(func() {
-			if err := w.set.Start(ctx); err != nil {
-				t.Error(err)
-			}
-		})
+		w.start = func() {
+			running.Go(func() {
+				if err := w.set.Start(ctx); err != nil {
+					t.Error(err)
+				}
+			})
+		}
 		test(w)
 		cancel()
 		running.Wait()
@@ -125,6 +128,7 @@ func TestReadInputs(t *testing.T) {
 			t.Errorf("at first %q, want %q", got, want)
 		}
 
+		w.start()
 		synctest.Wait()
 		if isSyncing, doubtful := s.CheckSync(time.Now()); isSyncing || doubtful != placepermissions.ConfirmGrace {
 			t.Errorf("one is refused: syncing %t, in doubt for %s", isSyncing, doubtful)
