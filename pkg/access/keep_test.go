@@ -77,10 +77,11 @@ func TestKeepMore(t *testing.T) {
 				b.reviewer.Require(newListener(), c.place, all, Payer{})
 				b.pass(c.after)
 				n := b.server.count()
-				b.server.delay = func(Key) time.Duration { return time.Millisecond } // no answer comes before the next line asks
+				// No answer comes before the state is asked for.
+				b.server.set(func() { b.server.delay = func(Key) time.Duration { return time.Millisecond } })
 				b.reviewer.Require(newListener(), c.place, []Access{c.more}, Payer{})
 				expect(b, c.reason, c.known, b.reviewer.State(c.place).Reviewed)
-				b.pass(10 * time.Millisecond)
+				b.pass(time.Millisecond)
 				expect(b, c.reason, c.requests, len(b.server.since(n)))
 				expect(b, "reviewed", true, b.reviewer.State(c.place).Reviewed)
 			})
