@@ -73,9 +73,12 @@ func (s *Source) canSetFinalizer(object *unstructured.Unstructured) bool {
 	if s.isRejected(object) {
 		return false
 	}
+	// An answer may come in between: what is not known is asked before what is allowed.
+	if !s.writes.isReviewed(allNamespaces) || !s.writes.isReviewed(object.GetNamespace()) {
+		return true
+	}
 	allowed, _ := s.MayPatch(object, "")
-	namespace := object.GetNamespace()
-	return allowed || !s.writes.isReviewed(allNamespaces) || s.writes.reviewed[namespace] && !s.writes.isReviewed(namespace)
+	return allowed
 }
 
 // PatchObject sends a merge patch of an object, or of its subresource if that is not "". The error is that of

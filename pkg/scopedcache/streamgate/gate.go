@@ -51,24 +51,25 @@ func (g *Gate) reportDenied(s *streamstore.Stream) {
 // DecideStream has the rights of a stream reviewed that is never opened, and says whether it might be. What reviews leave
 // to the API server is denied.
 func (g *Gate) DecideStream(s *streamstore.Stream) access.Decision {
-	decision, _ := g.reviewStream(s)
-	if g.reviews.State(accessKey(s)).Refusal != nil || decision == access.Unknown && g.isUndecidable(s) {
+	decision, _, state := g.reviewStream(s)
+	if state.Refusal != nil || decision == access.Unknown && state.Reviewed {
 		return access.Denied
 	}
 	return decision
 }
 
 // reviewStream asks what the identity may do in the namespace of a stream, and returns what is known: whether it
-// may be watched, and what is missing for that. A review that is itself refused leaves it to the API server.
-func (g *Gate) reviewStream(s *streamstore.Stream) (access.Decision, []access.Access) {
+// may be watched, what is missing for that, and the state of the review that says so. A review that is itself refused
+// leaves it to the API server.
+func (g *Gate) reviewStream(s *streamstore.Stream) (access.Decision, []access.Access, access.State) {
 	key, accesses := accessKey(s), s.ReadAccesses()
 	g.reviews.Require(reviewHandler{s}, key, accesses, access.Payer{})
 	g.reportDenied(s)
 	for {
-		before := g.generationOf(s)
+		before := g.reviews.State(key)
 		decision, missing := g.decideAll(key, accesses)
-		if g.generationOf(s) == before { // else some are of one answer, some of the next
-			return decision, missing
+		if g.generationOf(s) == before.Generation { // else some are of one answer, some of the next
+			return decision, missing, before
 		}
 	}
 }
@@ -102,7 +103,7 @@ func (g *Gate) TendStream(s *streamstore.Stream) {
 		g.openStream(s)
 		return
 	}
-	decision, missing := g.reviewStream(s)
+	decision, missing, state := g.reviewStream(s)
 	switch decision {
 	case access.Denied:
 		g.closeInformer(s)
@@ -111,15 +112,10 @@ func (g *Gate) TendStream(s *streamstore.Stream) {
 		g.openStream(s)
 		g.retryStream(s, refused)
 	case access.Unknown: // what is open stays open, and is tried again after its own backoff
-		if !s.IsReviewed || g.isUndecidable(s) {
+		if !s.IsReviewed || state.Reviewed { // reviews are in and leave it to the API server, as with a rule that names objects
 			g.openStream(s)
 		}
 	}
-}
-
-// isUndecidable reports whether reviews are in and leave it to the API server, as with a rule that names objects.
-func (g *Gate) isUndecidable(s *streamstore.Stream) bool {
-	return g.reviews.State(accessKey(s)).Reviewed
 }
 
 func (g *Gate) openStream(s *streamstore.Stream) {
