@@ -80,7 +80,7 @@ func TestNotRetiredUnseen(t *testing.T) {
 					}
 				}
 			}()
-			for until := time.Now().Add(10 * time.Second); len(op.ownerViews.CurrentViews()) == 0; time.Sleep(time.Millisecond) {
+			for until := time.Now().Add(2 * time.Minute); len(op.ownerViews.CurrentViews()) == 0; time.Sleep(time.Millisecond) {
 				if time.Now().After(until) {
 					t.Fatal("it is never known where owners may be watched")
 				}

@@ -488,6 +488,10 @@ func allEndsWell(s *twinStage) {
 	s.put(s.namespace, "e", "1")
 	s.measure("rest", s.shows())
 	for _, need := range s.needs {
+		// Handlers are told after the objects are there.
+		for began := time.Now(); time.Since(began) < s.patience && !maps.Equal(s.theirs.lastEvents(need.Key), s.ours.lastEvents(need.Key)); {
+			time.Sleep(20 * time.Millisecond)
+		}
 		if diff := cmp.Diff(s.theirs.lastEvents(need.Key), s.ours.lastEvents(need.Key), cmp.AllowUnexported(lastEvent{})); diff != "" {
 			s.Errorf("last events of %s (-client-go +ours):\n%s", need.Key, diff)
 		}

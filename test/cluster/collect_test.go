@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -39,7 +40,7 @@ func TestGarbageCollection(t *testing.T) {
 	if err := widgets.Delete(t.Context(), "owner", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the child is gone", func(ctx context.Context) error {
+	eventuallyWithin(t, 30*time.Second, "the child is gone", func(ctx context.Context) error {
 		_, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, "child", metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil

@@ -30,11 +30,18 @@ func typed(t *testing.T, config *rest.Config) kubernetes.Interface {
 	return client
 }
 
-// eventually waits until check returns nil.
+// eventually waits until check returns nil. On a busy machine, with other control planes beside this one, that may take
+// long.
 func eventually(t *testing.T, what string, check func(context.Context) error) {
 	t.Helper()
+	eventuallyWithin(t, 3*time.Minute, what, check)
+}
+
+// eventuallyWithin is eventually with a time of its own.
+func eventuallyWithin(t *testing.T, limit time.Duration, what string, check func(context.Context) error) {
+	t.Helper()
 	last := fmt.Errorf("not looked yet")
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, limit, true, func(ctx context.Context) (bool, error) {
 		last = check(ctx)
 		return last == nil, nil
 	})

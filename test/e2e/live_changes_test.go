@@ -29,7 +29,7 @@ func TestLiveSecond(t *testing.T) {
 	w.member(home, "b", "second")
 	l.serves("ambit-system/first", 1)
 	alone := []string{"memcacheds " + home, "configmaps " + home, "roles *", "rolebindings *", "clusterroles *", "clusterrolebindings *"}
-	w.streamsAre(alone...)
+	w.streamsLast(alone...)
 	mark := w.control.Audit().Mark()
 	for range 3 {
 		l.set(first, second)
@@ -164,6 +164,8 @@ spec:
 		w.copyHas(home, "x", fmt.Sprint(size))
 		l.serves(id, 1)
 		w.streamsAre("memcacheds "+home, "configmaps "+home)
+		w.observed(home, "x") // the status comes after what serves says
+		w.condition(home, "x", v1alpha1.ConditionReady, "True", "")
 	}
 	idle := func(streams ...string) {
 		w.streamsAre(streams...)

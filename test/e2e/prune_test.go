@@ -130,6 +130,13 @@ func (p *pruning) prunedBut(mark cluster.Mark, a, b map[string]string, lost ...s
 			want = append(want, p.deletionOf(p.object("b", child), b[child]))
 		}
 	}
+	p.eventually("answers and the audit log have come", func(context.Context) error {
+		done, logged := len(p.sent.done()), len(p.since(mark, isPruneDeletion))
+		if done < len(want) || logged < len(want)-1 {
+			return fmt.Errorf("there are %d answers of %d, and %d in the log", done, len(want), logged)
+		}
+		return nil
+	})
 	if diff := cmp.Diff(want, p.sent.done(), cmp.AllowUnexported(deletion{})); diff != "" {
 		p.t.Errorf("what was removed, in this order (-want +got):\n%s", diff)
 	}

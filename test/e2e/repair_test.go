@@ -1,11 +1,13 @@
 package e2e
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/test/cluster"
@@ -41,12 +43,8 @@ func TestOwnerWithoutStatus(t *testing.T) {
 
 func (w *world) labelOwner(namespace, name, value string) {
 	w.t.Helper()
-	owner, err := w.owner(w.t.Context(), namespace, name)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	owner.SetLabels(map[string]string{"touched": value})
-	if _, err := w.objects.Resource(memcacheds).Namespace(namespace).Update(w.t.Context(), owner, metav1.UpdateOptions{}); err != nil {
+	patch := fmt.Sprintf(`{"metadata":{"labels":{"touched":%q}}}`, value)
+	if _, err := w.objects.Resource(memcacheds).Namespace(namespace).Patch(w.t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
 }

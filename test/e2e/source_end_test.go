@@ -15,10 +15,6 @@ import (
 	"github.com/ambit-dev/ambit/pkg/manager"
 )
 
-// endPatience is how long it may take until a namespace is gone: its controller looks
-// again after 15 seconds or more where something is left.
-const endPatience = 2 * time.Minute
-
 // sourceEndUsers are the identities of the stories about the end of policies.
 func sourceEndUsers() []string {
 	return []string{"source-end", "source-end-never"}
@@ -84,7 +80,7 @@ func TestSourceNamespaceGoes(t *testing.T) {
 func (s *sourced) namespaceGone(namespace string) {
 	s.t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(s.t.Context(), 100*time.Millisecond, endPatience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(s.t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		n, err := s.typed.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
 		if err == nil {
 			last = fmt.Errorf("it is there: %v", n.Status.Conditions)

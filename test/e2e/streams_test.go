@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -49,6 +50,15 @@ func (w *world) streams(which string, want []string, counts func(cluster.Request
 		}
 		return nil
 	})
+}
+
+// streamsLast is streamsAre when they stay: a watch that was opened before RBAC objects were watched ends within four
+// seconds, and is opened once more.
+func (w *world) streamsLast(want ...string) {
+	w.t.Helper()
+	w.streamsAre(want...)
+	w.patiently(5 * time.Second)
+	w.streamsAre(want...)
 }
 
 func orAll(namespace string) string {

@@ -334,7 +334,7 @@ func (a *arena) requests(count func(cluster.Request) bool, want int) (n int) {
 
 func (a *arena) eventually(what string, is func() bool) {
 	a.t.Helper()
-	err := wait.PollUntilContextTimeout(a.t.Context(), 20*time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(a.t.Context(), 20*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {
 		return is(), nil
 	})
 	if err != nil {
