@@ -12,7 +12,7 @@ import (
 )
 
 // timedPolicies is how many policies TestTime draws: a thousand take some minutes.
-var timedPolicies = flag.Int("timed-policies", raced.Few(2, 20), "how many policies TestTime draws")
+var timedPolicies = flag.Int("timed-policies", raced.Few(1, 20), "how many policies TestTime draws")
 
 // TestTime draws policies that ask the time in all that they may, and follows each through a year from wake to wake:
 // at any instant between the time of a plan and its wake the plan is the same, byte for byte, and at each wake it

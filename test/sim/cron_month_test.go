@@ -26,7 +26,7 @@ import (
 
 var cronJobs = schema.GroupVersionResource{Group: "batch.example.com", Version: "v1alpha1", Resource: "cronjobs"}
 
-var cronDays = flag.Int("cron-days", raced.Few(2, 5), "how many days TestCronJobMonth takes; 31 are the month")
+var cronDays = flag.Int("cron-days", raced.Few(1, 5), "how many days TestCronJobMonth takes; 31 are the month")
 
 // cronBegin is when the month begins. Clocks go back in Auckland on its third day, then forward in Berlin, back by half an hour in
 // Lord Howe, and forward in New York.

@@ -21,7 +21,7 @@ import (
 )
 
 var (
-	madePlans = flag.Int("made-plans", raced.Few(3, 20), "how many plans of faults TestMadePlans runs")
+	madePlans = flag.Int("made-plans", raced.Few(2, 20), "how many plans of faults TestMadePlans runs")
 	madeFirst = flag.Uint64("made-first", 1, "the seed of the first plan of TestMadePlans")
 	madeSeed  = flag.Uint64("made-seed", 0, "the seed of the only plan that TestMadePlans runs; 0: as many as there are to be")
 )

@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	timedPlans = flag.Int("timed-plans", raced.Few(4, 20), "how many plans of faults TestTimedPlans runs")
+	timedPlans = flag.Int("timed-plans", raced.Few(2, 20), "how many plans of faults TestTimedPlans runs")
 	timedFirst = flag.Uint64("timed-first", 1, "the seed of the first plan of TestTimedPlans")
 	timedSeed  = flag.Uint64("timed-seed", 0, "the seed of the only plan that TestTimedPlans runs, and tells of; 0: as many as there are to be")
 )

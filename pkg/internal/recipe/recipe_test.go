@@ -31,6 +31,7 @@ func serving() recipe.Certificate {
 // TestMake: of each recipe that nothing is there for, the value is made, has the form that its users need, is valid then, and
 // nothing is written a second time.
 func TestMake(t *testing.T) {
+	raced.Skip(t)
 	for name, tc := range map[string]struct {
 		recipes []recipe.Recipe
 		looks   map[string]string // key to a pattern of its value

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/test/raced"
 	"github.com/ambit-dev/ambit/test/sim"
 )
 
@@ -102,8 +103,9 @@ func TestFoundUnlabelledGoing(t *testing.T) {
 var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
 // holds runs a plan and reports what did not hold: on one processor, so that a step comes
-// at the same request each time.
+// at the same request each time. With the race detector the drawn plans stand for these.
 func holds(t *testing.T, p *Plan) {
+	raced.Skip(t)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for _, v := range Run(t, p) {
 		t.Error(v)
