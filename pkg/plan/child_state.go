@@ -35,7 +35,7 @@ type stage int
 const (
 	undecided stage = iota
 	resolving
-	existing // exists as desired; whether it is ready is not known yet
+	existing // nothing is to be written; whether it is ready is not known yet
 	evaluating
 	decided
 )

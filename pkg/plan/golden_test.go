@@ -27,7 +27,8 @@ var rewrite = flag.Bool("rewrite", false, "rewrite the expected plans in testdat
 //
 //   - policy: the spec of the policy from now on;
 //   - owner: the owner from now on; apiVersion, kind, name, namespace, uid and
-//     generation may be left out;
+//     generation may be left out. A second one has the uid of the first and none of
+//     its annotations: its record is gone. To keep it, change the policy instead;
 //   - converge: plan and apply until nothing is left to do;
 //   - create: objects that somebody else makes;
 //   - edit: merge patches by somebody else, with kind and name;

@@ -177,7 +177,8 @@ func (s *subject) isPrunable(gvk schema.GroupVersionKind, obj *unstructured.Unst
 	return true
 }
 
-// isKept says whether objects of the child are never changed once they are there.
+// isKept says whether objects of the child are never changed once they are there. The record takes it that all others
+// are soon written, and then say themselves what it says of them.
 func (c *child) isKept() bool {
 	return c.Apply == v1alpha1.ApplyCreate || c.Apply == v1alpha1.ApplyRecreate
 }

@@ -98,7 +98,7 @@ type ChildState struct {
 	State           State
 	// Reason is one of v1alpha1.Reason*, or empty for Ready and Absent.
 	Reason string
-	// Message says what the child waits for, or what blocks it.
+	// Message says what the child waits for, or what blocks it. Conditions have none of a child that is Ready.
 	Message string
 	// Desired is the object as the policy wants it, the same as in the child's
 	// action if it has one; nil while it cannot be rendered or is not wanted. Plans share parts of it:

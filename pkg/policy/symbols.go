@@ -210,7 +210,7 @@ func (c *expressionCompiler) scopeOfSelection() scope {
 }
 
 // scopeBefore returns the scope of what decides on the objects of a child: all but these
-// objects.
+// objects. If a child that it reads is not wanted, these are not either, and are deleted: what only protects them has scopeOfKept.
 func (c *expressionCompiler) scopeBefore(child string) scope {
 	return scope{vars: slices.DeleteFunc(c.symbols.allNames(), func(s string) bool { return s == child }), timed: true}
 }
