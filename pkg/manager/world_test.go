@@ -8,10 +8,12 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr/testr"
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -154,7 +156,7 @@ func (w *world) run(o Options) *running {
 	if o.Config == nil {
 		o.Config = control.Cluster(w).User(ambit)
 	}
-	o.Logger = testr.NewWithOptions(w.T, testr.Options{Verbosity: 1})
+	o.Logger = w.newLogger()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.Context()))
 	r := &running{world: w, done: make(chan struct{})}
 	go func() {
@@ -167,6 +169,25 @@ func (w *world) run(o Options) *running {
 	}
 	w.Cleanup(r.stop)
 	return r
+}
+
+// newLogger logs until the test ends. A goroutine of controller-runtime's manager that stops logs once more after Start has
+// returned, and a test that has ended must not be told.
+func (w *world) newLogger() logr.Logger {
+	var mu sync.Mutex
+	isOver := false
+	w.Cleanup(func() {
+		mu.Lock()
+		defer mu.Unlock()
+		isOver = true
+	})
+	return funcr.New(func(prefix, args string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !isOver {
+			w.Log(prefix, args)
+		}
+	}, funcr.Options{Verbosity: 1})
 }
 
 // ends waits until it has ended by itself, and returns why.
