@@ -30,7 +30,7 @@ func TestPolicyCronJob(t *testing.T) {
 	this := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
 	if next := this.AddDate(0, 1, 0); time.Until(next) < 10*time.Minute {
 		t.Logf("waiting until %s: one more run would be due", next)
-		time.Sleep(time.Until(next))
+		s.patiently(time.Until(next))
 		this = next
 	}
 	last := this.AddDate(0, -1, 0)

@@ -4,12 +4,10 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/manager"
@@ -79,17 +77,13 @@ func TestSourceNamespaceGoes(t *testing.T) {
 // namespaceGone waits until a namespace is.
 func (s *sourced) namespaceGone(namespace string) {
 	s.t.Helper()
-	var last error
-	err := wait.PollUntilContextTimeout(s.t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	s.eventually(fmt.Sprintf("namespace %q is gone", namespace), func(ctx context.Context) error {
 		n, err := s.typed.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
-		if err == nil {
-			last = fmt.Errorf("it is there: %v", n.Status.Conditions)
+		if apierrors.IsNotFound(err) {
+			return nil
 		}
-		return apierrors.IsNotFound(err), nil
+		return fmt.Errorf("it is there: %v, %v", n.Status.Conditions, err)
 	})
-	if err != nil {
-		s.t.Fatalf("waiting until namespace %q is gone: %v", namespace, last)
-	}
 }
 
 // TestSourceNeverWorked: a policy that never had the rights that it takes can be deleted.
