@@ -187,6 +187,8 @@ soak: controlplane ## Run plans of faults on the simulated cluster for SOAK_TIME
 	go test -count=1 -timeout 0 -v -run '^Test(MadePlans|TimedPlans|TimedOwners)$$' ./test/sim -made-plans $(SOAK_PLANS) -made-first $(SOAK_SEED) -timed-plans $(SOAK_PLANS) -timed-first $(SOAK_SEED) -timed-owners 10000
 	go test -count=1 -timeout $(E2E_TIMEOUT) -v -run '^TestTime$$' ./pkg/plan -timed-policies 1000
 	go test -count=1 $(RACE) -timeout $(E2E_TIMEOUT) -run '^TestPlans$$' ./test/sim -plans $(RACED_PLANS) -first $(SOAK_SEED)
+	go test -count=1 $(RACE) -timeout $(E2E_TIMEOUT) -run '^Test(DeniedIsQuiet|MadeForLong)$$' ./test/sim -all-raced
+	go test -count=1 $(RACE) -timeout $(E2E_TIMEOUT) ./test/sim/faultplan -all-raced
 	go test -count=1 -timeout $(E2E_TIMEOUT) -run '^Test(Plans|ManyHandles)$$' ./pkg/scopedcache -plans 50000 -first $(SOAK_SEED) -handles 10000
 	go test -count=1 -timeout $(E2E_TIMEOUT) $$($(PROPERTIES)) -rapid.seed=0 -rapid.checks=1000
 	go test -count=1 -p 1 -timeout $(TEST_TIMEOUT) -run '$(TIMED)' $(TIMED_PACKAGES) -timed

@@ -3,12 +3,18 @@
 // with the detector, and all of them without it: `make test-unraced` is that run.
 package raced
 
-import "testing"
+import (
+	"flag"
+	"testing"
+)
 
-// Skip skips a test that takes long, and in which nothing runs concurrently: the race detector finds nothing in it.
+var all = flag.Bool("all-raced", false, "with the race detector no test is skipped because it takes long with it")
+
+// Skip skips a test that takes long with the race detector, which finds in it nothing that others do not show: nothing runs
+// concurrently, or what does is that of drawn plans, too. `make soak` runs those of the simulated cluster with it (-all-raced).
 func Skip(t testing.TB) {
 	t.Helper()
-	if Enabled {
+	if Enabled && !*all {
 		t.Skip("without the race detector it is run: see package raced")
 	}
 }
