@@ -15,13 +15,13 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/ambit-dev/ambit/test/cluster"
+	"github.com/ambit-dev/ambit/test/poll"
 )
 
 var control = cluster.NewLazy(cluster.Options{
@@ -204,7 +204,7 @@ func (s *story) says(namespace, status, message string) {
 
 func (s *story) until(what string, is func() bool) {
 	s.Helper()
-	err := wait.PollUntilContextTimeout(s.Context(), 10*time.Millisecond, patience, true, func(context.Context) (bool, error) { return is(), nil })
+	err := poll.Until(s.Context(), patience, func(context.Context) (bool, error) { return is(), nil })
 	if err != nil {
 		s.Fatalf("waiting until %s: %v", what, err)
 	}

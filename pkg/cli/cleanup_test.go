@@ -13,10 +13,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/test/poll"
 )
 
 // cleaned is a stage with one owner, for which a policy has made something of each
@@ -124,7 +124,7 @@ func (c *cleaned) expect(reason string, left ...string) {
 // await waits half a minute at most.
 func (c *cleaned) await(done func() bool) bool {
 	c.Helper()
-	err := wait.PollUntilContextTimeout(c.Context(), 50*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) { return done(), nil })
+	err := poll.Until(c.Context(), 30*time.Second, func(context.Context) (bool, error) { return done(), nil })
 	return err == nil
 }
 

@@ -11,7 +11,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/ambit-dev/ambit/test/poll"
 )
 
 // TestRunWithFunctions: a program of somebody's own runs a policy that stands in the cluster as a ConfigMap, and calls
@@ -59,7 +60,7 @@ data:
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	missing := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+	missing := poll.Until(ctx, 30*time.Second, func(ctx context.Context) (bool, error) {
 		made, err := s.typed.CoreV1().ConfigMaps(s.home).Get(ctx, "size-of-cache", metav1.GetOptions{})
 		return err == nil && made.Data["size"] == "3", nil
 	})

@@ -13,13 +13,13 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/ambit-dev/ambit/pkg/cli"
 	"github.com/ambit-dev/ambit/test/cluster"
+	"github.com/ambit-dev/ambit/test/poll"
 )
 
 // control is the API server of the tests that need one, with the kinds Memcached and
@@ -172,7 +172,7 @@ func (s *stage) inProcess(policy []byte, command string, args ...string) result 
 func (s *stage) until(wanted func(result) bool, policy []byte, command string, args ...string) result {
 	s.Helper()
 	var last result
-	err := wait.PollUntilContextTimeout(s.Context(), 20*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
+	err := poll.Until(s.Context(), 20*time.Second, func(context.Context) (bool, error) {
 		last = s.ambit(policy, command, args...)
 		return wanted(last), nil
 	})

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
+	"github.com/ambit-dev/ambit/test/poll"
 )
 
 // TestRunChecksFields: `ambit run` refuses fields that no object of a kind has, by
@@ -44,7 +44,7 @@ func TestRunChecksFields(t *testing.T) {
 // defined it takes a moment.
 func (s *stage) publishes(version string) {
 	s.Helper()
-	err := wait.PollUntilContextTimeout(s.Context(), 20*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
+	err := poll.Until(s.Context(), 20*time.Second, func(context.Context) (bool, error) {
 		paths, err := s.typed.Discovery().OpenAPIV3().Paths()
 		return paths[version] != nil, err
 	})

@@ -18,12 +18,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/test/policytext"
+	"github.com/ambit-dev/ambit/test/poll"
 )
 
 const patience = 2 * time.Minute
@@ -244,7 +244,7 @@ func (w *world) says(url, token string, code int) (got answer) {
 func (w *world) eventually(what string, check func(context.Context) error) {
 	w.Helper()
 	last := errors.New("it was never looked at")
-	err := wait.PollUntilContextTimeout(w.Context(), 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := poll.Until(w.Context(), patience, func(ctx context.Context) (bool, error) {
 		if err := check(ctx); ctx.Err() == nil {
 			last = err
 		}

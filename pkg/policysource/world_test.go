@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
@@ -25,6 +24,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/informer"
 	"github.com/ambit-dev/ambit/test/cluster"
 	"github.com/ambit-dev/ambit/test/policytext"
+	"github.com/ambit-dev/ambit/test/poll"
 )
 
 // patience is how long a story waits for what must happen.
@@ -112,7 +112,7 @@ func (w *world) must(err error) {
 func (w *world) eventually(what string, check func() error) {
 	w.Helper()
 	last := errors.New("it was never looked at")
-	err := wait.PollUntilContextTimeout(w.Context(), 20*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+	err := poll.Until(w.Context(), patience, func(context.Context) (bool, error) {
 		last = check()
 		return last == nil, nil
 	})

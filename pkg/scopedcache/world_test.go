@@ -10,12 +10,12 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/ambit-dev/ambit/test/cluster"
+	"github.com/ambit-dev/ambit/test/poll"
 )
 
 // patience is how long a story waits for what must happen.
@@ -107,7 +107,7 @@ func (w *world) create(namespace, name string) *corev1.ConfigMap {
 // until waits until something is so.
 func (w *world) until(what string, is func() bool) {
 	w.Helper()
-	err := wait.PollUntilContextTimeout(w.ctx, 10*time.Millisecond, patience, true, func(context.Context) (bool, error) { return is(), nil })
+	err := poll.Until(w.ctx, patience, func(context.Context) (bool, error) { return is(), nil })
 	if err != nil {
 		w.Fatalf("waiting until %s: %v", what, err)
 	}

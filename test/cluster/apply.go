@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
@@ -21,6 +20,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"sigs.k8s.io/yaml"
+
+	"github.com/ambit-dev/ambit/test/poll"
 )
 
 // fieldManager is who applies what tests set up.
@@ -127,7 +128,7 @@ func (a *applier) mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, erro
 // discovery, and listed.
 func (a *applier) awaitKind(ctx context.Context, crds dynamic.ResourceInterface, crd *unstructured.Unstructured) error {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, settleTimeout, true, func(ctx context.Context) (bool, error) {
+	err := poll.Until(ctx, settleTimeout, func(ctx context.Context) (bool, error) {
 		now, err := crds.Get(ctx, crd.GetName(), metav1.GetOptions{})
 		if err != nil {
 			return false, err

@@ -10,7 +10,8 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/ambit-dev/ambit/test/poll"
 )
 
 // decidedTime is how long a change of RBAC objects may take to count.
@@ -23,7 +24,7 @@ const decidedTime = time.Minute
 func (c *Cluster) Decided(ctx context.Context, t testing.TB, user, namespace string, allowed bool, rules ...rbacv1.PolicyRule) {
 	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, decidedTime, true, func(ctx context.Context) (bool, error) {
+	err := poll.Until(ctx, decidedTime, func(ctx context.Context) (bool, error) {
 		if err := c.decides(ctx, user, allowed, attributes(namespace, rules)); ctx.Err() == nil {
 			last = err
 		}

@@ -7,9 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/ambit-dev/ambit/test/poll"
 )
 
 // shared is the control plane of this package's tests.
@@ -41,7 +42,7 @@ func eventually(t *testing.T, what string, check func(context.Context) error) {
 func eventuallyWithin(t *testing.T, limit time.Duration, what string, check func(context.Context) error) {
 	t.Helper()
 	last := fmt.Errorf("not looked yet")
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, limit, true, func(ctx context.Context) (bool, error) {
+	err := poll.Until(t.Context(), limit, func(ctx context.Context) (bool, error) {
 		last = check(ctx)
 		return last == nil, nil
 	})

@@ -16,13 +16,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/controller"
 	"github.com/ambit-dev/ambit/pkg/manager"
 	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/test/cluster"
+	"github.com/ambit-dev/ambit/test/poll"
 )
 
 // cleanupSoon is how long it may take to go on when a right is there again: the
@@ -214,7 +214,7 @@ func TestCleanupRetired(t *testing.T) {
 	p.run(func(o *manager.Options) {
 		o.Programs, o.Retire = nil, []*policy.Program{p.program}
 		o.While = func(ctx context.Context, e *controller.Controller) {
-			ended <- wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+			ended <- poll.Until(ctx, patience, func(context.Context) (bool, error) {
 				_, done := e.Retired()
 				return done, nil
 			})

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
@@ -25,6 +24,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/pkg/policy/syntax"
 	"github.com/ambit-dev/ambit/test/cluster"
+	"github.com/ambit-dev/ambit/test/poll"
 )
 
 var memcacheds = schema.GroupVersionResource{Group: "cache.example.com", Version: "v1alpha1", Resource: "memcacheds"}
@@ -137,7 +137,7 @@ func (w *world) eventuallyWithin(limit time.Duration, what string, check func(co
 	w.t.Helper()
 	last := errors.New("it was never looked at")
 	// A check that is cut off by the end of the wait does not say what was wrong.
-	err := wait.PollUntilContextTimeout(w.t.Context(), 20*time.Millisecond, limit, true, func(ctx context.Context) (bool, error) {
+	err := poll.Until(w.t.Context(), limit, func(ctx context.Context) (bool, error) {
 		if err := check(ctx); ctx.Err() == nil {
 			last = err
 		}

@@ -11,10 +11,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/ambit-dev/ambit/test/poll"
 )
 
 // patience is how long a busy machine may take for what is a matter of seconds: as long as in test/e2e, for the
@@ -25,7 +26,7 @@ const patience = 3 * time.Minute
 func eventually(t *testing.T, what string, check func() error) {
 	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+	err := poll.Until(t.Context(), patience, func(context.Context) (bool, error) {
 		last = check()
 		return last == nil, nil
 	})

@@ -14,13 +14,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/apply"
 	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/test/cluster"
+	"github.com/ambit-dev/ambit/test/poll"
 )
 
 // arena is where appliers meet objects of others: what the applier does is in the
@@ -334,7 +334,7 @@ func (a *arena) requests(count func(cluster.Request) bool, want int) (n int) {
 
 func (a *arena) eventually(what string, is func() bool) {
 	a.t.Helper()
-	err := wait.PollUntilContextTimeout(a.t.Context(), 20*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {
+	err := poll.Until(a.t.Context(), 2*time.Minute, func(context.Context) (bool, error) {
 		return is(), nil
 	})
 	if err != nil {

@@ -12,8 +12,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/ambit-dev/ambit/test/poll"
 )
 
 const (
@@ -189,7 +190,7 @@ func (w *world) holder() string {
 func (w *world) eventually(what string, check func(context.Context) error) {
 	w.Helper()
 	last := errors.New("it was never looked at")
-	err := wait.PollUntilContextTimeout(w.Context(), 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := poll.Until(w.Context(), patience, func(ctx context.Context) (bool, error) {
 		last = check(ctx)
 		return last == nil, nil
 	})

@@ -11,7 +11,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,6 +18,7 @@ import (
 	"github.com/ambit-dev/ambit/test/cluster"
 	cachev1alpha1 "github.com/ambit-dev/ambit/test/kubebuilder/api/v1alpha1"
 	"github.com/ambit-dev/ambit/test/kubebuilder/internal/controller"
+	"github.com/ambit-dev/ambit/test/poll"
 )
 
 // patience is how long a step waits for what must happen.
@@ -231,7 +231,7 @@ func (w *world) must(err error) {
 
 func (w *world) until(what string, is func() bool) {
 	w.Helper()
-	err := wait.PollUntilContextTimeout(w.Context(), 10*time.Millisecond, patience, true, func(context.Context) (bool, error) { return is(), nil })
+	err := poll.Until(w.Context(), patience, func(context.Context) (bool, error) { return is(), nil })
 	if err != nil {
 		w.Fatalf("waiting until %s: %v", what, err)
 	}
