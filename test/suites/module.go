@@ -70,7 +70,7 @@ func (m *module) writeSums(source string) error {
 // build builds the tests of a package of the copy, given by its path in the module. Without paths
 // in what is built (-trimpath), the next run finds it in Go's build cache though its folder is another.
 func (m *module) build(ctx context.Context, pkg, out string) error {
-	args := []string{"test", "-c", "-modfile=" + m.file, "-mod=mod", "-trimpath", "-vet=off", "-o", out}
+	args := []string{"test", "-c", "-ldflags=-s -w", "-modfile=" + m.file, "-mod=mod", "-trimpath", "-vet=off", "-o", out}
 	if raced {
 		args = append(args, "-race")
 	}
