@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -253,12 +252,8 @@ func (w *world) alone() {
 			return err
 		}
 		for _, owner := range list.Items {
-			if owner.GetDeletionTimestamp() != nil {
-				continue
-			}
-			err := w.objects.Resource(memcacheds).Namespace(owner.GetNamespace()).Delete(ctx, owner.GetName(), metav1.DeleteOptions{})
-			if err != nil && !apierrors.IsNotFound(err) {
-				return err
+			if owner.GetDeletionTimestamp() == nil {
+				w.deleteOwner(owner.GetNamespace(), owner.GetName())
 			}
 		}
 		if n := len(list.Items); n > 0 {

@@ -11,7 +11,7 @@ import (
 )
 
 // Until looks at once, and then again after pauses that begin with 10 ms and grow by half each time, up to 100 ms: what
-// comes soon is seen soon, and no wait is longer than it has to be by more than about a third, or 100 ms.
+// comes soon is seen soon, and no wait is longer by more than 100 ms, and a check, than it has to be.
 //
 // It returns nil when check returns true, the error of check, or that of the context when that or limit is over. check is
 // given the context that ends so.

@@ -68,7 +68,8 @@ func (m *module) writeSums(source string) error {
 }
 
 // build builds the tests of a package of the copy, given by its path in the module. Without paths
-// in what is built (-trimpath), the next run finds it in Go's build cache though its folder is another.
+// in what is built (-trimpath), the next run finds it in Go's build cache though its folder is another. What only
+// a debugger reads is left out, as go test does by itself: it was a third of the time of linking.
 func (m *module) build(ctx context.Context, pkg, out string) error {
 	args := []string{"test", "-c", "-ldflags=-s -w", "-modfile=" + m.file, "-mod=mod", "-trimpath", "-vet=off", "-o", out}
 	if raced {
