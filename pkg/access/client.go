@@ -5,10 +5,8 @@ import (
 	"fmt"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/scheme"
-	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/rest"
 )
 
 // Reviews asks the API server what the identity of its client may do. Safe for
@@ -39,9 +37,15 @@ type Question struct {
 	Access    Access
 }
 
+// API has the client of authorization.k8s.io/v1, as client-go's AuthorizationV1Interface does. To
+// import that interface is to link the types of all groups.
+type API interface {
+	RESTClient() rest.Interface
+}
+
 // Client sends reviews to an API server. Safe for concurrent use.
 type Client struct {
-	API authorizationv1client.AuthorizationV1Interface
+	API API
 	// Retries is how often a request is repeated that the API server answers with
 	// Retry-After. Zero: never; then one call is one request.
 	Retries int
@@ -50,7 +54,7 @@ type Client struct {
 // FromClient returns the reviews of a client's identity. The client must not be
 // rate limited: the Reviewer has its own ceiling. A request is never repeated
 // underneath.
-func FromClient(client authorizationv1client.AuthorizationV1Interface) Reviews {
+func FromClient(client API) Reviews {
 	return clientReviews{Client{API: client}}
 }
 
@@ -78,7 +82,6 @@ func (c Client) Ask(ctx context.Context, q Question) (Verdict, error) {
 func (c Client) createReview(ctx context.Context, resource string, review runtime.Object) error {
 	return c.API.RESTClient().Post().
 		Resource(resource).
-		VersionedParams(&metav1.CreateOptions{}, scheme.ParameterCodec).
 		Body(review).
 		MaxRetries(c.Retries).
 		Do(ctx).
