@@ -113,6 +113,24 @@ func (f *decisionRecord) isValidAt(now time.Time) bool {
 	return f.keeps > 0 || now.Sub(f.since) < memory
 }
 
+// decideAccess is what Decide says.
+func (p *reviewState) decideAccess(a Access, now time.Time) Decision {
+	switch f := p.index[a]; {
+	case p.refusal != nil:
+		return Unknown
+	case f != nil && f.isValidAt(now):
+		return f.current
+	case p.rules == nil:
+		return Unknown
+	}
+	return p.rules.Decide(a)
+}
+
+// currentState is what State says.
+func (p *reviewState) currentState() State {
+	return State{Reviewed: p.isReviewed(), At: p.at, Generation: p.generation, Refusal: p.refusal}
+}
+
 // recordOf returns the decision record of an access, a new one if need be.
 func (p *reviewState) recordOf(a Access, now time.Time) *decisionRecord {
 	f := p.index[a]

@@ -161,16 +161,35 @@ func (r *Reviewer) Decide(at Key, a Access) Decision {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.places[at]
-	if p == nil || p.refusal != nil {
+	if p == nil {
 		return Unknown
 	}
-	if f := p.index[a]; f != nil && f.isValidAt(r.clock.Now()) {
-		return f.current
+	return p.decideAccess(a, r.clock.Now())
+}
+
+// DecideAll returns what Decide and State do of some accesses in a key, all at one moment: Denied, with those
+// that are, if any is; else Unknown if any is; else Allowed.
+func (r *Reviewer) DecideAll(at Key, accesses []Access) (Decision, []Access, State) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.places[at]
+	if p == nil {
+		return Unknown, nil, State{}
 	}
-	if p.rules == nil {
-		return Unknown
+	all, now := Allowed, r.clock.Now()
+	var denied []Access
+	for _, a := range accesses {
+		switch p.decideAccess(a, now) {
+		case Denied:
+			denied = append(denied, a)
+		case Unknown:
+			all = Unknown
+		}
 	}
-	return p.rules.Decide(a)
+	if len(denied) > 0 {
+		all = Denied
+	}
+	return all, denied, p.currentState()
 }
 
 // State returns what is known of a key; of one that is not kept, the zero State.
@@ -181,7 +200,7 @@ func (r *Reviewer) State(at Key) State {
 	if p == nil {
 		return State{}
 	}
-	return State{Reviewed: p.isReviewed(), At: p.at, Generation: p.generation, Refusal: p.refusal}
+	return p.currentState()
 }
 
 // Invalidate says that an RBAC object of a namespace changed: its keys, of all

@@ -25,6 +25,29 @@ func TestReviewOfNamespace(t *testing.T) {
 	})
 }
 
+// TestDecideAll: of several accesses it is said at one moment whether all are allowed, and which are denied.
+func TestDecideAll(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		expectAll := func(reason string, want Decision, denied ...Access) {
+			b.Helper()
+			got, missing, state := b.reviewer.DecideAll(team, all)
+			expect(b, reason, want, got)
+			expect(b, reason, denied, missing)
+			expect(b, reason, b.reviewer.State(team), state)
+		}
+		b.server.grant(team, all...)
+		expectAll("nobody asks", Unknown)
+		b.reviewer.Require(newListener(), team, all, Payer{})
+		expectAll("before the answer", Unknown)
+		b.pass(time.Millisecond)
+		expectAll("all are granted", Allowed)
+		b.server.revoke(team, list, create)
+		b.reviewer.ReportDenied(team, create)
+		b.pass(time.Second)
+		expectAll("two are revoked", Denied, list, create)
+	})
+}
+
 func TestReviewEverywhere(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		named := Access{Verb: "get", Resource: "pods"}

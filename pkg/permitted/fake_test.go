@@ -34,11 +34,25 @@ func (f *fakeReviews) Require(handler access.ChangeHandler, at access.Key, acces
 	}
 }
 
-func (f *fakeReviews) Decide(at access.Key, a access.Access) access.Decision {
-	if f.states[at].Refusal != nil {
-		return access.Unknown
+func (f *fakeReviews) DecideAll(at access.Key, accesses []access.Access) (access.Decision, []access.Access, access.State) {
+	state := f.states[at]
+	if state.Refusal != nil {
+		return access.Unknown, nil, state
 	}
-	return f.decisions[at][a]
+	decision := access.Allowed
+	var denied []access.Access
+	for _, a := range accesses {
+		switch f.decisions[at][a] {
+		case access.Denied:
+			denied = append(denied, a)
+		case access.Unknown:
+			decision = access.Unknown
+		}
+	}
+	if len(denied) > 0 {
+		decision = access.Denied
+	}
+	return decision, denied, state
 }
 
 func (f *fakeReviews) State(at access.Key) access.State { return f.states[at] }

@@ -73,12 +73,13 @@ func (q Query) interestsOf() []informer.Interest {
 // Decision is what is known of the permission to watch.
 type Decision string
 
-// The decisions; doc.go says what becomes of the informers. Unknown is the zero value.
+// The decisions, Refused and those of package access; doc.go says what becomes of the informers. Unknown is
+// the zero value.
 const (
-	Unknown Decision = ""
+	Unknown Decision = Decision(access.Unknown)
 	Refused Decision = "Refused"
-	Denied  Decision = "Denied"
-	Allowed Decision = "Allowed"
+	Denied  Decision = Decision(access.Denied)
+	Allowed Decision = Decision(access.Allowed)
 )
 
 // Permission is what is known of the permissions of a Query.
@@ -139,7 +140,7 @@ type lister interface {
 // reviewer is what is used of an access.Reviewer.
 type reviewer interface {
 	Require(access.ChangeHandler, access.Key, []access.Access, access.Payer)
-	Decide(access.Key, access.Access) access.Decision
+	DecideAll(access.Key, []access.Access) (access.Decision, []access.Access, access.State)
 	State(access.Key) access.State
 	ReportDenied(access.Key, access.Access)
 }

@@ -56,23 +56,11 @@ func (w *Watch) Require() Permission {
 // Permission returns what is known of the permissions, without asking. Before Require, and after Release,
 // that may be nothing.
 func (w *Watch) Permission() Permission {
-	state := w.owner.reviews.State(w.key)
+	decision, missing, state := w.owner.reviews.DecideAll(w.key, w.accesses)
 	if state.Refusal != nil {
 		return Permission{Decision: Refused, Reviewed: true}
 	}
-	permission := Permission{Decision: Allowed, Reviewed: state.Reviewed}
-	for _, a := range w.accesses {
-		switch w.owner.reviews.Decide(w.key, a) {
-		case access.Denied:
-			permission.Missing = append(permission.Missing, a)
-		case access.Unknown:
-			permission.Decision = Unknown
-		}
-	}
-	if len(permission.Missing) > 0 {
-		permission.Decision = Denied
-	}
-	return permission
+	return Permission{Decision: Decision(decision), Reviewed: state.Reviewed, Missing: missing}
 }
 
 // InformerStatus returns that of the first informer that is refused or has no complete list, else of the first

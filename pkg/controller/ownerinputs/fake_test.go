@@ -41,11 +41,14 @@ func (f *fakeReviewer) State(at access.Key) access.State {
 	return access.State{Reviewed: !slices.Contains(f.unreviewed, at.Namespace), Generation: f.generation}
 }
 
-func (f *fakeReviewer) Decide(at access.Key, a access.Access) access.Decision {
-	if slices.Contains(f.denied, strings.TrimSpace(a.Verb+" "+a.Resource+" "+at.Namespace)) {
-		return access.Denied
+func (f *fakeReviewer) DecideAll(at access.Key, accesses []access.Access) (access.Decision, []access.Access, access.State) {
+	denied := slices.DeleteFunc(slices.Clone(accesses), func(a access.Access) bool {
+		return !slices.Contains(f.denied, strings.TrimSpace(a.Verb+" "+a.Resource+" "+at.Namespace))
+	})
+	if len(denied) > 0 {
+		return access.Denied, denied, f.State(at)
 	}
-	return access.Allowed
+	return access.Allowed, nil, f.State(at)
 }
 
 // fakeNamespaces is a list of namespaces. It is nil while it is not known.

@@ -286,16 +286,19 @@ func (w *world) ReportDenied(at access.Key, a access.Access) {
 // State implements placepermissions.Reviewer.
 func (*world) State(access.Key) access.State { return access.State{Reviewed: true} }
 
-// Decide implements placepermissions.Reviewer: what is denied in a namespace is denied in all together.
-func (w *world) Decide(at access.Key, a access.Access) access.Decision {
+// DecideAll implements placepermissions.Reviewer: what is denied in a namespace is denied in all together.
+func (w *world) DecideAll(at access.Key, accesses []access.Access) (access.Decision, []access.Access, access.State) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, denied := range w.denied {
-		if denied == strings.TrimSpace(a.Verb+" "+a.Resource+" "+at.Namespace) || at.Namespace == "" && strings.HasPrefix(denied, a.Verb+" "+a.Resource+" ") {
-			return access.Denied
-		}
+	denied := slices.DeleteFunc(slices.Clone(accesses), func(a access.Access) bool {
+		return !slices.ContainsFunc(w.denied, func(denied string) bool {
+			return denied == strings.TrimSpace(a.Verb+" "+a.Resource+" "+at.Namespace) || at.Namespace == "" && strings.HasPrefix(denied, a.Verb+" "+a.Resource+" ")
+		})
+	})
+	if len(denied) > 0 {
+		return access.Denied, denied, w.State(at)
 	}
-	return access.Allowed
+	return access.Allowed, nil, w.State(at)
 }
 
 func (w *world) create(gvr schema.GroupVersionResource, namespace, text string) {

@@ -2,6 +2,7 @@ package placepermissions
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/ambit-dev/ambit/pkg/access"
@@ -21,11 +22,10 @@ func (t *Tracker) CurrentAt(place string) (*permissionset.Set, bool) {
 		}
 		known, old := a.state, a.current
 		t.mu.Unlock()
-		state := t.options.Reviewer.State(t.keyOf(place))
-		if old != nil && isSameAnswer(known, state) {
+		if old != nil && isSameAnswer(known, t.options.Reviewer.State(t.keyOf(place))) {
 			return old, true
 		}
-		if r, ok := t.takeAnswer(place, a, old, state); ok {
+		if r, ok := t.takeAnswer(place, a, old); ok {
 			return r, true
 		}
 	}
@@ -37,8 +37,8 @@ func isSameAnswer(a, b access.State) bool {
 }
 
 // takeAnswer makes a set of an answer; false: another worker was faster.
-func (t *Tracker) takeAnswer(place string, a *request, old *permissionset.Set, state access.State) (*permissionset.Set, bool) {
-	r := t.judgeAnswer(place, a, state)
+func (t *Tracker) takeAnswer(place string, a *request, old *permissionset.Set) (*permissionset.Set, bool) {
+	r, state := t.judgeAnswer(place, a)
 	if old != nil && old.Reviewed {
 		r.Reviewed = true // that more is asked by others does not undo it
 	}
@@ -63,26 +63,20 @@ func (t *Tracker) takeAnswer(place string, a *request, old *permissionset.Set, s
 	return r, true
 }
 
-// judgeAnswer makes a set of an answer about a place.
-func (t *Tracker) judgeAnswer(place string, a *request, state access.State) *permissionset.Set {
+// judgeAnswer makes a set of what is known of a place, and returns the state of the review that says so.
+func (t *Tracker) judgeAnswer(place string, a *request) (*permissionset.Set, access.State) {
+	_, denied, state := t.options.Reviewer.DecideAll(t.keyOf(place), a.accesses)
 	r := &permissionset.Set{Reviewed: state.Reviewed || state.Refusal != nil || len(a.accesses) == 0}
 	if state.Refusal != nil {
 		r.Refusal = t.options.Refused(state.Refusal)
 	}
-	var denied []access.Access
-	required := 0
-	for i, wanted := range a.accesses {
-		if t.options.Reviewer.Decide(t.keyOf(place), wanted) != access.Denied {
-			continue
-		}
-		denied = append(denied, wanted)
-		if i < a.required {
-			required = len(denied)
-		}
+	required := 0 // those that are denied are in the order of all
+	for required < len(denied) && slices.Contains(a.accesses[:a.required], denied[required]) {
+		required++
 	}
 	r.AddDenied(t.placeFor(place), denied[:required], false)
 	r.AddDenied(t.placeFor(place), denied[required:], true)
-	return r
+	return r, state
 }
 
 // ForOwners returns what may be done for the owners of a namespace, which is asked about from then on,

@@ -36,7 +36,7 @@ type fakeReviewer struct {
 	handlers map[access.Key]access.ChangeHandler
 	requires int
 	reported []access.Key
-	asked    func() // what happens before State answers; may be nil
+	asked    func() // what happens before State or DecideAll answers; may be nil
 }
 
 func (f *fakeReviewer) Require(handler access.ChangeHandler, at access.Key, accesses []access.Access, payer access.Payer) {
@@ -49,16 +49,21 @@ func (f *fakeReviewer) Require(handler access.ChangeHandler, at access.Key, acce
 	}
 }
 
-func (f *fakeReviewer) Decide(at access.Key, a access.Access) access.Decision {
+func (f *fakeReviewer) DecideAll(at access.Key, accesses []access.Access) (access.Decision, []access.Access, access.State) {
+	if f.asked != nil {
+		f.asked()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	switch {
-	case !f.states[at].Reviewed || f.states[at].Refusal != nil:
-		return access.Unknown
-	case slices.Contains(f.denied[at], a):
-		return access.Denied
+	state := f.states[at]
+	if !state.Reviewed || state.Refusal != nil {
+		return access.Unknown, nil, state
 	}
-	return access.Allowed
+	denied := slices.DeleteFunc(slices.Clone(accesses), func(a access.Access) bool { return !slices.Contains(f.denied[at], a) })
+	if len(denied) > 0 {
+		return access.Denied, denied, state
+	}
+	return access.Allowed, nil, state
 }
 
 func (f *fakeReviewer) State(at access.Key) access.State {

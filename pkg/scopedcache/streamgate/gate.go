@@ -65,33 +65,11 @@ func (g *Gate) reviewStream(s *streamstore.Stream) (access.Decision, []access.Ac
 	key, accesses := accessKey(s), s.ReadAccesses()
 	g.reviews.Require(reviewHandler{s}, key, accesses, access.Payer{})
 	g.reportDenied(s)
-	for {
-		before := g.reviews.State(key)
-		decision, missing := g.decideAll(key, accesses)
-		if g.generationOf(s) == before.Generation { // else some are of one answer, some of the next
-			return decision, missing, before
-		}
+	decision, missing, state := g.reviews.DecideAll(key, accesses)
+	if state.Refusal != nil {
+		return access.Allowed, nil, state
 	}
-}
-
-// decideAll returns what is known of some accesses: that all are allowed, or which are denied.
-func (g *Gate) decideAll(key access.Key, accesses []access.Access) (decision access.Decision, missing []access.Access) {
-	decision = access.Allowed
-	for _, a := range accesses {
-		switch g.reviews.Decide(key, a) {
-		case access.Denied:
-			missing = append(missing, a)
-		case access.Unknown:
-			decision = access.Unknown
-		}
-	}
-	switch {
-	case len(missing) > 0:
-		return access.Denied, missing
-	case g.reviews.State(key).Refusal != nil:
-		return access.Allowed, nil
-	}
-	return decision, nil
+	return decision, missing, state
 }
 
 // TendStream opens a stream, and closes it while a review denies it. A stream whose rights nobody asked about
