@@ -58,6 +58,9 @@ func testPolicy(t *testing.T, file string, options policy.Options) {
 	}
 	input, want, _ := strings.Cut(string(data), separator)
 	got := outcome(input+"\n", options)
+	if strings.Contains(got, "this is no YAML") != strings.HasPrefix(filepath.Base(file), "broken-yaml") {
+		t.Fatalf("only cases called broken-yaml… are no YAML:\n%s", got)
+	}
 	if *rewrite {
 		if err := os.WriteFile(file, []byte(input+separator+got), 0o644); err != nil {
 			t.Fatal(err)
