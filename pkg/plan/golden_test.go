@@ -28,7 +28,8 @@ var rewrite = flag.Bool("rewrite", false, "rewrite the expected plans in testdat
 //   - policy: the spec of the policy from now on;
 //   - owner: the owner from now on; apiVersion, kind, name, namespace, uid and
 //     generation may be left out. A second one has the uid of the first and none of
-//     its annotations: its record is gone. To keep it, change the policy instead;
+//     its annotations: its record is gone. To keep it, edit the owner;
+//   - editOwner: a merge patch of the owner by somebody else;
 //   - converge: plan and apply until nothing is left to do;
 //   - create: objects that somebody else makes;
 //   - edit: merge patches by somebody else, with kind and name;
@@ -93,6 +94,8 @@ func (o *operator) step(t *testing.T, name, data string) {
 		o.before, o.program = o.program, compile(t, data)
 	case "owner":
 		o.setOwner(t, data)
+	case "editOwner":
+		o.editOwner(t, data)
 	case "converge":
 		o.converge(t)
 	case "create":
@@ -167,6 +170,17 @@ func (o *operator) setOwner(t testing.TB, data string) {
 	setDefault(meta, "generation", int64(1))
 	o.owner = &unstructured.Unstructured{Object: object}
 	o.world.owner = o.owner.GetUID()
+}
+
+func (o *operator) editOwner(t *testing.T, patch string) {
+	t.Helper()
+	changes := map[string]any{}
+	decode(t, patch, &changes)
+	o.owner = o.owner.DeepCopy()
+	mergePatch(o.owner.Object, changes)
+	if _, ok := changes["spec"]; ok {
+		o.owner.SetGeneration(o.owner.GetGeneration() + 1)
+	}
 }
 
 func objectsOf(t *testing.T, data string) []*unstructured.Unstructured {
