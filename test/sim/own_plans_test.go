@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/ambit-dev/ambit/test/sim/faultplan"
 )
@@ -22,8 +24,10 @@ type ownPlans struct {
 }
 
 // run runs the plans up to the first in which something does not hold, as -stop says for TestPlans too. It returns how many there were.
-func (p ownPlans) run(t *testing.T) (ran int) {
+func (p ownPlans) run(t *testing.T) int {
 	t.Helper()
+	var ran atomic.Int64
+	defer tellProgress(&ran, time.Now())()
 	if p.only > 0 {
 		p.first, p.count = p.only, 1
 	}
@@ -31,22 +35,22 @@ func (p ownPlans) run(t *testing.T) (ran int) {
 		seed := p.first + i
 		var found []faultplan.Violation
 		synctest.Test(t, func(t *testing.T) { found = p.play(t, seed) })
-		ran++
+		ran.Add(1)
 		switch {
 		case *planStop != "" && len(found) > 0 && stops(found):
-			stop(t, int64(ran), &faultplan.Plan{Seed: seed}, found)
-			return ran
+			stop(t, ran.Load(), &faultplan.Plan{Seed: seed}, found)
+			return int(ran.Load())
 		case *planStop == "" && len(found) > 0:
 			var b strings.Builder
 			for _, v := range found {
 				fmt.Fprintf(&b, "  %s\n", v)
 			}
-			t.Fatalf("after %d plans, in that of %s %d:\n%s", ran, p.name, seed, b.String())
+			t.Fatalf("after %d plans, in that of %s %d:\n%s", ran.Load(), p.name, seed, b.String())
 		case t.Failed():
-			t.Fatalf("after %d plans: it is that of %s %d", ran, p.name, seed)
+			t.Fatalf("after %d plans: it is that of %s %d", ran.Load(), p.name, seed)
 		}
 	}
-	return ran
+	return int(ran.Load())
 }
 
 // violations collects what does not hold in a plan. The zero value is ready. It is safe for concurrent use.

@@ -107,9 +107,6 @@ func withoutSamples() (again func()) {
 // tellProgress says now and then how far a long run is, until the function that it
 // returns is called.
 func tellProgress(ran *atomic.Int64, began time.Time) (stop func()) {
-	if *planTime == 0 {
-		return func() {}
-	}
 	ticker := time.NewTicker(progressEvery)
 	done := make(chan struct{})
 	go func() {
