@@ -235,7 +235,7 @@ GENERATED := manifests/crd docs/policy.md ':(glob)pkg/api/**/zz_generated.*.go' 
 
 .PHONY: verify
 verify: manifests ## Fail if generated files or go.mod are not what the sources say.
-	git diff --exit-code -- $(GENERATED)
+	@git diff --exit-code -- $(GENERATED) || { echo 'generated files are not those of the index: if the change is meant, git add them'; exit 1; }
 	@untracked=$$(git ls-files --others --exclude-standard -- $(GENERATED)); \
 	if [ -n "$$untracked" ]; then printf 'generated, but not committed:\n%s\n' "$$untracked"; exit 1; fi
 	go mod tidy -diff

@@ -27,8 +27,7 @@ var rewrite = flag.Bool("rewrite", false, "rewrite the expected plans in testdat
 //
 //   - policy: the spec of the policy from now on;
 //   - owner: the owner from now on; apiVersion, kind, name, namespace, uid and
-//     generation may be left out. A second one has the uid of the first and none of
-//     its annotations: its record is gone. To keep it, edit the owner;
+//     generation may be left out. One that has a record is edited, not replaced;
 //   - editOwner: a merge patch of the owner by somebody else;
 //   - converge: plan and apply until nothing is left to do;
 //   - create: objects that somebody else makes;
@@ -93,6 +92,9 @@ func (o *operator) step(t *testing.T, name, data string) {
 	case "policy":
 		o.before, o.program = o.program, compile(t, data)
 	case "owner":
+		if _, ok := o.owner.GetAnnotations()[v1alpha1.AnnotationChildren]; ok {
+			t.Fatal("another owner has no record, so that its story shows nothing: use editOwner")
+		}
 		o.setOwner(t, data)
 	case "editOwner":
 		o.editOwner(t, data)

@@ -111,7 +111,7 @@ func (c *Cluster) User(name string) *rest.Config {
 	config := c.configs[name]
 	if config == nil || name == admin {
 		known := slices.Sorted(maps.Keys(c.configs))
-		panic(fmt.Sprintf("cluster: no user %q in Options.Users; known: %s", name, strings.Join(known, ", ")))
+		panic(fmt.Sprintf("cluster: no user %q in Options.Users, which TestMain of the package fills: it has %s", name, strings.Join(known, ", ")))
 	}
 	return rest.CopyConfig(config)
 }

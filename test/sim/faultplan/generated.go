@@ -82,6 +82,7 @@ type recipe struct {
 
 var ingredientKinds = []string{"ConfigMap", "Secret", "Service", "Widget"}
 
+// newRecipe draws a recipe. Kept plans name theirs by its seed: one more draw here would make others of them.
 func newRecipe(seed uint64) *recipe {
 	r := rand.New(rand.NewPCG(seed, 5))
 	made := &recipe{seed: seed, clusterScoped: r.IntN(3) == 0, ordered: r.IntN(3) == 0, watch: r.IntN(2) == 0}
