@@ -63,7 +63,7 @@ func (s *scenario) tell(t *testing.T) {
 		name string
 		do   func(*world)
 	}{
-		{"01-NobodyOwnsAnything", func(*world) {}},
+		{"01-NobodyOwnsAnything", func(w *world) { w.streamsLast(s.wantedStreams()...) }},
 		{"02-AnOwnerInOneAllowedNamespace", s.ownerInOne},
 		{"03-AnOwnerInTheOther", s.ownerInTwo},
 		{"04-AnOwnerIsToldWhatIsMissing", s.ownerInDenied},
@@ -94,14 +94,19 @@ func (s *scenario) tell(t *testing.T) {
 // has to be there by now.
 func (s *scenario) check(w *world) {
 	w.t.Helper()
+	w.streamsAre(s.wantedStreams()...)
+	if diff := cmp.Diff(s.deployments, s.allDeployments(w)); diff != "" {
+		w.t.Errorf("Deployments (-want +got):\n%s", diff)
+	}
+}
+
+// wantedStreams are those that have to be open by now.
+func (s *scenario) wantedStreams() []string {
 	want := []string{"memcacheds *", "roles *", "rolebindings *", "clusterroles *", "clusterrolebindings *"}
 	for _, namespace := range s.serving {
 		want = append(want, "deployments "+namespace, "pods "+namespace)
 	}
-	w.streamsAre(want...)
-	if diff := cmp.Diff(s.deployments, s.allDeployments(w)); diff != "" {
-		w.t.Errorf("Deployments (-want +got):\n%s", diff)
-	}
+	return want
 }
 
 func (s *scenario) allDeployments(w *world) map[string]int32 {
