@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -121,10 +120,10 @@ func (c *cleaned) expect(reason string, left ...string) {
 	}
 }
 
-// await waits half a minute at most.
+// await says whether it came to that, within patience.
 func (c *cleaned) await(done func() bool) bool {
 	c.Helper()
-	err := poll.Until(c.Context(), 30*time.Second, func(context.Context) (bool, error) { return done(), nil })
+	err := poll.Until(c.Context(), patience, func(context.Context) (bool, error) { return done(), nil })
 	return err == nil
 }
 

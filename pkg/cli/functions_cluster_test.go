@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -60,7 +59,7 @@ data:
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	missing := poll.Until(ctx, 30*time.Second, func(ctx context.Context) (bool, error) {
+	missing := poll.Until(ctx, patience, func(ctx context.Context) (bool, error) {
 		made, err := s.typed.CoreV1().ConfigMaps(s.home).Get(ctx, "size-of-cache", metav1.GetOptions{})
 		return err == nil && made.Data["size"] == "3", nil
 	})

@@ -167,12 +167,15 @@ func (s *stage) inProcess(policy []byte, command string, args ...string) result 
 	return result{Code: code, Stdout: out.String(), Stderr: errOut.String()}
 }
 
+// patience is how long a test waits for what has to happen.
+const patience = 2 * time.Minute
+
 // until runs a command until it comes to what is wanted: the API server takes
 // some milliseconds to know a right.
 func (s *stage) until(wanted func(result) bool, policy []byte, command string, args ...string) result {
 	s.Helper()
 	var last result
-	err := poll.Until(s.Context(), 20*time.Second, func(context.Context) (bool, error) {
+	err := poll.Until(s.Context(), patience, func(context.Context) (bool, error) {
 		last = s.ambit(policy, command, args...)
 		return wanted(last), nil
 	})

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ambit-dev/ambit/test/poll"
 )
@@ -28,7 +27,7 @@ func TestRunChecksFields(t *testing.T) {
 	s.publishes("apis/cache.example.com/v1alpha1")
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+			ctx, stop := context.WithTimeout(t.Context(), patience)
 			defer stop()
 			r := s.ambitWith(ctx, s.policy(fmt.Sprintf("status: {%s}", tc.status)), "run")
 			for _, want := range tc.want {
@@ -44,7 +43,7 @@ func TestRunChecksFields(t *testing.T) {
 // defined it takes a moment.
 func (s *stage) publishes(version string) {
 	s.Helper()
-	err := poll.Until(s.Context(), 20*time.Second, func(context.Context) (bool, error) {
+	err := poll.Until(s.Context(), patience, func(context.Context) (bool, error) {
 		paths, err := s.typed.Discovery().OpenAPIV3().Paths()
 		return paths[version] != nil, err
 	})

@@ -302,7 +302,7 @@ func (p *pruning) forgetStatus() {
 
 // letGo removes what a story that failed leaves for good.
 func (p *pruning) letGo() {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.t.Context()), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.t.Context()), patience)
 	defer cancel()
 	_, _ = p.objects.Resource(memcacheds).Namespace(p.home).Patch(ctx, "one", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 	for _, item := range []string{"a", "b"} {

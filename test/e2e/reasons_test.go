@@ -231,7 +231,7 @@ func (w *world) denyByAdmission(namespace, why string) (admit func()) {
 		w.t.Fatal(err)
 	}
 	admit = func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(w.t.Context()), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(w.t.Context()), patience)
 		defer cancel()
 		for _, err := range []error{
 			admission.ValidatingAdmissionPolicyBindings().Delete(ctx, binding.Name, metav1.DeleteOptions{}),

@@ -103,7 +103,7 @@ func (w *world) flapSeeRBAC() (blind func()) {
 	}
 	blind = func() {
 		// The test's own context has ended when it cleans up.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(w.t.Context()), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(w.t.Context()), patience)
 		defer cancel()
 		if err := rbac.ClusterRoleBindings().Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 			w.t.Errorf("deleting ClusterRoleBinding %q: %v", name, err)
@@ -341,7 +341,7 @@ func (w *world) makeKind(group, plural, kind string) {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(w.t.Context()), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(w.t.Context()), patience)
 		defer cancel()
 		if err := w.objects.Resource(crdResource).Delete(ctx, plural+"."+group, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 			w.t.Errorf("deleting kind %s: %v", kind, err)
