@@ -43,9 +43,14 @@ func (t *Tracker) takeAnswer(place string, a *request, old *permissionset.Set) (
 		r.Reviewed = true // that more is asked by others does not undo it
 	}
 	t.mu.Lock()
-	if a.current != old || t.requests[place] != a || a.state.Generation > state.Generation {
+	isForgotten := a.state.Generation > 0 && state.Generation == 0 // nobody keeps the key any more
+	switch {
+	case a.current != old || t.requests[place] != a || !isForgotten && a.state.Generation > state.Generation:
 		t.mu.Unlock()
 		return nil, false
+	case isForgotten:
+		t.mu.Unlock()
+		return old, true // what was known of it stays
 	}
 	a.state = state
 	if r.IsSame(old) {

@@ -178,6 +178,25 @@ func TestReleaseTakesTheAnswerIn(t *testing.T) {
 	}
 }
 
+// TestForgottenKey: of a place that package access knows no more, because nobody wants to know anything of it, what was
+// known stays, until there is an answer again.
+func TestForgottenKey(t *testing.T) {
+	b := newBench(t)
+	b.RequireScope("home", AtHome)
+	b.answer("home", accessTo("list", "", pods))
+	known, _ := b.CurrentAt("home")
+	answered := b.reviewer.states[b.key("home")]
+	b.reviewer.states[b.key("home")] = access.State{}
+	if now, ok := b.CurrentAt("home"); !ok || now != known || len(now.Missing) != 1 {
+		t.Errorf("known: %t, %+v, want what was known: %+v", ok, now, known)
+	}
+	b.reviewer.states[b.key("home")] = answered
+	b.answer("home")
+	if now, ok := b.CurrentAt("home"); !ok || len(now.Missing) > 0 {
+		t.Errorf("known: %t, %+v, want the new answer", ok, now)
+	}
+}
+
 // TestLessUsedTakesTheAnswerIn: when one of two owners does not use a place any more, what the other
 // one lacks there is reported as before.
 func TestLessUsedTakesTheAnswerIn(t *testing.T) {
