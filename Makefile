@@ -237,7 +237,7 @@ GENERATED := manifests/crd docs/policy.md ':(glob)pkg/api/**/zz_generated.*.go' 
 verify: manifests ## Fail if generated files or go.mod are not what the sources say.
 	@git diff --exit-code -- $(GENERATED) || { echo 'generated files are not those of the index: if the change is meant, git add them'; exit 1; }
 	@untracked=$$(git ls-files --others --exclude-standard -- $(GENERATED)); \
-	if [ -n "$$untracked" ]; then printf 'generated, but not committed:\n%s\n' "$$untracked"; exit 1; fi
+	if [ -n "$$untracked" ]; then printf 'generated, but not in the index:\n%s\n' "$$untracked"; exit 1; fi
 	go mod tidy -diff
 	cd test/controlplane && go mod tidy -diff
 	cd hack/deploy && go mod tidy -diff
