@@ -37,8 +37,8 @@ type Question struct {
 	Access    Access
 }
 
-// API has the client of authorization.k8s.io/v1, as client-go's AuthorizationV1Interface does. To
-// import that interface is to link the types of all groups.
+// API has a client of authorization.k8s.io/v1, which is not nil, and encodes and decodes that version: such as
+// client-go's AuthorizationV1Interface, whose package would link the types of all groups.
 type API interface {
 	RESTClient() rest.Interface
 }

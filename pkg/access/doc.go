@@ -31,9 +31,9 @@
 //     incomplete, SelfSubjectAccessReviews follow for what it does not allow. For all
 //     namespaces the rules are those of a namespace that cannot be, where only
 //     cluster-wide bindings apply.
-//  3. Reviewer.Decide and Reviewer.State answer from what is known, without asking.
-//     Subscribers are told when the first answer is complete, and when a decision
-//     changes.
+//  3. Reviewer.Decide, Reviewer.DecideAll and Reviewer.State answer from what is known,
+//     without asking. Subscribers are told when the first answer is complete, and when a
+//     decision changes.
 //  4. While something is denied, routine probes follow. One is one request: the rules,
 //     or, in turn, one denied access of those that the rules do not tell of. When its
 //     answer is news, all is reviewed.

@@ -167,29 +167,30 @@ func (r *Reviewer) Decide(at Key, a Access) Decision {
 	return p.decideAccess(a, r.clock.Now())
 }
 
-// DecideAll returns what Decide and State do of some accesses in a key, all at one moment: Denied, with those
-// that are, if any is; else Unknown if any is; else Allowed.
-func (r *Reviewer) DecideAll(at Key, accesses []Access) (Decision, []Access, State) {
+// DecideAll returns what Decide and State say of some accesses in a key, all of them at one moment: Denied
+// if any access is denied, else Unknown if any is, else Allowed. denied has those that are, in the order of
+// accesses; the slice is the caller's. A key that is not kept is Unknown, also of no accesses.
+func (r *Reviewer) DecideAll(at Key, accesses []Access) (decision Decision, denied []Access, state State) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.places[at]
 	if p == nil {
 		return Unknown, nil, State{}
 	}
-	all, now := Allowed, r.clock.Now()
-	var denied []Access
+	decision = Allowed
+	now := r.clock.Now()
 	for _, a := range accesses {
 		switch p.decideAccess(a, now) {
 		case Denied:
 			denied = append(denied, a)
 		case Unknown:
-			all = Unknown
+			decision = Unknown
 		}
 	}
 	if len(denied) > 0 {
-		all = Denied
+		decision = Denied
 	}
-	return all, denied, p.currentState()
+	return decision, denied, p.currentState()
 }
 
 // State returns what is known of a key; of one that is not kept, the zero State.

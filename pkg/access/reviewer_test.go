@@ -2,8 +2,12 @@ package access
 
 import (
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
 )
 
 func TestReviewOfNamespace(t *testing.T) {
@@ -36,6 +40,7 @@ func TestDecideAll(t *testing.T) {
 			expect(b, reason, b.reviewer.State(team), state)
 		}
 		b.server.grant(team, all...)
+		b.server.delay = func(Key) time.Duration { return time.Millisecond }
 		expectAll("nobody asks", Unknown)
 		b.reviewer.Require(newListener(), team, all, Payer{})
 		expectAll("before the answer", Unknown)
@@ -45,6 +50,61 @@ func TestDecideAll(t *testing.T) {
 		b.reviewer.ReportDenied(team, create)
 		b.pass(time.Second)
 		expectAll("two are revoked", Denied, list, create)
+		b.server.set(func() { b.server.err = errNobody })
+		b.reviewer.ReportDenied(team, create)
+		b.pass(time.Second)
+		expectAll("the identity is refused", Unknown)
+	})
+}
+
+// TestDecideAllOfNames: what is denied counts before what depends on a name.
+func TestDecideAllOfNames(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		named := list
+		named.Name = "a"
+		b.server.grant(team, named)
+		asked := []Access{list, create, named}
+		b.reviewer.Require(newListener(), team, asked, Payer{})
+		b.pass(time.Second)
+		decision, denied, _ := b.reviewer.DecideAll(team, asked)
+		expect(b, "decision", Denied, decision)
+		expect(b, "denied", []Access{create}, denied)
+	})
+}
+
+// TestDecideAllAtOnce: of an answer that comes while it is read what is known, all counts or nothing.
+func TestDecideAllAtOnce(t *testing.T) {
+	const answers = 20000
+	inBubble(t, Options{}, func(b *bench) {
+		both := []Access{list, create}
+		b.reviewer.Require(newListener(), team, both, Payer{})
+		b.pass(time.Second)
+		answer := func(granted Access) {
+			b.reviewer.mu.Lock()
+			defer b.reviewer.mu.Unlock()
+			b.reviewer.places[team].applyRules(time.Now(), Rules{Items: []authorizationv1.ResourceRule{
+				rule([]string{granted.Verb}, []string{granted.Group}, []string{granted.Resource}, nil),
+			}})
+		}
+		answer(list)
+		var running sync.WaitGroup
+		var hasEnded atomic.Bool
+		running.Go(func() {
+			for i := range answers {
+				answer(both[i%2])
+			}
+			hasEnded.Store(true)
+		})
+		seen := map[uint64][]Access{}
+		for !hasEnded.Load() {
+			_, denied, state := b.reviewer.DecideAll(team, both)
+			if before, ok := seen[state.Generation]; len(denied) != 1 || ok && before[0] != denied[0] {
+				b.Errorf("generation %d: %v are denied, and were %v", state.Generation, denied, before)
+				break
+			}
+			seen[state.Generation] = denied
+		}
+		running.Wait()
 	})
 }
 

@@ -55,8 +55,6 @@ func (f *fakeReviews) DecideAll(at access.Key, accesses []access.Access) (access
 	return decision, denied, state
 }
 
-func (f *fakeReviews) State(at access.Key) access.State { return f.states[at] }
-
 func (f *fakeReviews) ReportDenied(_ access.Key, a access.Access) { f.reported = append(f.reported, a) }
 
 // answer has a namespace reviewed: the verbs of secrets are allowed or denied, as said.

@@ -141,7 +141,6 @@ type lister interface {
 type reviewer interface {
 	Require(access.ChangeHandler, access.Key, []access.Access, access.Payer)
 	DecideAll(access.Key, []access.Access) (access.Decision, []access.Access, access.State)
-	State(access.Key) access.State
 	ReportDenied(access.Key, access.Access)
 }
 

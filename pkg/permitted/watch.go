@@ -39,14 +39,14 @@ func (w *Watch) Namespace() string { return w.query.Namespace }
 // Require has the permissions reviewed, and opens or closes the informers as doc.go says. It makes no request.
 func (w *Watch) Require() Permission {
 	w.owner.reviews.Require(accessHandler{w}, w.key, w.accesses, w.query.Payer)
-	permission := w.Permission()
+	permission, generation := w.readPermission()
 	switch {
 	case permission.Decision == Allowed:
-		w.openInformers()
+		w.openInformers(generation)
 	case permission.Decision == Denied:
 		w.closeInformers()
 	case permission.Reviewed && w.query.TryUndecided:
-		w.openInformers()
+		w.openInformers(generation)
 	case permission.Decision == Refused:
 		w.closeInformers()
 	}
@@ -56,11 +56,17 @@ func (w *Watch) Require() Permission {
 // Permission returns what is known of the permissions, without asking. Before Require, and after Release,
 // that may be nothing.
 func (w *Watch) Permission() Permission {
+	permission, _ := w.readPermission()
+	return permission
+}
+
+// readPermission returns what is known of the permissions, and its generation.
+func (w *Watch) readPermission() (Permission, uint64) {
 	decision, missing, state := w.owner.reviews.DecideAll(w.key, w.accesses)
 	if state.Refusal != nil {
-		return Permission{Decision: Refused, Reviewed: true}
+		return Permission{Decision: Refused, Reviewed: true}, state.Generation
 	}
-	return Permission{Decision: Decision(decision), Reviewed: state.Reviewed, Missing: missing}
+	return Permission{Decision: Decision(decision), Reviewed: state.Reviewed, Missing: missing}, state.Generation
 }
 
 // InformerStatus returns that of the first informer that is refused or has no complete list, else of the first
@@ -92,9 +98,10 @@ func (w *Watch) Release() {
 	w.owner.reviews.Require(accessHandler{w}, w.key, nil, access.Payer{})
 }
 
-// openInformers opens the informers, or retries those that were refused if permissions have changed since.
-func (w *Watch) openInformers() {
-	wasOpen, generation := w.listers != nil, w.owner.reviews.State(w.key).Generation
+// openInformers opens the informers, or retries those that were refused if permissions have changed since. The generation
+// is that of the permissions which allow it.
+func (w *Watch) openInformers(generation uint64) {
+	wasOpen := w.listers != nil
 	w.listers = w.owner.informers.Require(informerHandler{w}, w.interests)
 	if wasOpen && generation != w.triedAt {
 		for i, one := range w.listers {

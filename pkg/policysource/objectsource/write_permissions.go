@@ -1,14 +1,12 @@
 package objectsource
 
 import (
-	"slices"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/ambit-dev/ambit/pkg/access"
 )
 
-// writePermissions is what may be written on objects of one kind. isReviewed, isAllowed, generation and
+// writePermissions is what may be written on objects of one kind. isReviewed, isAllowed, generationOf and
 // reportDenied are safe for concurrent use. All other methods belong to one goroutine.
 type writePermissions struct {
 	kind     objectKind
@@ -80,9 +78,8 @@ func (p *writePermissions) isReviewed(namespace string) bool {
 }
 
 func (p *writePermissions) isAllowed(namespace string, all ...access.Access) bool {
-	return !slices.ContainsFunc(all, func(a access.Access) bool {
-		return p.o.Access.Decide(access.Key{Namespace: namespace}, a) != access.Allowed
-	})
+	decision, _, _ := p.o.Access.DecideAll(access.Key{Namespace: namespace}, all)
+	return decision == access.Allowed
 }
 
 // generationOf grows when what is known of permissions in a namespace changes.

@@ -78,7 +78,7 @@ func (g *Gate) TendStream(s *streamstore.Stream) {
 	refused := s.CurrentRefusal()
 	if !s.IsReviewed && !refused.IsDenied() {
 		g.ForgetReview(s)
-		g.openStream(s)
+		g.openStream(s, g.reviews.State(accessKey(s)).Generation)
 		return
 	}
 	decision, missing, state := g.reviewStream(s)
@@ -87,33 +87,30 @@ func (g *Gate) TendStream(s *streamstore.Stream) {
 		g.closeInformer(s)
 		s.DenyReviewed(missing, time.Now())
 	case access.Allowed:
-		g.openStream(s)
-		g.retryStream(s, refused)
+		g.openStream(s, state.Generation)
+		g.retryStream(s, refused, state.Generation)
 	case access.Unknown: // what is open stays open, and is tried again after its own backoff
 		if !s.IsReviewed || state.Reviewed { // reviews are in and leave it to the API server, as with a rule that names objects
-			g.openStream(s)
+			g.openStream(s, state.Generation)
 		}
 	}
 }
 
-func (g *Gate) openStream(s *streamstore.Stream) {
+// openStream has the informer of a stream run, if it does not. The generation is that of the rights which allow it.
+func (g *Gate) openStream(s *streamstore.Stream, generation uint64) {
 	if _, ok := g.opened[s]; ok {
 		return
 	}
-	g.opened[s] = g.generationOf(s)
+	g.opened[s] = generation
 	g.informers.Require(s.InformerHandler(), []informer.Interest{s.InformerInterest()})
 }
 
 // retryStream tries a refused stream again if rights have changed since.
-func (g *Gate) retryStream(s *streamstore.Stream, refused *streamstore.Refusal) {
-	if generation := g.generationOf(s); refused.IsDenied() && generation != g.opened[s] {
+func (g *Gate) retryStream(s *streamstore.Stream, refused *streamstore.Refusal, generation uint64) {
+	if refused.IsDenied() && generation != g.opened[s] {
 		g.opened[s] = generation
 		g.informers.Retry(s.InformerInterest().Key)
 	}
-}
-
-func (g *Gate) generationOf(s *streamstore.Stream) uint64 {
-	return g.reviews.State(accessKey(s)).Generation
 }
 
 // accessKey is where the rights of a stream are reviewed.
