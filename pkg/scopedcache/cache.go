@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -234,7 +233,7 @@ func (c *parts) awaitInformer(ctx context.Context, h *kindregistry.Holder, key k
 	}
 	// A context that has ended goes first: the informer may sync at any moment.
 	if ctx.Err() != nil || !eventqueue.WaitClosed(ctx, i.Done()) {
-		return nil, apierrors.NewTimeoutError(fmt.Sprintf("failed waiting for %T Informer to sync", i.Store().Example), 0)
+		return nil, i.Store().SyncTimeout()
 	}
 	return i, nil
 }

@@ -62,7 +62,7 @@ func (h *Handle) Get(ctx context.Context, key client.ObjectKey, object client.Ob
 }
 
 func (h *Handle) getOnce(ctx context.Context, key client.ObjectKey, out client.Object, options []client.GetOption) error {
-	k, err := h.kindToRead(out, &key.Namespace)
+	k, err := h.kindToRead(ctx, out, &key.Namespace)
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (h *Handle) listOnce(ctx context.Context, out client.ObjectList, given clie
 	if given.Namespace == "" {
 		namespace = nil
 	}
-	k, err := h.kindToRead(out, namespace)
+	k, err := h.kindToRead(ctx, out, namespace)
 	if err != nil {
 		return err
 	}
@@ -177,14 +177,15 @@ func (h *Handle) streamsToList(ctx context.Context, k *streamstore.Store, namesp
 }
 
 // kindToRead returns the kind of an object or a list, which is watched from now on, in one namespace or, if
-// that is nil, in all.
-func (h *Handle) kindToRead(object runtime.Object, namespace *string) (*streamstore.Store, error) {
+// that is nil, in all. A context that has ended goes before objects that nobody has watched yet: they may be there at any moment.
+func (h *Handle) kindToRead(ctx context.Context, object runtime.Object, namespace *string) (*streamstore.Store, error) {
 	c := h.cache
 	key, err := c.settings.KeyOf(object)
 	if err != nil {
 		return nil, err
 	}
-	if c.options.ReaderFailOnMissingInformer && c.registry.StoreOf(key) == nil {
+	isFirst := c.registry.StoreOf(key) == nil
+	if c.options.ReaderFailOnMissingInformer && isFirst {
 		return nil, &cache.ErrResourceNotCached{GVK: key.GVK}
 	}
 	k, err := c.registry.RequireKind(&h.holder, key, namespace)
@@ -193,6 +194,9 @@ func (h *Handle) kindToRead(object runtime.Object, namespace *string) (*streamst
 	}
 	if !c.hasStarted() {
 		return nil, &cache.ErrCacheNotStarted{}
+	}
+	if isFirst && ctx.Err() != nil {
+		return nil, k.SyncTimeout()
 	}
 	return k, nil
 }

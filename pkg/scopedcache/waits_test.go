@@ -136,6 +136,41 @@ func TestEndedContext(t *testing.T) {
 	})
 }
 
+// TestEndedContextReads: the first read of a kind ends with its context, and has the kind watched all the same.
+func TestEndedContextReads(t *testing.T) {
+	t.Parallel()
+	ended, end := context.WithCancel(t.Context())
+	end()
+	reads := map[string]func(client.Reader, context.Context) error{
+		"Get": func(r client.Reader, ctx context.Context) error {
+			return client.IgnoreNotFound(r.Get(ctx, client.ObjectKey{Namespace: "one", Name: "a"}, newConfigMap()))
+		},
+		"List": func(r client.Reader, ctx context.Context) error {
+			list := &unstructured.UnstructuredList{}
+			list.SetGroupVersionKind(newConfigMap().GroupVersionKind())
+			return r.List(ctx, list, client.InNamespace("one"))
+		},
+	}
+	for name, read := range reads {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPlan(t, Options{Namespaces: InNamespaces("one")}, "one")
+				p.flipRight("one")
+				defer p.run()()
+				if err := read(p.cache, ended); !apierrors.IsTimeout(err) {
+					t.Errorf("the first read: %v, want a timeout", err)
+				}
+				if !p.cache.WaitForCacheSync(t.Context()) {
+					t.Error("the kind is not watched")
+				}
+				if err := read(p.cache, ended); err != nil {
+					t.Errorf("a read of what is there: %v", err)
+				}
+			})
+		})
+	}
+}
+
 // grantEverywhere lets the operator read a resource in all namespaces.
 func (p *plan) grantEverywhere(resource string) {
 	p.Helper()

@@ -199,6 +199,11 @@ func (k *Store) WaitAnswered(ctx context.Context) error {
 	return nil
 }
 
+// SyncTimeout returns the error of a wait for objects that ended before they were there, in controller-runtime's words.
+func (k *Store) SyncTimeout() error {
+	return apierrors.NewTimeoutError(fmt.Sprintf("failed waiting for %T Informer to sync", k.Example), 0)
+}
+
 // WaitPlanned returns when it is known which streams there are.
 func (k *Store) WaitPlanned(ctx context.Context) error {
 	if !eventqueue.WaitClosed(ctx, k.planned) {

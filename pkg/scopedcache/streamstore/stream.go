@@ -2,12 +2,10 @@ package streamstore
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -278,7 +276,7 @@ func (s *Stream) AwaitObjects(ctx context.Context) (toolscache.Indexer, *Refusal
 			return nil, refused, nil
 		}
 		if !eventqueue.WaitClosed(ctx, answered) {
-			return nil, nil, apierrors.NewTimeoutError(fmt.Sprintf("failed waiting for %T Informer to sync", s.store.Example), 0)
+			return nil, nil, s.store.SyncTimeout()
 		}
 	}
 }
