@@ -31,9 +31,11 @@ func (t *Tracker) CurrentAt(place string) (*permissionset.Set, bool) {
 	}
 }
 
-// isSameAnswer reports whether nothing has changed that is acted upon.
-func isSameAnswer(a, b access.State) bool {
-	return a.Generation == b.Generation && a.Reviewed == b.Reviewed && (a.Refusal == nil) == (b.Refusal == nil)
+// isSameAnswer reports whether nothing has changed that is acted upon. Of a key that nobody keeps any more, what was
+// known stays.
+func isSameAnswer(known, now access.State) bool {
+	isForgotten := known.Generation > 0 && now.Generation == 0
+	return isForgotten || known.Generation == now.Generation && known.Reviewed == now.Reviewed && (known.Refusal == nil) == (now.Refusal == nil)
 }
 
 // takeAnswer makes a set of an answer; false: another worker was faster.
@@ -43,14 +45,9 @@ func (t *Tracker) takeAnswer(place string, a *request, old *permissionset.Set) (
 		r.Reviewed = true // that more is asked by others does not undo it
 	}
 	t.mu.Lock()
-	isForgotten := a.state.Generation > 0 && state.Generation == 0 // nobody keeps the key any more
-	switch {
-	case a.current != old || t.requests[place] != a || !isForgotten && a.state.Generation > state.Generation:
+	if a.current != old || t.requests[place] != a || a.state.Generation > state.Generation {
 		t.mu.Unlock()
 		return nil, false
-	case isForgotten:
-		t.mu.Unlock()
-		return old, true // what was known of it stays
 	}
 	a.state = state
 	if r.IsSame(old) {

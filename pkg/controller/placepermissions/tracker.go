@@ -79,7 +79,7 @@ type Options struct {
 // Reviewer is what is used of an access.Reviewer.
 type Reviewer interface {
 	Require(handler access.ChangeHandler, at access.Key, accesses []access.Access, payer access.Payer)
-	DecideAll(at access.Key, accesses []access.Access) (all access.Decision, denied []access.Access, state access.State)
+	DecideAll(at access.Key, accesses []access.Access) (decision access.Decision, denied []access.Access, state access.State)
 	State(at access.Key) access.State
 	ReportDenied(at access.Key, a access.Access)
 }
