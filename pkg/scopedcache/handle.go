@@ -184,7 +184,8 @@ func (h *Handle) kindToRead(ctx context.Context, object runtime.Object, namespac
 	if err != nil {
 		return nil, err
 	}
-	isFirst := c.registry.StoreOf(key) == nil
+	hasEnded := ctx.Err() != nil
+	isFirst := (hasEnded || c.options.ReaderFailOnMissingInformer) && c.registry.StoreOf(key) == nil
 	if c.options.ReaderFailOnMissingInformer && isFirst {
 		return nil, &cache.ErrResourceNotCached{GVK: key.GVK}
 	}
@@ -195,7 +196,7 @@ func (h *Handle) kindToRead(ctx context.Context, object runtime.Object, namespac
 	if !c.hasStarted() {
 		return nil, &cache.ErrCacheNotStarted{}
 	}
-	if isFirst && ctx.Err() != nil {
+	if isFirst && hasEnded {
 		return nil, k.SyncTimeout()
 	}
 	return k, nil
