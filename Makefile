@@ -68,8 +68,8 @@ SOAK_PLANS ?= 10000
 # The packages whose tests have properties. `make test` draws the same cases in each run.
 PROPERTIES := go list -f '{{range .TestImports}}{{if eq . "pgregory.net/rapid"}}{{$$.ImportPath}}{{end}}{{end}}' ./pkg/...
 # The packages whose tests run a part of their cases with the race detector, and all without it:
-# they import test/raced or test/draws.
-FEWER := go list -test -f '{{if .ForTest}}{{range .Imports}}{{if or (eq . "github.com/ambit-dev/ambit/test/raced") (eq . "github.com/ambit-dev/ambit/test/draws")}}{{$$.ForTest}}{{"\n"}}{{end}}{{end}}{{end}}' ./pkg/... ./test/sim/... | sort -u
+# they import test/raced or test/draws/fewer.
+FEWER := go list -test -f '{{if .ForTest}}{{range .Imports}}{{if or (eq . "github.com/ambit-dev/ambit/test/raced") (eq . "github.com/ambit-dev/ambit/test/draws/fewer")}}{{$$.ForTest}}{{"\n"}}{{end}}{{end}}{{end}}' ./pkg/... ./test/sim/... | sort -u
 # How many plans of faults `make test` runs without the race detector; `make soak` runs them for
 # SOAK_TIME, and RACED_PLANS with the race detector.
 PLANS ?= 3000

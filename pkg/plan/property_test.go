@@ -14,7 +14,7 @@ import (
 
 	"github.com/ambit-dev/ambit/pkg/plan/claims"
 	"github.com/ambit-dev/ambit/pkg/plan/objectmeta"
-	_ "github.com/ambit-dev/ambit/test/draws"
+	_ "github.com/ambit-dev/ambit/test/draws/fewer"
 )
 
 // subset draws some of the values, in their order.

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	_ "github.com/ambit-dev/ambit/test/draws"
+	_ "github.com/ambit-dev/ambit/test/draws/fewer"
 )
 
 // TestAlike: for somebody who may read everything, a cache of the zero Options and one of cache.New are alike, also one

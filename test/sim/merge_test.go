@@ -15,7 +15,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"pgregory.net/rapid"
 
-	_ "github.com/ambit-dev/ambit/test/draws"
+	_ "github.com/ambit-dev/ambit/test/draws/fewer"
 )
 
 // TestMergeTwin: a merge patch of an object makes what the API server's library makes of

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ambit-dev/ambit/pkg/internal/cel/sandbox"
-	_ "github.com/ambit-dev/ambit/test/draws"
+	_ "github.com/ambit-dev/ambit/test/draws/fewer"
 )
 
 // TestProjectionChangesNoResult: an expression cannot tell the fields that it

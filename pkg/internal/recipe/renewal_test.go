@@ -13,7 +13,7 @@ import (
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
 	"github.com/ambit-dev/ambit/pkg/internal/recipe"
 	"github.com/ambit-dev/ambit/pkg/internal/secretview"
-	_ "github.com/ambit-dev/ambit/test/draws"
+	_ "github.com/ambit-dev/ambit/test/draws/fewer"
 )
 
 // handed is something that was handed out, for as long as it was what one gets.
