@@ -70,6 +70,10 @@ PROPERTIES := go list -f '{{range .TestImports}}{{if eq . "pgregory.net/rapid"}}
 # The packages whose tests run a part of their cases with the race detector, and all without it:
 # they import test/raced or test/draws/fewer.
 FEWER := go list -test -f '{{if .ForTest}}{{range .Imports}}{{if or (eq . "github.com/ambit-dev/ambit/test/raced") (eq . "github.com/ambit-dev/ambit/test/draws/fewer")}}{{$$.ForTest}}{{"\n"}}{{end}}{{end}}{{end}}' ./pkg/... ./test/sim/... | sort -u
+# The packages that are tested with the race detector: those of the product, operators that are made with it, and the
+# simulated cluster. The others build, generate, measure, show, or help tests.
+RACED_PACKAGES := ./pkg/... ./cmd/... ./examples/... ./test/kubebuilder/... ./test/sim ./test/sim/faultplan
+OTHER_PACKAGES := go list ./... | grep -vxFf <(go list $(RACED_PACKAGES))
 # How many plans of faults `make test` runs without the race detector; `make soak` runs them for
 # SOAK_TIME, and RACED_PLANS with the race detector.
 PLANS ?= 3000
@@ -80,14 +84,14 @@ BUG ?= .
 BUG_PLANS ?= 4000
 # How often the plan that caught a bug is run again, in processes of its own.
 BUG_REPLAYS ?= 0
-# The race detector needs a C compiler; a machine without one runs without it. Some 120 packages are linked with it
+# The race detector needs a C compiler; a machine without one runs without it. Some 100 packages are linked with it
 # for each run, a quarter of which is reading what only a debugger asks for.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race -gcflags=all=-dwarf=false)
 # `make lint` has vet look at all packages, their tests too.
 GO_TEST := go test -vet=off
 # The end of each test with the race detector waits for a second, unless told; and who compiles, links
 # and tests spends a fifth of the time on collecting garbage, unless that is done more rarely.
-TESTS := test test-others test-fast test-raced test-unraced test-plans test-cases test-e2e test-packages test-suites
+TESTS := test test-others test-fast test-fast-packages test-unraced test-plans test-cases test-e2e test-packages test-suites
 $(TESTS): export GORACE ?= atexit_sleep_ms=50
 $(TESTS): export GOGC ?= 400
 # More for the comparison with other operators, such as
@@ -146,10 +150,12 @@ test-others:
 
 .PHONY: test-fast
 test-fast: ## Run the tests that need no control plane, and the plans of faults on the simulated cluster.
-	$(MAKE) --no-print-directory -j2 test-raced test-unraced
-.PHONY: test-raced
-test-raced:
-	$(GO_TEST) -short $(RACE) -timeout $(TEST_TIMEOUT) -p $(TEST_PARALLEL) $$(go list ./... | grep -vE '/test/(cluster|e2e|install)$$')
+	$(MAKE) --no-print-directory -j2 test-fast-packages test-unraced
+
+.PHONY: test-fast-packages
+test-fast-packages:
+	$(GO_TEST) -short -timeout $(TEST_TIMEOUT) -p $(TEST_PARALLEL) $$($(OTHER_PACKAGES) | grep -vE '/test/(cluster|e2e|install)$$')
+	$(GO_TEST) -short $(RACE) -timeout $(TEST_TIMEOUT) -p $(TEST_PARALLEL) $(RACED_PACKAGES)
 
 # What the race detector would make many times as long: plans of faults, what expressions cost, and
 # all cases of tests that draw many.
@@ -169,7 +175,8 @@ test-e2e: controlplane
 
 .PHONY: test-packages
 test-packages: controlplane bin/kubectl bin/helm
-	$(GO_TEST) $(RACE) -timeout $(TEST_TIMEOUT) -p $(TEST_PARALLEL) $$(go list ./... | grep -vE '/test/(e2e|suites)$$')
+	$(GO_TEST) -timeout $(TEST_TIMEOUT) -p $(TEST_PARALLEL) $$($(OTHER_PACKAGES) | grep -vE '/test/(e2e|suites)$$')
+	$(GO_TEST) $(RACE) -timeout $(TEST_TIMEOUT) -p $(TEST_PARALLEL) $(RACED_PACKAGES)
 	cd test/controlplane && $(GO_TEST) -timeout $(TEST_TIMEOUT) ./...
 
 # The race detector would have all of Kubernetes' clients built once more: `make soak` runs them with it.
