@@ -25,7 +25,8 @@ type Options struct {
 }
 
 // Cache knows the resources behind kinds. Create it with New. It starts no goroutine. All
-// methods are safe for concurrent use, but only one goroutine may call Wait and Poll.
+// methods are safe for concurrent use, but only one goroutine may call WaitForRound
+// and PollRound.
 type Cache struct {
 	options Options
 	wake    chan struct{} // holds at most one
@@ -33,7 +34,7 @@ type Cache struct {
 	mu     sync.Mutex // guards what is below
 	pace   roundPace
 	turn   time.Time // before it no round is made for kinds that are looked up lazily and were answered
-	calls  uint64    // of LookupKind; orders them with Release
+	calls  uint64    // of LookupKind; orders them with ReleaseUnneeded
 	known  map[schema.GroupVersionKind]Resource
 	kinds  map[schema.GroupVersionResource]schema.GroupVersionKind // those of known, by resource
 	wanted map[schema.GroupVersionKind]*search                     // never in known as well
@@ -77,9 +78,28 @@ func (c *Cache) LookupLazily(gvk schema.GroupVersionKind) (found Resource, ok bo
 	return c.lookupKind(gvk, true)
 }
 
+// LookupKinds is LookupKind for several kinds, and reports whether there is an answer for each. The
+// next round asks about all of them. With several calls of LookupKind, the first may wake a round
+// that begins before the second.
+func (c *Cache) LookupKinds(kinds []schema.GroupVersionKind) (answered bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	answered = true
+	for _, gvk := range kinds {
+		_, ok, err := c.lookupKindLocked(gvk, false)
+		answered = answered && (ok || err != nil)
+	}
+	return answered
+}
+
 func (c *Cache) lookupKind(gvk schema.GroupVersionKind, lazy bool) (found Resource, ok bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.lookupKindLocked(gvk, lazy)
+}
+
+// lookupKindLocked is lookupKind for who holds mu.
+func (c *Cache) lookupKindLocked(gvk schema.GroupVersionKind, lazy bool) (found Resource, ok bool, err error) {
 	if found, ok = c.known[gvk]; ok {
 		return found, true, nil
 	}

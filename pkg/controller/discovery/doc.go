@@ -1,23 +1,23 @@
 // Package discovery finds the resources behind kinds, and notices kinds that come and go.
 //
-// A Cache holds what the API server has said. Everything but Poll answers from memory, so no
+// A Cache holds what the API server has said. Everything but PollRound answers from memory, so no
 // worker ever waits for a request.
 //
 // # Protocol
 //
 //  1. LookupKind returns what is known of a kind. If nothing is known, the kind is wanted from then
-//     on: it is part of every round until it is found or released. LookupLazily is for kinds
-//     that nobody but one owner waits for.
+//     on: it is part of every round until it is found or released. LookupKinds wants several, of which the
+//     next round asks about all. LookupLazily is for kinds that nobody but one owner waits for.
 //
 //  2. One goroutine of the caller runs the rounds:
 //
-//     for cache.Wait(ctx) {
-//     handle(cache.Poll(ctx))
+//     for cache.WaitForRound(ctx) {
+//     handle(cache.PollRound(ctx))
 //     }
 //
-//     Wait returns when a round is due. LookupKind, ConfirmGone and Refresh wake it.
+//     WaitForRound returns when a round is due. LookupKind, ConfirmGone and RefreshAll wake it.
 //
-//  3. Poll makes one round: it asks about all wanted kinds and all stale resources in one call
+//  3. PollRound makes one round: it asks about all wanted kinds and all stale resources in one call
 //     of Options.Served (of kinds that are looked up lazily only as many as cost little: the
 //     others wait for their turn), and returns the kinds whose answer has changed. Whoever needs one of
 //     them calls LookupKind again.
@@ -33,11 +33,11 @@
 //  6. A kind that is served in another version only is an OtherVersionError, which has the
 //     Resource as it is served: enough to ask for rights and to remove objects.
 //
-//  7. Release ends the search for kinds that nobody needs. The caller counts who needs what: it
-//     notes the need first and calls LookupKind second. A kind that is looked up while Release runs
+//  7. ReleaseUnneeded ends the search for kinds that nobody needs. The caller counts who needs what: it
+//     notes the need first and calls LookupKind second. A kind that is looked up while it runs
 //     stays wanted.
 //
-//  8. Refresh makes everything due: a CustomResourceDefinition has changed, which may be about
+//  8. RefreshAll makes everything due: a CustomResourceDefinition has changed, which may be about
 //     any kind.
 //
 // # Cost

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 )
 
 // rounds counts those that begin during some time, of the bubble's clock.
@@ -26,7 +27,7 @@ func invented(i int) schema.GroupVersionKind {
 }
 
 // TestRounds: whatever asks for kinds, a round answers all of them, rounds are bounded, and a
-// kind that is looked up lazily is asked about more and more rarely. Refresh has all asked about
+// kind that is looked up lazily is asked about more and more rarely. RefreshAll has all asked about
 // at once.
 func TestRounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -199,6 +200,47 @@ func TestQuestionsAreSorted(t *testing.T) {
 	if diff := cmp.Diff(want, server.last()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+}
+
+// TestLookupKindsInOneRound: kinds that are looked up together are asked about together, however
+// soon the round begins after the first.
+func TestLookupKindsInOneRound(t *testing.T) {
+	server := &fakeServer{}
+	options := server.options()
+	options.Clock = slowClock{}
+	c := New(options)
+	var kinds []schema.GroupVersionKind
+	for i := range 5 {
+		kinds = append(kinds, invented(i))
+	}
+	round := make(chan bool)
+	go func() {
+		defer close(round)
+		if c.WaitForRound(t.Context()) {
+			c.PollRound(t.Context())
+		}
+	}()
+	if c.LookupKinds(kinds) {
+		t.Error("kinds are said to be answered before the first round")
+	}
+	<-round
+	if got := len(server.last()); got != len(kinds) {
+		t.Errorf("the first round asks about %d kinds, want all %d", got, len(kinds))
+	}
+	if !c.LookupKinds(kinds) {
+		t.Error("kinds are said not to be answered after the first round")
+	}
+	if c.LookupKinds(append(kinds, thing)) {
+		t.Error("all kinds are said to be answered where one is new")
+	}
+}
+
+// slowClock gives whoever waits for what its reader is about to do the time to go ahead.
+type slowClock struct{ clock.RealClock }
+
+func (c slowClock) Now() time.Time {
+	time.Sleep(5 * time.Millisecond)
+	return c.RealClock.Now()
 }
 
 // TestWait: it ends with its context, whether something is due, will be, or nothing is.

@@ -64,14 +64,7 @@ func (k *Kinds) AllKinds() []schema.GroupVersionKind {
 
 // HaveLookedUp reports whether every kind that the policy names was looked up at least once, so that
 // the first reconcile over an owner does not take a kind for missing. It has them looked up.
-func (k *Kinds) HaveLookedUp() bool {
-	all := true
-	for _, gvk := range k.NamedKinds() {
-		_, ok, err := k.discovery.LookupKind(gvk)
-		all = all && (ok || err != nil)
-	}
-	return all
-}
+func (k *Kinds) HaveLookedUp() bool { return k.discovery.LookupKinds(k.NamedKinds()) }
 
 // ConcernsAny reports whether the policy names one of these kinds, or has made objects of one that is
 // served.
