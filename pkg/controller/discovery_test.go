@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/ambit-dev/ambit/pkg/controller/discovery"
 	"github.com/ambit-dev/ambit/pkg/policy"
@@ -57,4 +59,24 @@ func (s *fakeServer) wanted(t *testing.T, e *Controller) []schema.GroupKind {
 	e.discovery.PollRound(t.Context())
 	s.silent = false
 	return s.asked
+}
+
+// TestReportsAskNothing: who asks how policies fare has no kind looked up, so that the first round is
+// about all kinds that the policies name, and not about that of the owners alone.
+func TestReportsAskNothing(t *testing.T) {
+	serving, retiring := compiled(t, "a", "1", ""), compiled(t, "b", "1", "")
+	server := serverOf(serving)
+	e := idleWith(t, server, clocktesting.NewFakeClock(time.Unix(1000, 0)), serving, retiring)
+	if err := e.Set([]*policy.Program{serving}, []*policy.Program{retiring}); err != nil {
+		t.Fatal(err)
+	}
+	e.Reports()
+	e.RetiredOf("ambit-system/b")
+	if asked := server.wanted(t, e); len(asked) > 0 {
+		t.Errorf("reports have kinds looked up: %v", asked)
+	}
+	policyTurn{e.revisions.CurrentOf("ambit-system/a")}.reconcilePolicy(t.Context())
+	if asked := server.wanted(t, e); len(asked) != 2 {
+		t.Errorf("a policy's first turn has these looked up: %v, want its owners' and its child's kind", asked)
+	}
 }

@@ -192,6 +192,6 @@ func (op *policyController) isKindRemoved(owner discovery.Resource) bool {
 
 // isKindGone says whether the kind of the owners is known not to be served, in no version.
 func (r policyReport) isKindGone() bool {
-	owner, ok, err := r.controller.discovery.LookupKind(r.program.Owner.GVK)
+	owner, ok, err := r.controller.discovery.LookupKnown(r.program.Owner.GVK)
 	return meta.IsNoMatchError(err) || ok && r.isKindRemoved(owner)
 }

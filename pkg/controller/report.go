@@ -158,7 +158,7 @@ func (r policyReport) isServing() bool {
 
 // isNowhere is Report.Nowhere. Of a kind that is not there, there are no owners to watch.
 func (r policyReport) isNowhere() bool {
-	if _, _, err := r.controller.discovery.LookupKind(r.program.Owner.GVK); meta.IsNoMatchError(err) {
+	if _, _, err := r.controller.discovery.LookupKnown(r.program.Owner.GVK); meta.IsNoMatchError(err) {
 		return false
 	}
 	r.mu.Lock()
