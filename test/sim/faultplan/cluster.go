@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/ambit-dev/ambit/pkg/api/v1alpha1"
+	"github.com/ambit-dev/ambit/pkg/plan"
 	"github.com/ambit-dev/ambit/pkg/plan/inventory"
 	"github.com/ambit-dev/ambit/pkg/policy"
 	"github.com/ambit-dev/ambit/test/sim"
@@ -228,26 +229,36 @@ func (w *World) isFrozen(key string) bool {
 	return made && !(w.mayAct(namespace) && w.mayAct(of)) || written && w.plan.Scenario.Wide && !w.mayActEverywhere()
 }
 
-// mayBeForgotten says whether an object is of a kind that the policy dropped before the oldest
-// process started: nobody knows any more that it is Ambit's until its owner goes.
+// mayBeForgotten says whether an object is beside its owner, of a kind of which the policy made some
+// there until before the oldest process started, and makes none there now: nobody knows any more
+// that it is Ambit's until its owner goes. Objects elsewhere are on record.
 func (w *World) mayBeForgotten(key string) bool {
+	w.judge.mu.Lock()
+	of, made := w.judge.madeFor[key]
+	isBeside := made && w.judge.madeAt[key] == of
+	w.judge.mu.Unlock()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	kind, _, _ := strings.Cut(key, " ")
-	return w.forgotten[kind]
+	return isBeside && w.forgotten[kind]
 }
 
 // forgetLocked notes what the process that is being started cannot know.
 func (w *World) forgetLocked() {
 	for _, program := range w.plan.Scenario.Versions {
 		for _, c := range program.Children {
-			w.forgotten[c.GVK.Kind] = w.forgotten[c.GVK.Kind] || w.edited && !makes(w.programs[0], c.GVK.Kind)
+			w.forgotten[c.GVK.Kind] = w.forgotten[c.GVK.Kind] || w.edited && !plan.MakesBeside(w.programs[0], c.GVK)
 		}
 	}
 }
 
-func makes(program *policy.Program, kind string) bool {
-	return slices.ContainsFunc(program.Children, func(c *policy.Child) bool { return c.GVK.Kind == kind })
+// recallLocked notes that a policy makes objects beside owners: Ambit looks at their kinds again.
+func (w *World) recallLocked(program *policy.Program) {
+	for _, c := range program.Children {
+		if plan.MakesBeside(program, c.GVK) {
+			delete(w.forgotten, c.GVK.Kind)
+		}
+	}
 }
 
 // mayTellMore says whether an owner is where Ambit may do nothing, and the policy was edited:

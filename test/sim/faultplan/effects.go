@@ -2,7 +2,6 @@ package faultplan
 
 import (
 	"context"
-	"maps"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -82,9 +81,7 @@ func (w *World) setPolicy(version int) {
 	programs := w.plan.Scenario.Versions[version : version+1]
 	w.mu.Lock()
 	w.programs, w.edited = programs, true
-	maps.DeleteFunc(w.forgotten, func(kind string, _ bool) bool {
-		return makes(programs[0], kind)
-	})
+	w.recallLocked(programs[0])
 	w.mu.Unlock()
 	w.each(func(p *process) { p.engine.Set(programs, nil) })
 }

@@ -38,7 +38,7 @@ type World struct {
 	mu        sync.Mutex // guards what is below; never held over a call of the server
 	programs  []*policy.Program
 	edited    bool            // programs were others before
-	forgotten map[string]bool // kinds that programs dropped, and no process remembers
+	forgotten map[string]bool // kinds that programs made beside owners, and no process remembers
 	running   []*process
 	started   int
 	dead      map[string]bool // processes that have no effect any more
